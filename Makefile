@@ -1,0 +1,42 @@
+# Every target does its own set-up: Python 3.11 or newer and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+TESTS ?= tests
+WORKERS ?= auto
+
+.PHONY: run test lint format bench faults constraints clean
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Jobtable needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --group dev -e ".[all]"
+	touch $@
+
+run: $(VENV)/.installed
+	$(BIN)/jobtable dynamodb serve --data .jobtable $(ARGS)
+
+test: $(VENV)/.installed
+	$(BIN)/pytest -n $(WORKERS) $(TESTS) $(ARGS)
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m bench $(ARGS)
+
+faults: $(VENV)/.installed
+	$(BIN)/python -m faults $(ARGS)
+
+clean:
+	rm -rf $(VENV) .venv-* .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,258 @@
+"""Every error that Jobtable raises.
+
+    JobtableError
+    ├── DefinitionError            a table, key or entity is declared wrongly; raised at import
+    ├── ValueRefusedError          a value cannot be stored or put into a key; raised before anything is sent
+    ├── ItemShapeError             a stored item does not have the shape that its entity declares
+    ├── NotFoundError              there is no item under the key
+    ├── ConflictError              the item is not in the state that the caller asked for
+    │   ├── AlreadyExistsError     add() found an item under the key
+    │   ├── ConditionFailedError   the condition of a write did not hold; carries the item that is there
+    │   └── TransactionFailedError an action of a transaction did not hold; names each one that failed
+    ├── CursorError                a cursor is altered, or comes from another query
+    ├── IncompleteBatchError       a batch did not go through in time; carries what is left
+    ├── ConnectionUrlError         a store or object URL cannot be understood
+    ├── ObjectNotFoundError        there is no object under the key
+    ├── ObjectStoreError           object storage refused or failed
+    ├── StorageError               the embedded engine's file cannot be used
+    └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
+        ├── ConditionalCheckFailed
+        ├── TransactionCanceled
+        ├── TransactionConflict    retryable
+        ├── TransactionInProgress  retryable
+        ├── IdempotencyMismatch
+        ├── RequestRefused         the request is malformed, or breaks a limit
+        ├── TableNotFound
+        ├── TableInUse
+        ├── CollectionTooLarge
+        ├── StreamExpired          a stream position is older than what is kept
+        ├── AccessDenied
+        ├── Throttled              retryable
+        └── BackendUnavailable     retryable: no answer, or the service failed
+
+`retryable` says whether the same call may succeed when it is made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class JobtableError(Exception):
+    """The root of the tree."""
+
+    retryable: ClassVar[bool] = False
+
+
+class DefinitionError(JobtableError):
+    """A table, key or entity is declared wrongly."""
+
+
+class ValueRefusedError(JobtableError, ValueError):
+    """A value cannot be stored or put into a key."""
+
+
+class ItemShapeError(JobtableError):
+    """A stored item does not have the shape that its entity declares."""
+
+
+class NotFoundError(JobtableError, LookupError):
+    """There is no item under the key."""
+
+
+class ConflictError(JobtableError):
+    """The item is not in the state that the caller asked for."""
+
+
+class AlreadyExistsError(ConflictError):
+    """add() found an item under the key."""
+
+
+class ConditionFailedError(ConflictError):
+    """The condition of a write did not hold; `current` is the entity that is there."""
+
+    def __init__(self, message: str, current: Any = None) -> None:
+        super().__init__(message)
+        self.current = current
+
+
+class TransactionFailedError(ConflictError):
+    """A transaction did not happen; `failures` says which actions did not hold, and why."""
+
+    def __init__(self, message: str, failures: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.failures = failures
+
+
+class CursorError(JobtableError, ValueError):
+    """A cursor is altered, or comes from another query."""
+
+
+class IncompleteBatchError(JobtableError):
+    """A batch did not go through in time; `left` holds what was not done."""
+
+    retryable = True
+
+    def __init__(self, message: str, left: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.left = left
+
+
+class ConnectionUrlError(JobtableError, ValueError):
+    """A store or object URL cannot be understood."""
+
+
+class ObjectNotFoundError(JobtableError, LookupError):
+    """There is no object under the key."""
+
+
+class ObjectStoreError(JobtableError):
+    """Object storage refused or failed."""
+
+
+class StorageError(JobtableError):
+    """The embedded engine's file cannot be used: locked away, damaged, or from a newer version."""
+
+
+class RequestError(JobtableError):
+    """DynamoDB's answer to one request: its error code, its message, and what else it sent along."""
+
+    code: str = "InternalServerError"
+
+    def __init__(self, message: str, *, code: str | None = None, details: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.details: Mapping[str, Any] = details or {}
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class ConditionalCheckFailed(RequestError):
+    """The condition of one write did not hold; details["Item"] is the old item where it was asked for."""
+
+    code = "ConditionalCheckFailedException"
+
+
+class TransactionCanceled(RequestError):
+    """details["CancellationReasons"] has one entry per action, in order."""
+
+    code = "TransactionCanceledException"
+
+
+class TransactionConflict(RequestError):
+    """A transaction is working on the item."""
+
+    code = "TransactionConflictException"
+    retryable = True
+
+
+class TransactionInProgress(RequestError):
+    """A transaction with this token is under way."""
+
+    code = "TransactionInProgressException"
+    retryable = True
+
+
+class IdempotencyMismatch(RequestError):
+    """The token was used before, with other actions."""
+
+    code = "IdempotentParameterMismatchException"
+
+
+class RequestRefused(RequestError):
+    """The request is malformed, or breaks a limit."""
+
+    code = "ValidationException"
+
+
+class TableNotFound(RequestError):
+    """The table, index or stream is not there."""
+
+    code = "ResourceNotFoundException"
+
+
+class TableInUse(RequestError):
+    """The table is there already, or is being changed."""
+
+    code = "ResourceInUseException"
+
+
+class CollectionTooLarge(RequestError):
+    """An item collection of a table with a local index grew over 10 GB."""
+
+    code = "ItemCollectionSizeLimitExceededException"
+
+
+class StreamExpired(RequestError):
+    """The stream position is older than what is kept, or the iterator is too old."""
+
+    code = "TrimmedDataAccessException"
+
+
+class AccessDenied(RequestError):
+    """The credentials are missing, wrong, or not allowed to do this."""
+
+    code = "AccessDeniedException"
+
+
+class Throttled(RequestError):
+    """Too many requests; wait and ask again."""
+
+    code = "ThrottlingException"
+    retryable = True
+
+
+class BackendUnavailable(RequestError):
+    """No answer came, or the service failed: whether the request took effect is unknown."""
+
+    code = "InternalServerError"
+    retryable = True
+
+
+_CLASS_OF_CODE: dict[str, type[RequestError]] = {
+    cls.code: cls
+    for cls in (
+        ConditionalCheckFailed,
+        TransactionCanceled,
+        TransactionConflict,
+        TransactionInProgress,
+        IdempotencyMismatch,
+        RequestRefused,
+        TableNotFound,
+        TableInUse,
+        CollectionTooLarge,
+        StreamExpired,
+        AccessDenied,
+        Throttled,
+        BackendUnavailable,
+    )
+} | {
+    "SerializationException": RequestRefused,
+    "UnknownOperationException": RequestRefused,
+    "LimitExceededException": RequestRefused,
+    "TableNotFoundException": TableNotFound,
+    "IndexNotFoundException": TableNotFound,
+    "TableAlreadyExistsException": TableInUse,
+    "TableInUseException": TableInUse,
+    "ExpiredIteratorException": StreamExpired,
+    "MissingAuthenticationTokenException": AccessDenied,
+    "UnrecognizedClientException": AccessDenied,
+    "InvalidSignatureException": AccessDenied,
+    "IncompleteSignatureException": AccessDenied,
+    "ExpiredTokenException": AccessDenied,
+    "ProvisionedThroughputExceededException": Throttled,
+    "RequestLimitExceeded": Throttled,
+    "ReplicatedWriteConflictException": TransactionConflict,
+    "ServiceUnavailable": BackendUnavailable,
+    "ServiceUnavailableException": BackendUnavailable,
+    "InternalFailure": BackendUnavailable,
+    "InternalServerErrorException": BackendUnavailable,
+}
+
+
+def request_error(code: str, message: str, details: Mapping[str, Any] | None = None) -> RequestError:
+    """The error for a DynamoDB error code; an unknown code gives a plain RequestError that carries it."""
+    return _CLASS_OF_CODE.get(code, RequestError)(message, code=code, details=details)

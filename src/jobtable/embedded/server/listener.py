@@ -1,0 +1,169 @@
+"""The listening socket and a thread for every connection."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from jobtable.embedded.server.http1 import HttpConnection, HttpError, HttpRequest, HttpResponse, Timeouts
+from jobtable.embedded.server.protocol import http_error_response
+
+_log = logging.getLogger(__name__)
+
+Respond = Callable[[HttpRequest], HttpResponse]
+
+
+class Server:
+    """Listens from its construction, serves from start(), and stops in close() when running requests are answered."""
+
+    def __init__(
+        self,
+        respond: Respond,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        max_connections: int = 512,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        """Raise OSError if the address cannot be listened on. Port 0 takes a free one."""
+        self._respond = respond
+        self._timeouts = timeouts or Timeouts()
+        self._max_connections = max_connections
+        self._listening = _listening_socket(host, port)
+        self._lock = threading.Lock()
+        self._connections: dict[socket.socket, threading.Thread] = {}
+        self._stopping = False
+        self._accepting = threading.Thread(target=self._accept, name="jobtable-accept", daemon=True)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The host and the port that are listened on."""
+        host, port = self._listening.getsockname()[:2]
+        return str(host), int(port)
+
+    @property
+    def url(self) -> str:
+        """What clients take as their endpoint."""
+        host, port = self.address
+        shown = f"[{host}]" if ":" in host else host
+        return f"http://{shown}:{port}"
+
+    def start(self) -> None:
+        """Take connections from now on."""
+        self._accepting.start()
+
+    def close(self, grace_seconds: float = 10.0) -> None:
+        """Take no more connections, let requests that have arrived be answered, then cut what is left."""
+        deadline = time.monotonic() + grace_seconds
+        with self._lock:
+            already_stopping, self._stopping = self._stopping, True
+        if already_stopping:
+            return
+        with contextlib.suppress(OSError):  # A socket that never got to listen cannot be shut down, and need not be.
+            self._listening.shutdown(socket.SHUT_RDWR)
+        if self._accepting.is_alive():
+            self._accepting.join()
+        self._listening.close()
+        with self._lock:
+            left = dict(self._connections)
+        for client in left:
+            _shut(client, socket.SHUT_RD)
+        for client, thread in left.items():
+            thread.join(max(deadline - time.monotonic(), 0))
+            if thread.is_alive():
+                _shut(client, socket.SHUT_RDWR)
+
+    def __enter__(self) -> Server:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _accept(self) -> None:
+        self._listening.settimeout(1.0)  # Not every system wakes accept() when the socket is shut down.
+        while not self._is_stopping():
+            try:
+                client, _ = self._listening.accept()
+            except TimeoutError:
+                continue
+            except OSError as error:
+                if self._is_stopping():
+                    return
+                _log.warning("A connection could not be taken: %s", error)
+                time.sleep(0.05)  # No file descriptor is left, most likely: others have to end first.
+                continue
+            self._take(client)
+
+    def _take(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        thread = threading.Thread(target=self._serve, args=(client,), name="jobtable-connection", daemon=True)
+        with self._lock:
+            is_full = len(self._connections) >= self._max_connections
+            if not is_full:
+                self._connections[client] = thread
+        if is_full:
+            _refuse(client, f"All {self._max_connections} connections are in use")
+            return
+        try:
+            thread.start()
+        except RuntimeError as error:  # The system gives no more threads.
+            self._forget(client)
+            _refuse(client, str(error))
+
+    def _serve(self, client: socket.socket) -> None:
+        try:
+            connection = HttpConnection(client, self._timeouts)
+            while self._serve_one(connection):
+                pass
+        except OSError as error:
+            _log.debug("A connection ended: %s", error)
+        finally:
+            self._forget(client)
+            client.close()
+
+    def _serve_one(self, connection: HttpConnection) -> bool:
+        """Answer one request; False when no other will follow."""
+        try:
+            request = connection.next_request()
+        except HttpError as error:
+            connection.send(http_error_response(error), keep_alive=False)
+            connection.drain()
+            return False
+        if request is None:
+            return False
+        response = self._respond(request)
+        keep_alive = request.keep_alive and not self._is_stopping()
+        connection.send(response, keep_alive)
+        return keep_alive
+
+    def _is_stopping(self) -> bool:
+        return self._stopping
+
+    def _forget(self, client: socket.socket) -> None:
+        with self._lock:
+            self._connections.pop(client, None)
+
+
+def _listening_socket(host: str, port: int) -> socket.socket:
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    return socket.create_server((str(address[0]), port), family=family, backlog=512)
+
+
+def _refuse(client: socket.socket, reason: str) -> None:
+    """Answer 503, which clients try again, without a thread: the few bytes fit into the socket's buffer."""
+    with client, contextlib.suppress(OSError):
+        connection = HttpConnection(client, Timeouts(response=0.1))
+        connection.send(http_error_response(HttpError(503, "ServiceUnavailable", reason)), keep_alive=False)
+
+
+def _shut(client: socket.socket, how: int) -> None:
+    with contextlib.suppress(OSError):  # The client may have gone in between.
+        client.shutdown(how)

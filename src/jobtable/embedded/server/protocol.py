@@ -1,0 +1,162 @@
+"""DynamoDB's JSON 1.0 protocol: an HTTP request becomes one call of a backend, its outcome an HTTP response."""
+
+from __future__ import annotations
+
+import base64
+import logging
+import os
+import zlib
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from jobtable.embedded.server.http1 import MAX_BODY_BYTES, HttpError, HttpRequest, HttpResponse
+from jobtable.embedded.server.sigv4 import SignatureCheck
+from jobtable.errors import JobtableError, RequestError, request_error
+from jobtable.store.backend import Backend, Request
+
+_log = logging.getLogger(__name__)
+
+_JSON_TYPES = ("application/x-amz-json-1.0", "application/json")
+_STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+_TABLE_PREFIX, _STREAM_PREFIX = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
+
+_SERVICE_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
+_NAMESPACES = {
+    "ValidationException": "com.amazon.coral.validate#",
+    "ThrottlingException": "com.amazon.coral.availability#",
+} | dict.fromkeys(
+    (
+        "SerializationException",
+        "UnknownOperationException",
+        "MissingAuthenticationTokenException",
+        "IncompleteSignatureException",
+        "InvalidSignatureException",
+        "UnrecognizedClientException",
+        "AccessDeniedException",
+        "RequestEntityTooLargeException",
+    ),
+    "com.amazon.coral.service#",
+)
+_STATUS_OF_CODE = {
+    "InternalServerError": 500,
+    "InternalFailure": 500,
+    "ServiceUnavailable": 503,
+    "ServiceUnavailableException": 503,
+}
+# These write the member with a capital letter; clients in strictly typed languages look for it there.
+_CAPITAL_MESSAGE = frozenset(
+    {"TransactionCanceledException", "SerializationException", "TransactionInProgressException"}
+)
+
+
+class DynamoDbProtocol:
+    """Answers DynamoDB's requests from a backend. Never raises: whatever goes wrong becomes an error response."""
+
+    def __init__(self, backend: Backend, signatures: SignatureCheck | None = None) -> None:
+        self._backend = backend
+        self._signatures = signatures
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        """The response to one request."""
+        try:
+            if request.method == "GET":
+                return health_response(request)
+            operation, body = self._understand(request)
+            return _json_response(200, to_json(self._backend.execute(operation, body)))
+        except RequestError as error:
+            return _error_response(error)
+        except HttpError as error:
+            return http_error_response(error)
+        except JobtableError as error:
+            _log.error("%s", error)
+            return _error_response(request_error("InternalServerError", str(error)))
+        except Exception:
+            _log.exception("A request failed in a way that was not foreseen")
+            return _error_response(request_error("InternalServerError", "The request failed inside the server."))
+
+    def _understand(self, request: HttpRequest) -> tuple[str, Request]:
+        headers = request.headers
+        if headers.get("origin", "").startswith("http"):
+            # A page of any web site could otherwise read and write the tables through the visitor's browser.
+            raise request_error("AccessDeniedException", "Requests from web pages are refused")
+        body = _decoded_body(request)
+        if request.method != "POST" or (body and _media_type(headers) not in _JSON_TYPES):
+            raise HttpError(404, "UnknownOperationException", "Operations are POST requests with a JSON body")
+        parsed = _parsed(body) if body else None
+        operation = _operation(headers.get("x-amz-target", ""))
+        if self._signatures is not None:
+            self._signatures.verify(request.method, request.target, headers, request.body)
+        if not isinstance(parsed, dict):
+            raise request_error("SerializationException", "The request body is not a JSON object")
+        return operation, parsed
+
+
+def health_response(request: HttpRequest) -> HttpResponse:
+    """The line that load balancers and people get: `healthy: HOST`."""
+    line = f"healthy: {request.headers.get('host', 'jobtable')} \n"
+    return HttpResponse(200, (("Content-Type", "text/plain"),), line.encode("latin-1"))
+
+
+def http_error_response(error: HttpError) -> HttpResponse:
+    """The response to bytes that are no request."""
+    return _envelope(error.status, error.code, error.message, {})
+
+
+def _decoded_body(request: HttpRequest) -> bytes:
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if encoding == "identity":
+        return request.body
+    if encoding != "gzip":
+        raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not understood")
+    unpacking = zlib.decompressobj(wbits=31)
+    try:
+        body = unpacking.decompress(request.body, MAX_BODY_BYTES + 1)
+    except zlib.error:
+        raise request_error("SerializationException", "The request body is not what gzip writes") from None
+    if len(body) > MAX_BODY_BYTES:
+        message = f"The request body exceeds {MAX_BODY_BYTES} bytes when it is unpacked"
+        raise HttpError(413, "RequestEntityTooLargeException", message)
+    if not unpacking.eof:
+        raise request_error("SerializationException", "The request body ends before its gzip data does")
+    return body
+
+
+def _media_type(headers: dict[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise request_error("SerializationException", f"The request body is not JSON: {error}") from None
+
+
+def _operation(target: str) -> str:
+    for prefix, is_stream in ((_TABLE_PREFIX, False), (_STREAM_PREFIX, True)):
+        if target.startswith(prefix):
+            operation = target[len(prefix) :]
+            if (operation in _STREAM_OPERATIONS) == is_stream:
+                return operation
+    what = f"The operation {target!r} is not known" if target else "The header X-Amz-Target names no operation"
+    raise request_error("UnknownOperationException", what)
+
+
+def _error_response(error: RequestError) -> HttpResponse:
+    return _envelope(_STATUS_OF_CODE.get(error.code, 400), error.code, error.message, dict(error.details))
+
+
+def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> HttpResponse:
+    member = "Message" if code in _CAPITAL_MESSAGE else "message"
+    content = {"__type": _NAMESPACES.get(code, _SERVICE_NAMESPACE) + code, member: message, **details}
+    return _json_response(status, to_json(content))
+
+
+def _json_response(status: int, body: bytes) -> HttpResponse:
+    headers = (
+        ("x-amzn-RequestId", base64.b32encode(os.urandom(32))[:52].decode()),
+        ("x-amz-crc32", str(zlib.crc32(body))),
+        ("Content-Type", "application/x-amz-json-1.0"),
+    )
+    return HttpResponse(status, headers, body)

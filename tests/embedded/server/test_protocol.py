@@ -1,0 +1,160 @@
+"""DynamoDB's JSON protocol: targets, envelopes and checksums, against a backend that does what the test says."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from jobtable.embedded.server import DynamoDbProtocol
+from jobtable.embedded.server.http1 import MAX_BODY_BYTES, HttpRequest, HttpResponse
+from jobtable.errors import StorageError, request_error
+from jobtable.store.backend import Request, Response
+
+
+class ScriptedBackend:
+    """Remembers its calls, and answers each with what it was given."""
+
+    def __init__(self, outcome: Response | Exception) -> None:
+        self.outcome = outcome
+        self.calls: list[tuple[str, Request]] = []
+
+    def execute(self, operation: str, request: Request) -> Response:
+        self.calls.append((operation, request))
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome
+
+    def close(self) -> None:
+        return
+
+
+def post(body: bytes, target: str | None = "DynamoDB_20120810.GetItem", **headers: str) -> HttpRequest:
+    names = {"content-type": "application/x-amz-json-1.0", **{name.replace("_", "-"): v for name, v in headers.items()}}
+    if target is not None:
+        names["x-amz-target"] = target
+    return HttpRequest("POST", "/", names, body, True)
+
+
+def respond(request: HttpRequest, outcome: Response | Exception | None = None) -> HttpResponse:
+    return DynamoDbProtocol(ScriptedBackend({} if outcome is None else outcome)).respond(request)
+
+
+def error_of(response: HttpResponse) -> tuple[int, dict[str, Any]]:
+    return response.status, json.loads(response.body)
+
+
+def test_an_answer_carries_its_checksum_and_a_request_id() -> None:
+    backend = ScriptedBackend({"Item": {"pk": {"S": "é\u2028\U0001f600"}}})
+    response = DynamoDbProtocol(backend).respond(post(b'{"TableName":"t"}'))
+    headers = dict(response.headers)
+    assert backend.calls == [("GetItem", {"TableName": "t"})]
+    assert (response.status, json.loads(response.body)) == (200, backend.outcome)
+    assert headers["Content-Type"] == "application/x-amz-json-1.0"
+    assert headers["x-amz-crc32"] == str(zlib.crc32(response.body))
+    assert len(headers["x-amzn-RequestId"]) == 52
+
+
+def test_streams_have_a_target_of_their_own() -> None:
+    backend = ScriptedBackend({})
+    protocol = DynamoDbProtocol(backend)
+    assert protocol.respond(post(b"{}", "DynamoDBStreams_20120810.GetRecords")).status == 200
+    assert backend.calls == [("GetRecords", {})]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        None,
+        "",
+        "GetItem",
+        "DynamoDB_20111205.GetItem",
+        "DynamoDB_20120810.GetRecords",
+        "DynamoDBStreams_20120810.GetItem",
+    ],
+)
+def test_a_wrong_target_is_an_unknown_operation(target: str | None) -> None:
+    status, error = error_of(respond(post(b"{}", target)))
+    assert (status, error["__type"]) == (400, "com.amazon.coral.service#UnknownOperationException")
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b"null", b"5", b"\xff{}", b'{"a":NaN}', b'{"a":"\\ud800"}', b"[" * 5000]
+)
+def test_what_is_no_json_object_is_a_serialization_error(body: bytes) -> None:
+    status, error = error_of(respond(post(body)))
+    assert (status, error["__type"]) == (400, "com.amazon.coral.service#SerializationException")
+    assert error["Message"]
+
+
+def test_an_unpacked_body_is_the_request() -> None:
+    backend = ScriptedBackend({})
+    DynamoDbProtocol(backend).respond(post(gzip.compress(b'{"TableName":"t"}'), content_encoding="gzip"))
+    assert backend.calls == [("GetItem", {"TableName": "t"})]
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "status", "code"),
+    [
+        (b"not gzip", "gzip", 400, "SerializationException"),
+        (gzip.compress(b"{}")[:-9], "gzip", 400, "SerializationException"),
+        (b"{}", "br", 400, "SerializationException"),
+        (gzip.compress(b" " * (MAX_BODY_BYTES + 1)), "gzip", 413, "RequestEntityTooLargeException"),
+    ],
+)
+def test_a_packed_body_that_cannot_be_unpacked_is_refused(body: bytes, encoding: str, status: int, code: str) -> None:
+    answered, error = error_of(respond(post(body, content_encoding=encoding)))
+    assert (answered, error["__type"].partition("#")[2]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("code", "namespace", "status"),
+    [
+        ("ValidationException", "com.amazon.coral.validate", 400),
+        ("ResourceNotFoundException", "com.amazonaws.dynamodb.v20120810", 400),
+        ("ThrottlingException", "com.amazon.coral.availability", 400),
+        ("InternalServerError", "com.amazonaws.dynamodb.v20120810", 500),
+        ("ServiceUnavailable", "com.amazonaws.dynamodb.v20120810", 503),
+    ],
+)
+def test_an_error_of_the_backend_becomes_dynamodbs_envelope(code: str, namespace: str, status: int) -> None:
+    answered, error = error_of(respond(post(b"{}"), request_error(code, "what happened")))
+    assert (answered, error) == (status, {"__type": f"{namespace}#{code}", "message": "what happened"})
+
+
+def test_the_details_of_an_error_are_sent_along() -> None:
+    reasons = [{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": {"pk": {"S": "a"}}}]
+    canceled = request_error("TransactionCanceledException", "why", {"CancellationReasons": reasons})
+    _, error = error_of(respond(post(b"{}"), canceled))
+    assert (error["Message"], error["CancellationReasons"]) == ("why", reasons)
+    failed = request_error("ConditionalCheckFailedException", "why", {"Item": {"pk": {"S": "a"}}})
+    _, error = error_of(respond(post(b"{}"), failed))
+    assert (error["message"], error["Item"]) == ("why", {"pk": {"S": "a"}})
+
+
+@pytest.mark.parametrize("failure", [StorageError("the file is gone"), ZeroDivisionError("oops")])
+def test_a_failure_of_the_backend_is_an_internal_error_that_hides_nothing_it_should_say(failure: Exception) -> None:
+    status, error = error_of(respond(post(b"{}"), failure))
+    assert (status, error["__type"]) == (500, "com.amazonaws.dynamodb.v20120810#InternalServerError")
+    assert "oops" not in error["message"]
+
+
+def test_get_is_the_health_line() -> None:
+    response = respond(HttpRequest("GET", "/", {"host": "localhost:8000"}, b"", True))
+    assert (response.status, response.body) == (200, b"healthy: localhost:8000 \n")
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [HttpRequest("PUT", "/", {}, b"", True), post(b"{}", content_type="text/plain"), post(b"x=1", content_type="")],
+)
+def test_other_methods_and_media_types_are_not_found(request_: HttpRequest) -> None:
+    assert respond(request_).status == 404
+
+
+def test_a_web_page_cannot_reach_the_tables_through_its_visitor() -> None:
+    status, error = error_of(respond(post(b"{}", origin="https://example.org")))
+    assert (status, error["__type"]) == (400, "com.amazon.coral.service#AccessDeniedException")

@@ -1,0 +1,162 @@
+"""What is stored about each table, and the copy of it that each process keeps in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from jobtable.embedded.ordering import KeyType
+from jobtable.embedded.schema import IndexSchema, KeyAttribute, TableSchema
+
+Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+
+
+class Record(BaseModel):
+    """Something that the catalogue stores as JSON."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Throughput(Record):
+    """Provisioned capacity units; both are 0 where requests are paid one by one."""
+
+    read: int = 0
+    write: int = 0
+    increased: float | None = None
+    decreased: float | None = None
+
+
+class OnDemandLimit(Record):
+    """The most request units a second on demand; None: no limit."""
+
+    read: int | None = None
+    write: int | None = None
+
+
+class IndexRecord(Record):
+    """A secondary index as it was declared."""
+
+    id: int
+    name: str
+    is_local: bool
+    partition: tuple[str, ...]
+    sort: tuple[str, ...]
+    projection: Projection
+    included: tuple[str, ...] = ()
+    throughput: Throughput = Throughput()
+    on_demand: OnDemandLimit | None = None
+
+
+class StreamRecord(Record):
+    """One life of a table's stream: from when it was enabled until it was disabled."""
+
+    label: str
+    view: ViewType
+    created: float
+    after_sequence: int
+    """The last change before the stream was enabled."""
+    closed: float | None = None
+    last_sequence: int | None = None
+    """The last change before the stream was disabled."""
+    table_name: str
+    table_id: int
+    key: tuple[tuple[str, str], ...]
+    """The table's key schema: attribute names with HASH or RANGE."""
+
+
+class RecoveryRecord(Record):
+    """Point-in-time recovery since when, and how many days are kept."""
+
+    enabled: float
+    days: int = 35
+
+
+class TableRecord(Record):
+    """Everything about a table that is not an item."""
+
+    id: int
+    uuid: str
+    name: str
+    created: float
+    attributes: dict[str, KeyType]
+    partition: str
+    sort: str | None
+    indexes: tuple[IndexRecord, ...] = ()
+    is_on_demand: bool
+    on_demand_since: float | None = None
+    throughput: Throughput = Throughput()
+    on_demand: OnDemandLimit | None = None
+    table_class: str | None = None
+    is_protected: bool = False
+    encryption: dict[str, str] | None = None
+    stream: StreamRecord | None = None
+    latest_stream_label: str | None = None
+    ttl_attribute: str | None = None
+    recovery: RecoveryRecord | None = None
+    restored_from: dict[str, str | float] | None = None
+    tags: dict[str, str] = {}
+
+    def table_schema(self) -> TableSchema:
+        """What the item operations need to know."""
+        return TableSchema(
+            id=self.id,
+            name=self.name,
+            partition=self._key(self.partition),
+            sort=self._key(self.sort) if self.sort else None,
+            indexes={index.name: self._index(index) for index in self.indexes},
+            ttl_attribute=self.ttl_attribute,
+            is_journaled=self.stream is not None or self.recovery is not None,
+        )
+
+    def index(self, name: str) -> IndexRecord | None:
+        """The index of that name, or None."""
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def _key(self, name: str) -> KeyAttribute:
+        return KeyAttribute(name, self.attributes[name])
+
+    def _index(self, index: IndexRecord) -> IndexSchema:
+        return IndexSchema(
+            id=index.id,
+            name=index.name,
+            is_local=index.is_local,
+            partition=tuple(self._key(name) for name in index.partition),
+            sort=tuple(self._key(name) for name in index.sort),
+            projection=index.projection,
+            included=frozenset(index.included),
+        )
+
+
+class Cache:
+    """Table schemas as of one version of the catalogue, or newer. Replaced as a whole, never emptied."""
+
+    __slots__ = ("tables", "version")
+
+    def __init__(self, version: bytes) -> None:
+        self.version = version
+        self.tables: dict[str, TableSchema | None] = {}
+
+    def table(self, name: str, connection: sqlite3.Connection) -> TableSchema | None:
+        """The schema of a table, or None; read from the file once."""
+        try:
+            return self.tables[name]
+        except KeyError:
+            record = read_record(connection, name)
+            schema = None if record is None else record.table_schema()
+            self.tables[name] = schema
+            return schema
+
+
+def read_record(connection: sqlite3.Connection, name: str) -> TableRecord | None:
+    """What is stored about a table, or None."""
+    row = connection.execute("SELECT record FROM tables WHERE name = ?", (name,)).fetchone()
+    return None if row is None else TableRecord.model_validate_json(row[0])
+
+
+def catalogue_version(connection: sqlite3.Connection) -> int:
+    """The number of the catalogue's last change, as this transaction sees it."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)

@@ -1,0 +1,90 @@
+"""Connections for readers: as many as are in use at once, none of which crosses a fork."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from jobtable.errors import StorageError
+
+
+class Connections:
+    """A pool: `take` a connection, use it on one thread, `give` it back or `drop` it."""
+
+    def __init__(self, path: str, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._path = path
+        self._connect = connect
+        # Taking and giving are one atomic operation on the deque each; the lock is only for opening and closing.
+        self._idle: deque[sqlite3.Connection] = deque()
+        self._lock = threading.Lock()
+        self._open = 0
+        self._refusal: str | None = None
+
+    def take(self) -> sqlite3.Connection:
+        """A connection with no transaction, for this thread alone until it is given back."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._new()
+
+    def give(self, connection: sqlite3.Connection) -> None:
+        """Give back a connection that has no transaction and no unfinished statement."""
+        if self._refusal is None:
+            self._idle.append(connection)
+        else:
+            self.drop(connection)
+
+    def drop(self, connection: sqlite3.Connection) -> None:
+        """Close a connection instead of giving it back."""
+        connection.close()
+        with self._lock:
+            self._open -= 1
+
+    def close(self, refusal: str) -> None:
+        """Close the idle connections now and the others when they come back; `take` raises with that reason."""
+        self._refusal = refusal
+        self._close_idle()
+
+    def pause(self) -> int:
+        """Close the idle connections and open none until `resume`; gives how many are still in use."""
+        self._lock.acquire()
+        self._close_idle_locked()
+        return self._open
+
+    def resume(self) -> None:
+        """End a pause."""
+        self._lock.release()
+
+    def restart_in_child(self) -> None:
+        """Begin anew in a forked process, which must not touch what its parent had in use."""
+        if self._open:
+            self._refusal = (
+                f"{self._path} was being read when this process was forked, so it cannot be used here: fork when no"
+                " request is running, or start the process with 'spawn'"
+            )
+        self._lock = threading.Lock()
+        self._idle = deque()
+        self._open = 0
+
+    def _new(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._refusal is not None:
+                raise StorageError(self._refusal)
+            connection = self._connect()
+            self._open += 1
+            return connection
+
+    def _close_idle(self) -> None:
+        with self._lock:
+            self._close_idle_locked()
+
+    def _close_idle_locked(self) -> None:
+        while self._idle:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                return
+            connection.close()
+            self._open -= 1

@@ -1,0 +1,124 @@
+"""The files of a database: made private to the user, opened with the right settings, upgraded to this version."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from jobtable.embedded.storage.problems import cannot_open
+from jobtable.errors import StorageError
+
+Durability = Literal["full", "normal", "off"]
+
+APPLICATION_ID = 0x4A54424C  # "JTBL", so that `file` and other programs can tell whose file it is
+_BUSY_SECONDS = 10.0
+_CACHE_KIB = 16 * 1024
+_CHECKPOINT_PAGES = 1000
+_LARGEST_IDLE_WAL = 64 * 1024 * 1024
+
+
+def create_private(path: str) -> None:
+    """Make the file, readable by its user alone, unless it is there. SQLite gives its side files the same mode."""
+    Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # An existing file must not even be opened here: closing it would drop the locks that SQLite holds in this process.
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def connect(path: str, durability: Durability) -> sqlite3.Connection:
+    """A connection in autocommit mode that any thread may use, one at a time."""
+    connection = sqlite3.connect(
+        f"file:{quote(path)}?mode=rw",
+        uri=True,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=512,
+    )
+    try:
+        # NORMAL and OFF keep the file whole after a crash of the process; a power cut may undo the last commits.
+        connection.execute(f"PRAGMA synchronous = {durability}")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+        connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_IDLE_WAL}")
+        connection.execute("PRAGMA temp_store = MEMORY")
+        connection.execute("PRAGMA trusted_schema = OFF")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def prepare(path: str, durability: Durability) -> None:
+    """Create the database, or bring it to this version; StorageError if it cannot be used."""
+    try:
+        create_private(path)
+        connection = connect(path, durability)
+        try:
+            _upgrade(path, connection)
+        finally:
+            connection.close()
+    except (sqlite3.Error, OSError) as error:
+        raise cannot_open(path, error) from error
+
+
+def _upgrade(path: str, connection: sqlite3.Connection) -> None:
+    _refuse_foreign_file(path, connection)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    version = _format_of(connection)
+    if version > FORMAT:
+        raise StorageError(
+            f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
+            "upgrade Jobtable, or open a copy made by this version"
+        )
+    for step in MIGRATIONS[version:]:
+        step(connection)
+    if version < FORMAT:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
+    connection.execute("COMMIT")
+
+
+def _refuse_foreign_file(path: str, connection: sqlite3.Connection) -> None:
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if tables and application_id != APPLICATION_ID:
+        raise StorageError(f"{path} is an SQLite database of another program: name another file")
+
+
+def _format_of(connection: sqlite3.Connection) -> int:
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'meta'").fetchone() is None:
+        return 0
+    (version,) = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+    return int(version)
+
+
+def _create_catalogue(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
+    connection.execute("INSERT INTO meta VALUES ('last_id', 0)")
+    connection.execute("CREATE TABLE tables (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, record BLOB NOT NULL)")
+    connection.execute("CREATE TABLE counters (id INTEGER PRIMARY KEY, items INTEGER NOT NULL, bytes INTEGER NOT NULL)")
+    connection.execute(
+        "CREATE TABLE streams (label TEXT NOT NULL, table_name TEXT NOT NULL, table_id INTEGER NOT NULL,"
+        " record BLOB NOT NULL, PRIMARY KEY (table_name, label)) WITHOUT ROWID"
+    )
+
+
+def _add_idempotency_tokens(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE tokens (token TEXT PRIMARY KEY, time INTEGER NOT NULL, request BLOB NOT NULL,"
+        " response BLOB NOT NULL) WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX tokens_by_time ON tokens (time)")
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_catalogue, _add_idempotency_tokens)
+"""Step n turns a file of format n into one of format n + 1; format 0 is an empty file."""
+
+FORMAT = len(MIGRATIONS)

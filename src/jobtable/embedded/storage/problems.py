@@ -1,0 +1,59 @@
+"""What SQLite and the operating system report, in words that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+
+from jobtable.errors import RequestError, StorageError, request_error
+
+_ADVICE_OF_SQLITE = {
+    "SQLITE_FULL": "the disk is full: free some space, then the same request works again",
+    "SQLITE_READONLY": "the file or its folder is not writable: give this user write access to both",
+    "SQLITE_CANTOPEN": "it cannot be opened: the folder must exist, and file and folder must be writable",
+    "SQLITE_NOTADB": "it is no Jobtable file, or it is damaged: name another file, or restore a backup",
+    "SQLITE_CORRUPT": "the file is damaged: restore a backup",
+    "SQLITE_BUSY": "another program keeps it locked: end that program, or wait",
+    "SQLITE_LOCKED": "another program keeps it locked: end that program, or wait",
+    "SQLITE_IOERR": "the disk reported an error: check the disk, then try again",
+    "SQLITE_NOMEM": "there is not enough memory",
+}
+_ADVICE_OF_SYSTEM = {
+    errno.ENOSPC: _ADVICE_OF_SQLITE["SQLITE_FULL"],
+    errno.EDQUOT: _ADVICE_OF_SQLITE["SQLITE_FULL"],
+    errno.EFBIG: _ADVICE_OF_SQLITE["SQLITE_FULL"],
+    errno.EIO: _ADVICE_OF_SQLITE["SQLITE_IOERR"],
+    errno.EACCES: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
+    errno.EPERM: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
+    errno.EROFS: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
+}
+
+Failure = sqlite3.Error | OSError
+
+
+def cannot_open(path: str, error: Failure) -> StorageError:
+    """The error for a file that cannot be used at all."""
+    return StorageError(f"{path} cannot be used: {_advice(error)} ({error})")
+
+
+def unavailable(path: str, error: Failure) -> RequestError:
+    """The error for one request that failed below the engine; the caller may ask again."""
+    return request_error("InternalServerError", f"{path} could not be used: {_advice(error)} ({error})")
+
+
+def is_missing_table(error: Exception) -> bool:
+    """Whether a statement named a table or index that another process has dropped."""
+    return isinstance(error, sqlite3.OperationalError) and str(error).startswith("no such table")
+
+
+def table_not_found() -> RequestError:
+    """DynamoDB's answer for an item operation on a table that is not there."""
+    return request_error("ResourceNotFoundException", "Cannot do operations on a non-existent table")
+
+
+def _advice(error: Failure) -> str:
+    if isinstance(error, OSError):
+        return _ADVICE_OF_SYSTEM.get(error.errno or 0, "the operating system refused it")
+    name = getattr(error, "sqlite_errorname", "")
+    primary = "_".join(name.split("_")[:2])
+    return _ADVICE_OF_SQLITE.get(primary, "SQLite refused it")

@@ -1,0 +1,116 @@
+"""The SQL of each table and index. Their names carry ids, so a statement can never meet a later table of that name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatements:
+    """Items of one table: position, size as DynamoDB measures it, the item as JSON."""
+
+    create: str
+    drop: str
+    get: str
+    size: str
+    put: str
+    delete: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatements:
+    """Entries of one index: the position, and at which byte of it the table position begins (counted from 1)."""
+
+    create: str
+    drop: str
+    put: str
+    delete: str
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStatements:
+    """Changes of one table in the order of their commits."""
+
+    create: str
+    drop: str
+    add: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryStatements:
+    """When each item of one table expires."""
+
+    create: str
+    drop: str
+    put: str
+    delete: str
+    due: str
+
+
+# The caches are larger than the number of tables that one process works with at a time; a miss only costs time.
+@lru_cache(maxsize=4096)
+def of_table(table_id: int) -> TableStatements:
+    """The statements of a table."""
+    name = f"items_{table_id}"
+    return TableStatements(
+        create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, size INTEGER NOT NULL, item BLOB NOT NULL)"
+        " WITHOUT ROWID",
+        drop=f"DROP TABLE {name}",
+        get=f"SELECT item FROM {name} WHERE position = ?",  # noqa: S608 - the name is made from a number
+        size=f"SELECT size FROM {name} WHERE position = ?",  # noqa: S608 - as above
+        put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
+        delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above
+    )
+
+
+@lru_cache(maxsize=4096)
+def of_index(index_id: int) -> IndexStatements:
+    """The statements of an index."""
+    name = f"index_{index_id}"
+    return IndexStatements(
+        create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, target INTEGER NOT NULL) WITHOUT ROWID",
+        drop=f"DROP TABLE {name}",
+        put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?)",  # noqa: S608 - the name is made from a number
+        delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above
+    )
+
+
+@lru_cache(maxsize=4096)
+def of_range(table_id: int, index_id: int | None, is_bounded: bool, reverse: bool) -> str:
+    """Entries from a position on, up to another one where it is bounded, in order or backwards."""
+    bounds = "a.position >= ?" + (" AND a.position < ?" if is_bounded else "")
+    order = f"ORDER BY a.position {'DESC' if reverse else 'ASC'}"
+    if index_id is None:
+        return f"SELECT a.position, a.size, a.item FROM items_{table_id} a WHERE {bounds} {order}"  # noqa: S608 - numbers
+    # CROSS JOIN keeps SQLite from starting with the table.
+    return (
+        f"SELECT a.position, b.size, b.item FROM index_{index_id} a CROSS JOIN items_{table_id} b"  # noqa: S608 - numbers
+        f" ON b.position = substr(a.position, a.target) WHERE {bounds} {order}"
+    )
+
+
+@lru_cache(maxsize=4096)
+def of_journal(table_id: int) -> JournalStatements:
+    """The statements of a table's journal."""
+    name = f"journal_{table_id}"
+    return JournalStatements(
+        # AUTOINCREMENT: a sequence number is never given twice, also when the journal has been trimmed to nothing.
+        create=f"CREATE TABLE IF NOT EXISTS {name} (sequence INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL,"
+        " position BLOB NOT NULL, old BLOB, new BLOB, by_service INTEGER NOT NULL)",
+        drop=f"DROP TABLE IF EXISTS {name}",
+        add=f"INSERT INTO {name} (time, position, old, new, by_service) VALUES (?, ?, ?, ?, ?)",  # noqa: S608 - a number
+    )
+
+
+@lru_cache(maxsize=4096)
+def of_expiry(table_id: int) -> ExpiryStatements:
+    """The statements of a table's list of expiry times."""
+    name = f"expiry_{table_id}"
+    return ExpiryStatements(
+        create=f"CREATE TABLE {name} (time INTEGER, position BLOB, PRIMARY KEY (time, position)) WITHOUT ROWID",
+        drop=f"DROP TABLE IF EXISTS {name}",
+        put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?)",  # noqa: S608 - the name is made from a number
+        delete=f"DELETE FROM {name} WHERE time = ? AND position = ?",  # noqa: S608 - as above
+        due=f"SELECT time, position FROM {name} WHERE time > ? AND time <= ? ORDER BY time LIMIT ?",  # noqa: S608 - as above
+    )

@@ -1,0 +1,193 @@
+"""The storage of one database: who reads, who writes, and what they know of the tables."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Literal, TypeVar
+
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage import files, forks, statements
+from jobtable.embedded.storage.catalogue import Cache
+from jobtable.embedded.storage.connections import Connections
+from jobtable.embedded.storage.problems import cannot_open, is_missing_table, table_not_found, unavailable
+from jobtable.embedded.storage.temporary import TemporaryFolder
+from jobtable.embedded.storage.transactions import Transaction, View
+from jobtable.embedded.storage.turn import Turn
+from jobtable.embedded.storage.writer import Writer
+from jobtable.errors import JobtableError
+
+T = TypeVar("T")
+
+_LONGEST_WAIT_BEFORE_FORK = 1.0
+
+
+class Storage:
+    """Tables of items in one SQLite file, for any number of threads and processes.
+
+    With `durability="full"` a write that has returned survives a crash of the process and a power cut. "normal" is
+    faster, and survives a crash of the process; a power cut may undo the writes of the last moments (never a part
+    of one). Without a path the database is private to this object and gone when it is closed.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        *,
+        durability: Literal["full", "normal"] = "full",
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self.clock = clock
+        self._folder = TemporaryFolder() if path is None else None
+        self._durability: files.Durability = "off" if path is None else durability
+        self.path = os.path.join(self._folder.path, "memory.db") if self._folder else os.path.abspath(path or "")
+        files.prepare(self.path, self._durability)
+        self._turn = self._open_turn()
+        self._cache = Cache(b"")
+        self._connections = Connections(self.path, self._connect)
+        self._writer = Writer(self, self._turn, self._connect)
+        self._take, self._give = self._connections.take, self._connections.give
+        self._is_closed = False
+        forks.register(self)
+
+    def table(self, name: str) -> TableSchema | None:
+        """The table as the last committed change of any process left it, or None."""
+        cache = self._fresh_cache()
+        try:
+            return cache.tables[name]
+        except KeyError:
+            with self.read() as snapshot:
+                return cache.table(name, snapshot.connection)
+
+    def get(self, table: TableSchema, position: bytes) -> bytes | None:
+        """One item as JSON in the last committed state, or None."""
+        connection = self._take()
+        try:
+            row = connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
+        except sqlite3.Error as error:
+            self._connections.drop(connection)
+            raise self.explained(error) from error
+        self._give(connection)
+        return None if row is None else row[0]
+
+    def read(self) -> Snapshot:
+        """A consistent view for several reads: `with storage.read() as snapshot`. Keep it as short as a request."""
+        return Snapshot(self, self._fresh_cache())
+
+    def write(self, action: Callable[[Transaction], T]) -> T:
+        """Run `action(transaction)` atomically and durably, and give its result.
+
+        Concurrent callers share one commit. An exception that the action raises undoes what it wrote, and nothing
+        else. The action may run on any thread, and runs once; it must not use the storage but through the transaction.
+        """
+        return self._writer.run(action)
+
+    def close(self) -> None:
+        """Wait for the writes that were asked for, and release the files. Closing twice is harmless."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        forks.unregister(self)
+        refusal = f"{self.path} has been closed"
+        self._writer.close(refusal)
+        self._connections.close(refusal)
+        self._turn.close()
+        if self._folder:
+            self._folder.close()
+
+    def now(self) -> float:
+        """Seconds since 1970 on the storage's clock."""
+        return self.clock.seconds()
+
+    def explained(self, error: sqlite3.Error) -> JobtableError:
+        """The error to raise to a caller for one of SQLite's."""
+        return table_not_found() if is_missing_table(error) else unavailable(self.path, error)
+
+    def take(self) -> sqlite3.Connection:
+        """A connection for reading; give it back or drop it."""
+        return self._connections.take()
+
+    def give(self, connection: sqlite3.Connection) -> None:
+        """Give a connection back."""
+        self._connections.give(connection)
+
+    def drop(self, connection: sqlite3.Connection) -> None:
+        """Close a connection that failed."""
+        self._connections.drop(connection)
+
+    def cache_for(self, version: int) -> Cache:
+        """The schemas as of a version of the catalogue that a write transaction sees."""
+        label = self._turn.label(version)
+        if self._turn.catalogue_version() != label:
+            # A process died between its change of the catalogue and the announcement.
+            self._turn.announce(version)
+        return self._fresh_cache()
+
+    def catalogue_changed(self, version: int) -> None:
+        """A write transaction changed the catalogue and is committed."""
+        self._turn.announce(version)
+
+    def before_fork(self) -> None:
+        """Be still: no write under way, and every connection closed that is not in use."""
+        self._writer.pause()
+        deadline = time.monotonic() + _LONGEST_WAIT_BEFORE_FORK
+        while self._connections.pause() and time.monotonic() < deadline:
+            self._connections.resume()
+            time.sleep(0.001)
+            continue
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._connections.resume()
+        self._writer.resume()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew with locks and connections of this process."""
+        self._turn = self._open_turn()
+        self._connections.restart_in_child()
+        self._writer.restart_in_child(self._turn)
+
+    def _connect(self) -> sqlite3.Connection:
+        return files.connect(self.path, self._durability)
+
+    def _open_turn(self) -> Turn:
+        try:
+            return Turn(self.path + "-lock")
+        except OSError as error:
+            raise cannot_open(self.path, error) from error
+
+    def _fresh_cache(self) -> Cache:
+        cache = self._cache
+        version = self._turn.catalogue_version()
+        if version != cache.version:
+            cache = self._cache = Cache(version)
+        return cache
+
+
+class Snapshot(View):
+    """One consistent state of the database, inside `with`."""
+
+    __slots__ = ("_storage",)
+
+    def __init__(self, storage: Storage, cache: Cache) -> None:
+        super().__init__(storage.take(), cache)
+        self._storage = storage
+
+    def __enter__(self) -> Snapshot:
+        self.connection.execute("BEGIN")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end_reads()
+        if not isinstance(error, sqlite3.Error):
+            self.connection.execute("COMMIT")
+            self._storage.give(self.connection)
+            return
+        self._storage.drop(self.connection)
+        raise self._storage.explained(error) from error

@@ -1,0 +1,44 @@
+"""Folders for databases that live only as long as the object that uses them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
+from pathlib import Path
+
+_PREFIX = "jobtable-memory-"
+_OWNER = "owner"
+
+
+class TemporaryFolder:
+    """A private folder that is removed on `close`, at the end of the process, or, if it was killed, by a later one."""
+
+    def __init__(self) -> None:
+        _remove_abandoned()
+        self.path = tempfile.mkdtemp(prefix=_PREFIX)
+        # Whoever can lock this file knows that the process which made the folder is gone.
+        owner = os.open(os.path.join(self.path, _OWNER), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        self._remove = weakref.finalize(self, _remove, self.path, owner, os.getpid())
+
+    def close(self) -> None:
+        """Remove the folder; doing so twice is harmless."""
+        self._remove()
+
+
+def _remove(path: str, owner: int, maker: int) -> None:
+    if os.getpid() == maker:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(owner)
+
+
+def _remove_abandoned() -> None:
+    for owner_file in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
+        # Folders of other users, and those that another process removes meanwhile, are none of our business.
+        with contextlib.suppress(OSError), owner_file.open("r+") as owner:
+            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(owner_file.parent)

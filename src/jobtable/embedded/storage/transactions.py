@@ -1,0 +1,171 @@
+"""Reading a consistent state, and changing it: items, indexes, expiry times and the journal in step."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from pydantic_core import to_json
+
+from jobtable.embedded.schema import IndexSchema, TableSchema
+from jobtable.embedded.storage import statements
+from jobtable.embedded.storage.catalogue import Cache
+from jobtable.embedded.storage.expiry_times import expiry_time
+from jobtable.embedded.storage.problems import table_not_found
+from jobtable.store.backend import Item
+
+Entry: TypeAlias = tuple[bytes, int, bytes]
+"""The position, the size as DynamoDB measures it, and the whole item as JSON."""
+
+
+class View:
+    """Reads of one consistent state."""
+
+    __slots__ = ("_cache", "_cursors", "connection")
+
+    def __init__(self, connection: sqlite3.Connection, cache: Cache) -> None:
+        self.connection = connection
+        self._cache = cache
+        self._cursors: list[sqlite3.Cursor] = []
+
+    def table(self, name: str) -> TableSchema | None:
+        """The table, or None."""
+        return self._cache.table(name, self.connection)
+
+    def get(self, table: TableSchema, position: bytes) -> bytes | None:
+        """One item as JSON, or None."""
+        row = self.connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
+        return None if row is None else row[0]
+
+    def range(
+        self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False
+    ) -> Iterator[Entry]:
+        """Every entry with low <= position < high (None: to the end), in order or backwards, read as it is asked for.
+
+        An entry of an index has the position in the index, and the size and the whole item of the table.
+        """
+        sql = statements.of_range(table.id, None if index is None else index.id, high is not None, reverse)
+        cursor = self.connection.execute(sql, (low,) if high is None else (low, high))
+        self._cursors.append(cursor)
+        return cursor
+
+    def end_reads(self) -> None:
+        """Let go of what unfinished ranges hold."""
+        for cursor in self._cursors:
+            cursor.close()
+
+
+class Transaction(View):
+    """A View that can change what it sees. It is alone: no other writer of any process is at work meanwhile."""
+
+    __slots__ = ("_counts", "_microseconds", "_now", "catalogue_changed", "has_written")
+
+    def __init__(self, connection: sqlite3.Connection, cache: Cache, now: Callable[[], float]) -> None:
+        super().__init__(connection, cache)
+        self._now = now
+        self._microseconds = 0
+        self._counts: dict[int, list[int]] = {}
+        self.has_written = False
+        self.catalogue_changed = False
+
+    def put(self, table: TableSchema, position: bytes, item: Item, size: int, old: Item | None) -> None:
+        """Store an item; `old` is the one that is there now, or None."""
+        self.has_written = True
+        table = self._current(table)
+        connection, sql = self.connection, statements.of_table(table.id)
+        body = to_json(item)
+        if old is None:
+            self._count(table.id, 1, size)
+        else:
+            self._count(table.id, 0, size - connection.execute(sql.size, (position,)).fetchone()[0])
+        connection.execute(sql.put, (position, size, body))
+        self._keep_in_step(table, position, old, item)
+        if table.is_journaled and old != item:
+            self._journal(table, position, None if old is None else to_json(old), body)
+
+    def delete(self, table: TableSchema, position: bytes, old: Item, *, by_service: bool = False) -> None:
+        """Remove an item; `old` is the one that is there now. `by_service`: it expired."""
+        self.has_written = True
+        table = self._current(table)
+        connection, sql = self.connection, statements.of_table(table.id)
+        self._count(table.id, -1, -connection.execute(sql.size, (position,)).fetchone()[0])
+        connection.execute(sql.delete, (position,))
+        self._keep_in_step(table, position, old, None)
+        if table.is_journaled:
+            self._journal(table, position, to_json(old), None, by_service=by_service)
+
+    def token(self, token: str) -> tuple[bytes, bytes] | None:
+        """What `remember` stored under this idempotency token in the last ten minutes: request, response."""
+        row: tuple[int, bytes, bytes] | None = self.connection.execute(
+            "SELECT time, request, response FROM tokens WHERE token = ?", (token,)
+        ).fetchone()
+        if row is None or row[0] + _TOKEN_SECONDS <= self._now():
+            return None
+        return row[1], row[2]
+
+    def remember(self, token: str, request: bytes, response: bytes) -> None:
+        """Keep an idempotency token, with what identifies its request and the response, for ten minutes."""
+        self.has_written = True
+        now = int(self._now())
+        self.connection.execute("DELETE FROM tokens WHERE time <= ?", (now - _TOKEN_SECONDS,))
+        self.connection.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", (token, now, request, response))
+
+    def counts(self) -> dict[int, list[int]]:
+        """How the number of entries and their bytes changed, for each id of a table or index."""
+        return self._counts
+
+    def count(self, id_: int, items: int, size: int) -> None:
+        """Note that entries came (or went, if negative) outside of put and delete."""
+        self._count(id_, items, size)
+
+    def _current(self, table: TableSchema) -> TableSchema:
+        """The table as this transaction sees it: the caller may have looked it up before an index was added."""
+        current = self._cache.table(table.name, self.connection)
+        if current is None or current.id != table.id:
+            raise table_not_found()
+        return current
+
+    def _count(self, id_: int, items: int, size: int) -> None:
+        if items or size:
+            counts = self._counts.setdefault(id_, [0, 0])
+            counts[0] += items
+            counts[1] += size
+
+    def _keep_in_step(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
+        for index in table.indexes.values():
+            before = None if old is None else table.index_position(index, old)
+            after = None if new is None else table.index_position(index, new)
+            if before != after:
+                self._move_in_index(index, position, before, after)
+        if table.ttl_attribute is not None:
+            self._move_expiry(table, position, old, new)
+
+    def _move_in_index(self, index: IndexSchema, position: bytes, before: bytes | None, after: bytes | None) -> None:
+        sql = statements.of_index(index.id)
+        if before is not None:
+            self.connection.execute(sql.delete, (before,))
+        if after is not None:
+            self.connection.execute(sql.put, (after, len(after) - len(position) + 1))
+        self._count(index.id, (after is not None) - (before is not None), 0)
+
+    def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
+        sql = statements.of_expiry(table.id)
+        before, after = expiry_time(table.ttl_attribute, old), expiry_time(table.ttl_attribute, new)
+        if before == after:
+            return
+        if before is not None:
+            self.connection.execute(sql.delete, (before, position))
+        if after is not None:
+            self.connection.execute(sql.put, (after, position))
+
+    def _journal(
+        self, table: TableSchema, position: bytes, old: bytes | None, new: bytes | None, *, by_service: bool = False
+    ) -> None:
+        # One time for the whole transaction: what was written together is restored together.
+        self._microseconds = self._microseconds or int(self._now() * 1_000_000)
+        row = (self._microseconds, position, old, new, by_service)
+        self.connection.execute(statements.of_journal(table.id).add, row)
+
+
+_TOKEN_SECONDS = 600

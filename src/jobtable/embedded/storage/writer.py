@@ -1,0 +1,209 @@
+"""Writers share commits: the first one leads, and takes along whoever is waiting."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from jobtable.embedded.storage.catalogue import Cache, catalogue_version
+from jobtable.embedded.storage.problems import is_missing_table, table_not_found, unavailable
+from jobtable.embedded.storage.transactions import Transaction
+from jobtable.embedded.storage.turn import Turn
+from jobtable.errors import StorageError, request_error
+
+T = TypeVar("T")
+
+_MOST_ACTIONS = 128
+_LONGEST_BATCH = 0.01  # seconds of work before the commit, so that other processes get their turn
+
+
+class Home(Protocol):
+    """What the writer needs of the storage that it writes for."""
+
+    path: str
+
+    def cache_for(self, version: int) -> Cache: ...
+    def catalogue_changed(self, version: int) -> None: ...
+    def now(self) -> float: ...
+
+
+class _Call:
+    """One caller's action, and what became of it."""
+
+    __slots__ = ("action", "error", "is_done", "ready", "result")
+
+    def __init__(self, action: Callable[[Transaction], Any]) -> None:
+        self.action = action
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.is_done = False
+        self.ready = threading.Lock()
+
+
+class Writer:
+    """Runs actions in transactions; `run` returns when the action's changes are durable."""
+
+    def __init__(self, home: Home, turn: Turn, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._home = home
+        self._turn = turn
+        self._connect = connect
+        self._connection: sqlite3.Connection | None = None
+        self._mutex = threading.Lock()
+        self._waiting: deque[_Call] = deque()
+        self._is_led = False
+        self._refusal: str | None = None
+
+    def run(self, action: Callable[[Transaction], T]) -> T:
+        """Run an action atomically, together with those of other threads, and give its result."""
+        if self._refusal is not None:
+            raise StorageError(self._refusal)
+        call = _Call(action)
+        if self._lead_or_wait(call):
+            self._lead(call)
+        if call.error is not None:
+            raise call.error
+        result: T = call.result
+        return result
+
+    def pause(self) -> None:
+        """Wait until nobody writes, close the connection, and let nobody write until `resume`."""
+        call = _Call(_nothing)
+        self._lead_or_wait(call, must_lead=True)
+        self._drop_connection()
+
+    def resume(self) -> None:
+        """End a pause."""
+        self._pass_on()
+
+    def close(self, refusal: str) -> None:
+        """Let every write that was asked for finish, then close; later ones raise with that reason."""
+        self.pause()
+        self._refusal = refusal
+        self.resume()
+
+    def restart_in_child(self, turn: Turn) -> None:
+        """Begin anew in a forked process."""
+        self._turn = turn
+        self._mutex = threading.Lock()
+        self._waiting = deque()
+        self._is_led = False
+
+    def _lead_or_wait(self, call: _Call, *, must_lead: bool = False) -> bool:
+        """True: this thread leads now. False: another thread has done the call."""
+        with self._mutex:
+            if not self._is_led:
+                self._is_led = True
+                return True
+            call.ready.acquire()
+            if must_lead:
+                self._waiting.appendleft(call)
+            else:
+                self._waiting.append(call)
+        call.ready.acquire()
+        return not call.is_done
+
+    def _pass_on(self) -> None:
+        """Make the next waiting caller the leader."""
+        with self._mutex:
+            if self._waiting:
+                self._waiting.popleft().ready.release()
+            else:
+                self._is_led = False
+
+    def _lead(self, call: _Call) -> None:
+        taken = [call]
+        try:
+            with self._turn:
+                self._commit(taken)
+        except (sqlite3.Error, OSError) as error:
+            self._drop_connection()
+            self._fail(taken, unavailable(self._home.path, error))
+        except BaseException as error:
+            self._drop_connection()
+            self._fail(taken, request_error("InternalServerError", f"the write was interrupted: {error!r}"))
+            raise
+        finally:
+            self._pass_on()
+            for done in taken[1:]:
+                done.is_done = True
+                done.ready.release()
+
+    def _fail(self, calls: list[_Call], error: BaseException) -> None:
+        for call in calls:
+            call.result, call.error = None, error
+
+    def _commit(self, taken: list[_Call]) -> None:
+        connection = self._connection or self._reconnect()
+        connection.execute("BEGIN IMMEDIATE")
+        version = catalogue_version(connection)
+        cache = self._home.cache_for(version)
+        counts: dict[int, list[int]] = {}
+        catalogue_changed = False
+        for call in self._batch(taken):
+            transaction = Transaction(connection, cache, self._home.now)
+            if not self._perform(call, transaction, is_alone=len(taken) == 1):
+                continue
+            for id_, (items, size) in transaction.counts().items():
+                total = counts.setdefault(id_, [0, 0])
+                total[0] += items
+                total[1] += size
+            if transaction.catalogue_changed:
+                catalogue_changed = True
+                version += 1
+                connection.execute(f"PRAGMA user_version = {version}")
+                cache = Cache(b"")
+        if counts:
+            rows = [(items, size, id_) for id_, (items, size) in counts.items()]
+            connection.executemany("UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?", rows)
+        connection.execute("COMMIT")
+        if catalogue_changed:
+            self._home.catalogue_changed(version)
+
+    def _batch(self, taken: list[_Call]) -> Iterator[_Call]:
+        yield taken[0]
+        deadline = time.monotonic() + _LONGEST_BATCH
+        while self._waiting and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
+            with self._mutex:
+                if not self._waiting or self._waiting[0].action is _nothing:
+                    return
+                call = self._waiting.popleft()
+            taken.append(call)
+            yield call
+
+    def _perform(self, call: _Call, transaction: Transaction, *, is_alone: bool) -> bool:
+        """Run one action; a failure of its own is undone and told to its caller, and the others go on."""
+        connection = transaction.connection
+        if not is_alone:
+            connection.execute("SAVEPOINT action")
+        try:
+            call.result = call.action(transaction)
+            transaction.end_reads()
+        except Exception as error:
+            call.error = table_not_found() if is_missing_table(error) else error
+            if isinstance(call.error, sqlite3.Error):
+                raise
+            transaction.end_reads()
+            if transaction.has_written:
+                connection.execute("ROLLBACK" if is_alone else "ROLLBACK TO action")
+                if is_alone:
+                    connection.execute("BEGIN IMMEDIATE")
+        if not is_alone:
+            connection.execute("RELEASE action")
+        return call.error is None
+
+    def _reconnect(self) -> sqlite3.Connection:
+        self._connection = self._connect()
+        return self._connection
+
+    def _drop_connection(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _nothing(_: Transaction) -> None:
+    """The action of a caller that only wants to lead."""

@@ -1,28 +1,147 @@
-"""DynamoDB's numbers: decimals of up to 38 digits, as text."""
+"""DynamoDB's numbers: decimals of up to 38 digits, as text.
+
+Every number has one canonical form: plain digits without an exponent, without zeros that mean nothing, and "0" for
+zero. Two canonical numbers are equal exactly when their texts are.
+"""
 
 from __future__ import annotations
+
+import re
+from decimal import Context, Decimal
+
+from jobtable.errors import RequestRefused
+
+MAX_DIGITS = 38
+MAX_MAGNITUDE = 125
+MIN_MAGNITUDE = -130
+
+_CANONICAL_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*")
+_NUMBER = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?)(\d+))?")
+_EXACT = Context(prec=2 * (MAX_MAGNITUDE - MIN_MAGNITUDE + MAX_DIGITS))
+_LARGEST_EXPONENT = 2**31 - 1
 
 
 def canonical_number(text: str) -> str:
     """The form in which DynamoDB gives a number back; RequestRefused with its message if it is none."""
-    raise NotImplementedError
+    if len(text) <= MAX_DIGITS and (
+        (text.isdigit() and text.isascii() and (text[0] != "0" or text == "0")) or _CANONICAL_NUMBER.fullmatch(text)
+    ):
+        return text
+    sign, digits, exponent = _parsed(text)
+    if not digits:
+        return "0"
+    magnitude = len(digits) + exponent - 1
+    if len(digits) > MAX_DIGITS:
+        raise RequestRefused("Attempting to store more than 38 significant digits in a Number")
+    if magnitude > MAX_MAGNITUDE:
+        raise RequestRefused("Number overflow. Attempting to store a number with magnitude larger than supported range")
+    if magnitude < MIN_MAGNITUDE:
+        raise RequestRefused(
+            "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+        )
+    return sign + _plain(digits, exponent)
 
 
 def compare_numbers(left: str, right: str) -> int:
-    """Below, equal to or above zero, as the left number is to the right one. Both must be valid."""
-    raise NotImplementedError
+    """Below, equal to or above zero, as the left number is to the right one. Both must be canonical."""
+    if left == right:
+        return 0
+    if "." in left or "." in right:
+        return -1 if Decimal(left) < Decimal(right) else 1
+    return -1 if int(left) < int(right) else 1
 
 
 def add_numbers(left: str, right: str) -> str:
-    """The exact sum, canonical; RequestRefused if it does not fit into 38 digits."""
-    raise NotImplementedError
+    """The exact sum of two canonical numbers, canonical; RequestRefused if it does not fit into 38 digits."""
+    if len(left) < MAX_DIGITS and len(right) < MAX_DIGITS and "." not in left and "." not in right:
+        return str(int(left) + int(right))
+    return canonical_number(format(_EXACT.add(Decimal(left), Decimal(right)), "f"))
 
 
 def subtract_numbers(left: str, right: str) -> str:
-    """The exact difference, canonical; RequestRefused if it does not fit into 38 digits."""
-    raise NotImplementedError
+    """The exact difference of two canonical numbers, canonical; RequestRefused if it does not fit into 38 digits."""
+    return add_numbers(left, right[1:] if right[0] == "-" else "0" if right == "0" else "-" + right)
+
+
+def number_size(text: str) -> int:
+    """The bytes of a canonical number as DynamoDB measures them.
+
+    One byte, one for each two digits (paired from the decimal point, pairs of zeros at both ends left out), and one
+    for a minus sign; 21 at most.
+    """
+    if text == "0":
+        return 1
+    negative = text[0] == "-"
+    whole, _, fraction = (text[1:] if negative else text).partition(".")
+    if len(whole) % 2:
+        whole = "0" + whole
+    if len(fraction) % 2:
+        fraction += "0"
+    digits = whole + fraction
+    pairs = len(digits) // 2
+    if digits[:2] == "00" or digits[-2:] == "00":
+        first, last = 0, pairs
+        while digits[2 * first : 2 * first + 2] == "00":
+            first += 1
+        while digits[2 * last - 2 : 2 * last] == "00":
+            last -= 1
+        pairs = last - first
+    return min(pairs + 1 + negative, 21)
 
 
 def number_sort_bytes(text: str) -> bytes:
-    """Bytes that sort as the (canonical) numbers do; no number's bytes are a prefix of another's."""
-    raise NotImplementedError
+    """Bytes that sort as the (canonical) numbers do; no number's bytes are a prefix of another's.
+
+    A byte for the sign, one for the magnitude, one for each two digits (1 to 100), and an end mark below them all;
+    of a negative number everything after the sign is inverted.
+    """
+    if text == "0":
+        return b"\x01"
+    negative = text[0] == "-"
+    whole, _, fraction = (text[1:] if negative else text).partition(".")
+    if whole != "0":
+        magnitude = len(whole) - 1
+        digits = (whole + fraction).rstrip("0")
+    else:
+        digits = fraction.lstrip("0")
+        magnitude = len(digits) - len(fraction) - 1
+    if len(digits) % 2:
+        digits += "0"
+    pairs = [int(digits[at : at + 2]) + 1 for at in range(0, len(digits), 2)]
+    tail = bytes((magnitude - MIN_MAGNITUDE, *pairs, 0))
+    return b"\x00" + tail.translate(_INVERTED) if negative else b"\x02" + tail
+
+
+_INVERTED = bytes(range(255, -1, -1))
+
+
+def _parsed(text: str) -> tuple[str, str, int]:
+    """The sign, the significant digits (none: zero) and the exponent of the last of them."""
+    match = _NUMBER.fullmatch(text)
+    if match is None or not (match[2] or match[3]):
+        raise _not_a_number(text)
+    sign, whole, fraction, exponent_sign, exponent_text = match.groups(default="")
+    exponent_digits = _ascii_digits(exponent_text).lstrip("0") or "0"
+    if len(exponent_digits) > 10 or int(exponent_digits) > _LARGEST_EXPONENT:
+        raise _not_a_number(text)
+    exponent = -int(exponent_digits) if exponent_sign == "-" else int(exponent_digits)
+    digits = _ascii_digits(whole + fraction).lstrip("0")
+    trimmed = digits.rstrip("0")
+    return ("-" if sign == "-" else ""), trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
+
+
+def _not_a_number(text: str) -> RequestRefused:
+    suffix = f": {text}" if text else ""
+    return RequestRefused(f"The parameter cannot be converted to a numeric value{suffix}")
+
+
+def _ascii_digits(digits: str) -> str:
+    return digits if digits.isascii() else "".join(str(int(digit)) for digit in digits)
+
+
+def _plain(digits: str, exponent: int) -> str:
+    if exponent >= 0:
+        return digits + "0" * exponent
+    if -exponent < len(digits):
+        return f"{digits[:exponent]}.{digits[exponent:]}"
+    return "0." + "0" * (-exponent - len(digits)) + digits

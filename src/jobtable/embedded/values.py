@@ -1,39 +1,316 @@
-"""Attribute values in wire form: what is a valid one, how large it is, how two of them compare."""
+"""Attribute values in wire form: what is a valid one, how large it is, how two of them compare.
+
+Validation makes every value canonical: numbers in their one form, sets in order, binary values in plain base64. So
+two valid values are the same exactly when they are equal dicts.
+"""
 
 from __future__ import annotations
 
+import binascii
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
+from jobtable.embedded.numbers import canonical_number, compare_numbers, number_size
+from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
 MAX_ITEM_SIZE = 400 * 1024
+MAX_CONTAINER_DEPTH = 31
+"""A list or map may have 30 others around it; what is not a list or map may have one more."""
+MAX_NAME_BYTES = 65535
+
+_INVALID = "One or more parameter values were invalid: "
+_EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+_SEVERAL_TYPES = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+)
+_TOO_DEEP = (
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+)
 
 
 def validate_item(item: Any) -> Item:
-    """The item with canonical numbers, and itself where nothing had to change; RequestRefused if it is no item."""
-    raise NotImplementedError
+    """The item in canonical form, and itself where nothing had to change; RequestRefused if it is no item."""
+    if type(item) is not dict:
+        raise wrong_json_type(item, "java.util.Map")
+    return _validated_members(item, 1)
 
 
 def validate_value(value: Any) -> AttributeValue:
-    """The value with canonical numbers, and itself where nothing had to change; RequestRefused if it is none."""
-    raise NotImplementedError
+    """The value in canonical form, and itself where nothing had to change; RequestRefused if it is none."""
+    return _validated(value, 1)
 
 
 def item_size(item: Item) -> int:
     """The bytes of a (valid) item as DynamoDB measures them."""
-    raise NotImplementedError
+    size = 0
+    for name, value in item.items():
+        size += len(name) if name.isascii() else _utf8_length(name)
+        for kind, content in value.items():
+            if kind == "S":
+                size += len(content) if content.isascii() else _utf8_length(content)
+            else:
+                size += _SIZES[kind](content)
+    return size
 
 
 def value_size(value: AttributeValue) -> int:
     """The bytes of a (valid) value as DynamoDB measures them, without its attribute name."""
-    raise NotImplementedError
+    [(kind, content)] = value.items()
+    return _SIZES[kind](content)
+
+
+def container_depth(value: AttributeValue) -> int:
+    """How many lists and maps are inside one another in a (valid) value; 0 for anything else."""
+    [(kind, content)] = value.items()
+    if kind == "L":
+        return 1 + max(map(container_depth, content), default=0)
+    if kind == "M":
+        return 1 + max(map(container_depth, content.values()), default=0)
+    return 0
 
 
 def equal(left: AttributeValue, right: AttributeValue) -> bool:
     """Whether two (valid) values are the same: numbers by value, sets in any order."""
-    raise NotImplementedError
+    return left == right
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int | None:
     """Below, equal to or above zero as left is to right; None where the two have no order."""
-    raise NotImplementedError
+    [(kind, content)] = left.items()
+    other = right.get(kind)
+    if other is None:
+        return None
+    if kind == "N":
+        return compare_numbers(content, other)
+    if kind == "S":
+        return (content > other) - (content < other)
+    if kind == "B":
+        here, there = binascii.a2b_base64(content), binascii.a2b_base64(other)
+        return (here > there) - (here < there)
+    return None
+
+
+def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
+    """The error for a member of a request that has another JSON type than the Java class that it is read into."""
+    if isinstance(found, dict):
+        message = "Start of structure or map found where not expected"
+    elif isinstance(found, list):
+        message = f"Unrecognized collection type class {wanted}"
+    elif wanted != "java.lang.String":
+        message = "Unexpected field type"
+    elif isinstance(found, bool):
+        message = f"{str(found).upper()}_VALUE cannot be converted to String"
+    else:
+        message = f"{'NUMBER' if isinstance(found, int) else 'DECIMAL'}_VALUE cannot be converted to String"
+    return RequestRefused(message, code="SerializationException")
+
+
+def _validated(value: Any, depth: int) -> AttributeValue:
+    if type(value) is dict and len(value) == 1:
+        [(kind, content)] = value.items()
+        check = _CHECKS.get(kind)
+        if check is not None and content is not None:
+            checked = check(content, depth)
+            return value if checked is content else {kind: checked}
+    return _validated_members_of_value(value, depth)
+
+
+def _validated_members_of_value(value: Any, depth: int) -> AttributeValue:
+    """The same for a value that has not exactly one known member: unknown and null ones do not count."""
+    if value is None:
+        raise RequestRefused("The supplied Item contains a null AttributeValue")
+    if type(value) is not dict:
+        raise wrong_json_type(value, "com.amazonaws.dynamodb.v20120810.AttributeValue")
+    found = {kind: check(value[kind], depth) for kind, check in _CHECKS.items() if value.get(kind) is not None}
+    if not found:
+        raise RequestRefused(_EMPTY_VALUE)
+    if len(found) > 1:
+        raise RequestRefused(_SEVERAL_TYPES)
+    return found
+
+
+def _validated_members(members: dict[str, Any], depth: int) -> dict[str, AttributeValue]:
+    """The members of an item or a map."""
+    changed: dict[str, AttributeValue] | None = None
+    for name, value in members.items():
+        if not name:
+            raise RequestRefused("Empty attribute name")
+        if len(name) > MAX_NAME_BYTES // 4 and _utf8_length(name) > MAX_NAME_BYTES:
+            raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
+        if type(value) is dict and len(value) == 1 and type(value.get("S")) is str:
+            continue
+        if value is None:
+            raise RequestRefused(f"The supplied Item contains a null AttributeValue: {name} is null")
+        checked = _validated(value, depth)
+        if checked is not value:
+            if changed is None:
+                changed = dict(members)
+            changed[name] = checked
+    return members if changed is None else changed
+
+
+def _text(content: Any, depth: int) -> str:
+    if type(content) is not str:
+        raise wrong_json_type(content, "java.lang.String")
+    return content
+
+
+def _number(content: Any, depth: int) -> str:
+    return canonical_number(_text(content, depth))
+
+
+def _binary(content: Any, depth: int) -> str:
+    if type(content) is not str:
+        if isinstance(content, (list, dict)):
+            raise wrong_json_type(content, "java.nio.ByteBuffer")
+        raise RequestRefused("only base-64-encoded strings are convertible to bytes", code="SerializationException")
+    try:
+        raw = binascii.a2b_base64(content, strict_mode=True)
+    except ValueError as error:
+        raise _wrong_base64(content) from error
+    canonical = binascii.b2a_base64(raw, newline=False).decode("ascii")
+    return content if canonical == content else canonical
+
+
+def _wrong_base64(content: str) -> RequestRefused:
+    if len(content) % 4:
+        message = f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(content)}"
+    else:
+        strange = (c for c in content if not (c.isascii() and (c.isalnum() or c in "+/")))
+        message = f"Invalid Base64 character: '{next(strange, '=')}'"
+    return RequestRefused(message, code="SerializationException")
+
+
+def _boolean(content: Any, depth: int) -> bool:
+    if type(content) is not bool:
+        if isinstance(content, (list, dict)):
+            raise wrong_json_type(content, "java.lang.Boolean")
+        raise RequestRefused("Unexpected token received from parser", code="SerializationException")
+    return content
+
+
+def _null(content: Any, depth: int) -> bool:
+    if not _boolean(content, depth):
+        raise RequestRefused(_INVALID + "Null attribute value types must have the value of true")
+    return True
+
+
+def _members(content: Any) -> list[Any]:
+    if type(content) is not list:
+        if isinstance(content, dict):
+            raise wrong_json_type(content, "java.util.List")
+        raise RequestRefused("Unexpected field type", code="SerializationException")
+    return content
+
+
+def _string_set(content: Any, depth: int) -> list[str]:
+    members = _members(content)
+    if not members:
+        raise RequestRefused(_INVALID + "An string set  may not be empty")
+    if None in members:
+        raise RequestRefused(_INVALID + "An string set may not have a null string as a member")
+    for member in members:
+        _text(member, depth)
+    if len(set(members)) < len(members):
+        raise RequestRefused(f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates.")
+    return _same_or(members, sorted(members))
+
+
+def _number_set(content: Any, depth: int) -> list[str]:
+    members = _members(content)
+    if not members:
+        raise RequestRefused(_INVALID + "An number set  may not be empty")
+    numbers = [canonical_number("" if member is None else _text(member, depth)) for member in members]
+    if len(set(numbers)) < len(numbers):
+        raise RequestRefused("Input collection contains duplicates")
+    return _same_or(members, sorted(numbers, key=Decimal))
+
+
+def _binary_set(content: Any, depth: int) -> list[str]:
+    members = _members(content)
+    if not members:
+        raise RequestRefused(_INVALID + "Binary sets should not be empty")
+    if None in members:
+        raise RequestRefused(_INVALID + "Binary sets may not contain null values")
+    values = [_binary(member, depth) for member in members]
+    if len(set(values)) < len(values):
+        listed = ", ".join(values)
+        raise RequestRefused(f"{_INVALID}Input collection [{listed}]of type BS contains duplicates.")
+    return _same_or(members, sorted(values, key=binascii.a2b_base64))
+
+
+def _same_or(given: list[Any], canonical: list[str]) -> list[str]:
+    return given if given == canonical else canonical
+
+
+def _list(content: Any, depth: int) -> list[AttributeValue]:
+    if depth > MAX_CONTAINER_DEPTH:
+        raise RequestRefused(_TOO_DEEP)
+    members = _members(content)
+    checked = [_validated(member, depth + 1) for member in members]
+    for new, old in zip(checked, members, strict=True):
+        if new is not old:
+            return checked
+    return members
+
+
+def _map(content: Any, depth: int) -> dict[str, AttributeValue]:
+    if depth > MAX_CONTAINER_DEPTH:
+        raise RequestRefused(_TOO_DEEP)
+    if type(content) is not dict:
+        raise wrong_json_type(content, "java.util.Map")
+    return _validated_members(content, depth + 1)
+
+
+_CHECKS: dict[str, Callable[[Any, int], Any]] = {
+    "S": _text,
+    "N": _number,
+    "B": _binary,
+    "BOOL": _boolean,
+    "NULL": _null,
+    "SS": _string_set,
+    "NS": _number_set,
+    "BS": _binary_set,
+    "L": _list,
+    "M": _map,
+}
+
+
+def _utf8_length(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _text_size(content: str) -> int:
+    return len(content) if content.isascii() else _utf8_length(content)
+
+
+def _binary_size(content: str) -> int:
+    return len(content) // 4 * 3 - content.count("=", -2)
+
+
+def _constant_size(content: bool) -> int:
+    return 1
+
+
+def _list_size(content: list[AttributeValue]) -> int:
+    return 3 + len(content) + sum(map(value_size, content))
+
+
+def _map_size(content: Item) -> int:
+    return 3 + len(content) + item_size(content)
+
+
+_SIZES: dict[str, Callable[[Any], int]] = {
+    "S": _text_size,
+    "N": number_size,
+    "B": _binary_size,
+    "BOOL": _constant_size,
+    "NULL": _constant_size,
+    "SS": lambda content: sum(map(_text_size, content)),
+    "NS": lambda content: sum(map(number_size, content)),
+    "BS": lambda content: sum(map(_binary_size, content)),
+    "L": _list_size,
+    "M": _map_size,
+}

@@ -1,1 +1,30 @@
+"""What a table, a key and an entity are. Pure: no I/O."""
 
+from jobtable.model.entity import Entity, Part, camel_case
+from jobtable.model.expressions import Attribute, Condition, Update
+from jobtable.model.fields import Attr, Beside, Json, Name, OrNull, PackedVector, Stored, Timestamp, Uuid, Vector
+from jobtable.model.selection import Key, Selection
+from jobtable.model.table import Index, Table
+
+__all__ = [
+    "Attr",
+    "Attribute",
+    "Beside",
+    "Condition",
+    "Entity",
+    "Index",
+    "Json",
+    "Key",
+    "Name",
+    "OrNull",
+    "PackedVector",
+    "Part",
+    "Selection",
+    "Stored",
+    "Table",
+    "Timestamp",
+    "Update",
+    "Uuid",
+    "Vector",
+    "camel_case",
+]

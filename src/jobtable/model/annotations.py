@@ -1,0 +1,123 @@
+"""From a field's annotation to its wire type."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from jobtable.errors import DefinitionError
+from jobtable.model import wire
+from jobtable.model.fields import NULL, PACKED_VECTOR, STORED, TIMESTAMP, VECTOR, Attr, Form, Name
+
+_SCALARS: dict[Any, type[wire.WireType]] = {
+    str: wire.Text,
+    bool: wire.Bool,
+    int: wire.Int,
+    float: wire.Float,
+    Decimal: wire.DecimalNumber,
+    bytes: wire.Binary,
+    date: wire.Day,
+    Any: wire.Anything,
+    object: wire.Anything,
+}
+_FORMS: dict[Form, type[wire.WireType]] = {
+    TIMESTAMP: wire.Instant,
+    VECTOR: wire.Numbers,
+    PACKED_VECTOR: wire.PackedNumbers,
+    Form("uuid"): wire.UuidText,
+}
+
+
+@dataclass(frozen=True)
+class Described:
+    """What an annotation says of a field."""
+
+    kind: wire.WireType
+    optional: bool
+    marks: tuple[Any, ...]
+
+    @property
+    def is_stored(self) -> bool:
+        return STORED in self.marks
+
+    @property
+    def is_null_written(self) -> bool:
+        return NULL in self.marks
+
+    @property
+    def name(self) -> Name | None:
+        return next((mark for mark in self.marks if isinstance(mark, Name)), None)
+
+
+def describe(annotation: Any, metadata: Sequence[Any], owner: str) -> Described:
+    """Read an annotation, or raise a DefinitionError that names the field."""
+    inner, marks = _unwrap(annotation)
+    marks = (*metadata, *marks)
+    optional = False
+    if get_origin(inner) in (Union, types.UnionType) and type(None) in get_args(inner):
+        optional = True
+        rest = tuple(arm for arm in get_args(inner) if arm is not type(None))
+        inner, more = _unwrap(rest[0] if len(rest) == 1 else functools.reduce(operator.or_, rest))
+        marks = (*marks, *more)
+    return Described(_kind(inner, marks, owner), optional, marks)
+
+
+def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Take Attr[...], Annotated[...] and type aliases off an annotation, and collect the marks."""
+    marks: tuple[Any, ...] = ()
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation, *more = get_args(annotation)
+            marks = (*marks, *more)
+        elif origin is Attr:
+            (annotation,) = get_args(annotation)
+        else:
+            return annotation, marks
+
+
+def _kind(annotation: Any, marks: tuple[Any, ...], owner: str) -> wire.WireType:
+    for mark in marks:
+        if isinstance(mark, Form) and mark in _FORMS:
+            return _FORMS[mark]()
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]()
+    if annotation is datetime:
+        raise DefinitionError(f"{owner}: declare a time as Timestamp, so that it is UTC and sorts")
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return wire.Choice(annotation)
+    if isinstance(annotation, type) and hasattr(annotation, "__codec__"):
+        return wire.Nested(annotation)
+    return _compound(annotation, owner)
+
+
+def _compound(annotation: Any, owner: str) -> wire.WireType:
+    origin, arguments = get_origin(annotation) or annotation, get_args(annotation)
+    if origin is Literal and all(isinstance(value, str) for value in arguments):
+        return wire.Text()
+    if origin is list:
+        return wire.Many(_element(arguments[0], owner) if arguments else wire.Anything())
+    if origin in (dict, Mapping):
+        if arguments and arguments[0] is not str:
+            raise DefinitionError(f"{owner}: the keys of a map are text, not {arguments[0]}")
+        return wire.Mapped(_element(arguments[1], owner) if arguments else wire.Anything())
+    if origin in (set, frozenset) and arguments:
+        inner = _element(arguments[0], owner)
+        if inner.tag in ("S", "N", "B") and not isinstance(inner, wire.Anything | wire.Choice):
+            return wire.Distinct(inner, frozen=origin is frozenset)
+        raise DefinitionError(f"{owner}: a set holds texts, numbers or binaries")
+    raise DefinitionError(
+        f"{owner}: {annotation!r} has no form in DynamoDB; a model nested in an entity derives from Part"
+    )
+
+
+def _element(annotation: Any, owner: str) -> wire.WireType:
+    described = describe(annotation, (), owner)
+    return wire.Nullable(described.kind) if described.optional else described.kind

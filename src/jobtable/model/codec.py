@@ -1,0 +1,411 @@
+"""One generated encoder and decoder for each entity and each part of one.
+
+The generated functions assume the declared shape and do no lookups at run time. An item of another shape makes the
+decoder fail, and then goes through pydantic, which either understands it or says which field is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
+
+from jobtable.errors import ItemShapeError, ValueRefusedError
+from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
+from jobtable.model.source import Source
+from jobtable.model.templates import Template, unescape
+
+if TYPE_CHECKING:
+    from jobtable.model.entity import Part
+
+_SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What the fast decoder raises where an item does not have the declared shape."""
+
+UNDECLARED = "_undeclared"
+"""The private attribute of an entity that keeps the attributes it does not declare."""
+
+MOST_BYTES = {"partition": 2048, "sort": 1024}
+
+
+class PartCodec:
+    """Encodes and decodes a model that is nested in an entity."""
+
+    def __init__(self, cls: type[Part], fields: Mapping[str, FieldSchema]) -> None:
+        self.cls = cls
+        self.fields = fields
+        writer = Source()
+        writer.line("def encode(model):")
+        writer.line("    d = model.__dict__")
+        encode_fields(writer, fields.values(), "item", {})
+        writer.line(f"    if (more := model.__pydantic_private__[{UNDECLARED!r}]):")
+        writer.line("        item = {**more, **item}")
+        writer.line("    return item")
+        self.encode: Callable[[Any], dict[str, Any]] = writer.function("encode")
+        self.decode: Callable[[dict[str, Any]], Any] = self._decoder()
+
+    def _decoder(self) -> Callable[[dict[str, Any]], Any]:
+        writer = Source()
+        writer.line("def decode(item):")
+        writer.line("    get = item.get")
+        known = writer.names.of(frozenset(f.attribute for f in self.fields.values()), "known")
+        writer.line(
+            f"    more = None if {known}.issuperset(item) else {{k: item[k] for k in item if k not in {known}}}"
+        )
+        decode_fields(writer, self.fields.values(), {"get": "get", "item": "item"}, {})
+        construct(writer, self.cls)
+        return writer.function("decode")
+
+    def loosen(self, attributes: Mapping[str, Any]) -> Any:
+        """The values of a map of any shape, by field name, for pydantic to judge."""
+        known = {f.attribute: f for f in self.fields.values()}
+        values = {known[k].name: known[k].kind.loosen(v) for k, v in attributes.items() if k in known}
+        part = self.cls.model_validate(values)
+        more = {k: v for k, v in attributes.items() if k not in known}
+        return part.with_undeclared(more) if more else part
+
+
+class EntityCodec:
+    """Encodes and decodes the items of an entity, and renders its keys."""
+
+    def __init__(self, schema: EntitySchema) -> None:
+        self.schema = schema
+        self.encode: Callable[[Any], dict[str, dict[str, Any]]] = self._encoder()
+        self._decode_declared: Callable[[dict[str, Any]], Any] = self._decoder()
+
+    def decode(self, item: dict[str, Any]) -> Any:
+        """The entity of an item, or ItemShapeError."""
+        try:
+            return self._decode_declared(item)
+        except _SHAPE_ERRORS:
+            return self._decode_loosely(item)
+
+    def key_of(self, entity: Any) -> dict[str, dict[str, Any]]:
+        """The primary key of an entity, in wire form."""
+        return self.render(self.schema.primary, entity.__dict__)
+
+    def render(self, key: KeySchema, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The attributes of one key, from fields that pydantic has accepted."""
+        return {part.attribute: self.render_part(part, values) for part in key.parts}
+
+    def render_part(self, part: KeyPart, values: Mapping[str, Any]) -> dict[str, Any]:
+        """One key attribute, in wire form."""
+        try:
+            if part.template is not None:
+                text = part.template.render(values)
+                check_key_size(text, part.attribute, self._most_bytes[part.attribute])
+                return {"S": text}
+            if part.natural is not None:
+                return self.encode_natural(part.natural, values[part.natural.name])
+        except ValueRefusedError as error:
+            raise ValueRefusedError(f"{self.schema.name}: {part.attribute} ({part}): {error}") from error
+        return {"S": part.constant}
+
+    def encode_natural(self, field: FieldSchema, value: Any) -> dict[str, Any]:
+        """A key attribute that is a field itself."""
+        wire = field.kind.to_wire(value)
+        if wire.get("S") == "" or wire.get("B") == "":
+            raise ValueRefusedError("a key attribute is empty")
+        if isinstance(value, str):
+            check_key_size(value, field.attribute, self._most_bytes[field.attribute])
+        return wire
+
+    @cached_property
+    def _most_bytes(self) -> dict[str, int]:
+        sizes: dict[str, int] = {}
+        for key in self.schema.keys:
+            sizes |= {part.attribute: MOST_BYTES["sort"] for part in key.sort}
+            sizes |= {part.attribute: MOST_BYTES["partition"] for part in key.partition}
+        return sizes
+
+    # --- generating -------------------------------------------------------------------------------------------------
+
+    def _encoder(self) -> Callable[[Any], dict[str, dict[str, Any]]]:
+        schema, writer = self.schema, Source()
+        writer.line("def encode(entity):")
+        writer.line("    d = entity.__dict__")
+        texts: dict[str, str] = {}
+        head = self._key_source(schema.primary, writer, texts)
+        if schema.table.type_attribute and schema.table.type_attribute not in head:
+            head[schema.table.type_attribute] = f'{{"S": {schema.type_name!r}}}'
+        stored = [f for f in schema.fields.values() if not f.is_key_only]
+        outside = [f for f in stored if f.envelope is None]
+        inside = [f for f in stored if f.envelope is not None]
+        encode_fields(writer, outside, "item", head)
+        if inside:
+            encode_fields(writer, inside, "data", {})
+            writer.line(f'    item[{inside[0].envelope!r}] = {{"M": data}}')
+        for key in schema.indexes.values():
+            self._index_source(key, writer, texts)
+        writer.line(f"    if (more := entity.__pydantic_private__[{UNDECLARED!r}]):")
+        writer.line(f"        item = {writer.names.of(merge_undeclared, 'merge')}(item, more)")
+        writer.line("    return item")
+        return writer.function("encode")
+
+    def _key_source(
+        self, key: KeySchema, writer: Source, texts: dict[str, str], indent: str = "    "
+    ) -> dict[str, str]:
+        """Write the statements that render a key's templates; gives attribute -> source of its wire form."""
+        sources: dict[str, str] = {}
+        for part in key.parts:
+            if part.template is not None:
+                most = self._most_bytes[part.attribute]
+                name = texts.get(part.template.text)
+                if name is None:
+                    name = f"k{len(writer.lines)}"
+                    writer.line(f"{indent}{name} = {_template_source(part.template, writer)}")
+                    if indent == "    ":
+                        texts[part.template.text] = name
+                writer.line(f"{indent}if len({name}) > {most // 4}:")
+                writer.line(
+                    f"{indent}    {writer.names.of(check_key_size, 'size')}({name}, {part.attribute!r}, {most})"
+                )
+                sources[part.attribute] = f'{{"S": {name}}}'
+            elif part.natural is not None and part.natural.kind.tag in ("S", "B") and not part.natural.optional:
+                check = writer.names.of(self.encode_natural, "natural")
+                writer.line(f"{indent}{check}({writer.names.of(part.natural, 'field')}, d[{part.natural.name!r}])")
+        return sources
+
+    def _index_source(self, key: KeySchema, writer: Source, texts: dict[str, str]) -> None:
+        optional = [name for name in key.inputs if self.schema.fields[name].optional]
+        indent = "    "
+        if optional:
+            condition = " and ".join(f"d[{name!r}] is not None" for name in optional)
+            writer.line(f"    if {condition}:")
+            indent = "        "
+            writer.line(f"{indent}pass")
+        for attribute, source in self._key_source(key, writer, texts, indent).items():
+            writer.line(f"{indent}item[{attribute!r}] = {source}")
+
+    def _decoder(self) -> Callable[[dict[str, Any]], Any]:
+        schema, writer = self.schema, Source()
+        writer.line("def decode(item):")
+        writer.line("    get = item.get")
+        if schema.table.type_attribute:
+            writer.line(f'    if item[{schema.table.type_attribute!r}]["S"] != {schema.type_name!r}: raise ValueError')
+        sources = self._key_only_sources(writer)
+        stored = [f for f in schema.fields.values() if not f.is_key_only]
+        envelope = next((f.envelope for f in stored if f.envelope), None)
+        known = writer.names.of(self._known_attributes, "known")
+        writer.line(
+            f"    more = None if {known}.issuperset(item) else {{k: item[k] for k in item if k not in {known}}}"
+        )
+        if envelope:
+            inner = writer.names.of(self._known_inside, "inner")
+            writer.line(f'    data = item[{envelope!r}]["M"]; get_inside = data.get')
+            writer.line(f"    if not {inner}.issuperset(data):")
+            writer.line(f"        rest = {{k: data[k] for k in data if k not in {inner}}}")
+            writer.line(f'        more = {{**(more or {{}}), {envelope!r}: {{"M": rest}}}}')
+        containers = {"get": "get", "item": "item", "get_inside": "get_inside", "data": "data"}
+        decode_fields(writer, stored, containers, sources)
+        construct(writer, schema.cls)
+        return writer.function("decode")
+
+    def _key_only_sources(self, writer: Source) -> dict[str, str]:
+        """Write the statements that read fields out of the primary key; gives field -> source of its value."""
+        wanted = {f.name for f in self.schema.fields.values() if f.is_key_only}
+        sources: dict[str, str] = {}
+        for part in self.schema.primary.parts:
+            if part.template is None or not wanted & set(part.template.fields):
+                continue
+            text = f'item[{part.attribute!r}]["S"]'
+            sources |= _parse_source(part.template, text, writer)
+        return {name: source for name, source in sources.items() if name in wanted}
+
+    @cached_property
+    def _known_attributes(self) -> frozenset[str]:
+        fields = (f.path[0] for f in self.schema.fields.values() if not f.is_key_only)
+        return frozenset((*fields, *self.schema.derived))
+
+    @cached_property
+    def _known_inside(self) -> frozenset[str]:
+        return frozenset(f.attribute for f in self.schema.fields.values() if f.envelope and not f.is_key_only)
+
+    # --- the slow way -----------------------------------------------------------------------------------------------
+
+    def _decode_loosely(self, item: dict[str, Any]) -> Any:
+        schema = self.schema
+        try:
+            self._check_type(item)
+            values = self._loose_values(item)
+            entity = schema.cls.model_validate(values)
+        except ValidationError as error:
+            details = "; ".join(
+                f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)[:3]
+            )
+            raise ItemShapeError(f"{schema.name} {self.describe_key(item)}: {details}") from error
+        except _SHAPE_ERRORS as error:
+            raise ItemShapeError(f"{schema.name} {self.describe_key(item)}: {error}") from error
+        return entity.with_undeclared(self._undeclared_in(item))
+
+    def _check_type(self, item: Mapping[str, Any]) -> None:
+        name = self.schema.table.type_attribute
+        stored = item.get(name, {}).get("S", self.schema.type_name) if name else self.schema.type_name
+        if stored != self.schema.type_name:
+            raise ValueError(f"{name} is {stored!r}, not {self.schema.type_name!r}")
+
+    def _loose_values(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for part in self.schema.primary.parts:
+            if part.template is not None:
+                if "S" not in item.get(part.attribute, {}):
+                    raise ValueError(f"{part.attribute} is missing")
+                values |= part.template.parse(item[part.attribute]["S"])
+        for field in self.schema.fields.values():
+            if field.is_key_only:
+                continue
+            holder = item if field.envelope is None else item.get(field.envelope, {}).get("M", {})
+            if field.attribute in holder:
+                try:
+                    values[field.name] = field.kind.loosen(holder[field.attribute])
+                except _SHAPE_ERRORS as error:
+                    raise ValueError(f"{field.name}: {error}") from error
+            elif field.kind.empty_is_absent and field.info.is_required():
+                values[field.name] = set()
+        return values
+
+    def _undeclared_in(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        more = {k: v for k, v in item.items() if k not in self._known_attributes}
+        for envelope in {f.envelope for f in self.schema.fields.values() if f.envelope}:
+            data = item.get(envelope, {}).get("M", {})
+            rest = {k: v for k, v in data.items() if k not in self._known_inside}
+            if rest:
+                more[envelope] = {"M": rest}
+        return more
+
+    def describe_key(self, item: Mapping[str, Any]) -> str:
+        """The primary key of an item, for a message."""
+        names = self.schema.table.primary
+        return " ".join(f"{name}={next(iter(item[name].values()))!r}" for name in names if item.get(name))
+
+
+def encode_fields(writer: Source, fields: Any, target: str, head: dict[str, str]) -> None:
+    """Write the statements that put fields into the dict `target`; `head` goes in first."""
+    sources = dict(head)
+    later: list[FieldSchema] = []
+    for field in fields:
+        if (field.optional and not field.is_null_written) or field.kind.empty_is_absent:
+            later.append(field)
+        else:
+            sources[field.attribute] = _encode_source(field, f"d[{field.name!r}]", writer)
+    writer.line(f"    {target} = {{{', '.join(f'{k!r}: {v}' for k, v in sources.items())}}}")
+    for field in later:
+        test = "v" if field.kind.empty_is_absent else "v is not None"
+        writer.line(f"    v = d[{field.name!r}]")
+        writer.line(f"    if {test}: {target}[{field.attribute!r}] = {field.kind.encode('v', writer.names)}")
+
+
+def _encode_source(field: FieldSchema, value: str, writer: Source) -> str:
+    source = field.kind.encode(value, writer.names)
+    return f'({{"NULL": True}} if {value} is None else {source})' if field.optional else source
+
+
+def decode_fields(writer: Source, fields: Any, containers: Mapping[str, str], sources: dict[str, str]) -> None:
+    """Write the statement that makes the dict `values` of an instance; `sources` are already known."""
+    pairs = dict(sources)
+    for field in fields:
+        get, item = ("get_inside", "data") if field.envelope else (containers["get"], containers["item"])
+        decoded = field.kind.decode("a", writer.names)
+        if field.optional:
+            missing = "None" if field.info.default is None else writer.names.of(_Missing(field), "missing") + "()"
+            pairs[field.name] = (
+                f"(({missing}) if (a := {get}({field.attribute!r})) is None else None if 'NULL' in a else {decoded})"
+            )
+        elif field.kind.empty_is_absent:
+            empty = "frozenset()" if getattr(field.kind, "frozen", False) else "set()"
+            pairs[field.name] = f"({empty} if (a := {get}({field.attribute!r})) is None else {decoded})"
+        elif not field.info.is_required() and field.info.default_factory is None:
+            default = writer.names.of(field.info.default, "default")
+            pairs[field.name] = f"({default} if (a := {get}({field.attribute!r})) is None else {decoded})"
+        else:
+            pairs[field.name] = field.kind.decode(f"{item}[{field.attribute!r}]", writer.names)
+    writer.line(f"    values = {{{', '.join(f'{k!r}: {v}' for k, v in pairs.items())}}}")
+
+
+class _Missing:
+    """Sends an item to the slow way, where pydantic makes the field's default."""
+
+    def __init__(self, field: FieldSchema) -> None:
+        self._field = field.name
+
+    def __call__(self) -> None:
+        raise KeyError(self._field)
+
+
+def construct(writer: Source, cls: type[BaseModel]) -> None:
+    """Write the statements that make an instance from `values` and `more`, without validation."""
+    name = writer.names.of(cls, "cls")
+    put = writer.names.of(object.__setattr__, "put")
+    fields_set = writer.names.of(set(cls.model_fields), "fields_set")
+    writer.line(f"    self = {writer.names.of(object.__new__, 'new')}({name})")
+    writer.line(f"    {put}(self, '__dict__', values)")
+    writer.line(f"    {put}(self, '__pydantic_fields_set__', {fields_set})")
+    writer.line(f"    {put}(self, '__pydantic_extra__', None)")
+    writer.line(f"    {put}(self, '__pydantic_private__', {{{UNDECLARED!r}: more}})")
+    writer.line("    return self")
+
+
+def _template_source(template: Template, writer: Source) -> str:
+    pieces = []
+    for part in template.parts:
+        if part.form is None:
+            pieces.append(repr(part.literal))
+        else:
+            pieces.append(f"{writer.names.of(part.form.render, 'render')}(d[{part.field!r}])")
+    return " + ".join(pieces)
+
+
+def _parse_source(template: Template, text: str, writer: Source) -> dict[str, str]:
+    """Write statements that read a template's fields from `text`: a split where every part stands between two #."""
+    segments = _segments(template)
+    number = len(writer.lines)
+    if segments is None:
+        writer.line(f"    p{number} = {writer.names.of(template.parse, 'parse')}({text})")
+        return {name: f"p{number}[{name!r}]" for name in template.fields}
+    names = [f"p{number}_{i}" for i in range(len(segments))]
+    writer.line(f"    {', '.join(names)}, = {text}.split('#')")
+    sources = {}
+    checks = []
+    for name, segment in zip(names, segments, strict=True):
+        if isinstance(segment, str):
+            checks.append(f"{name} != {segment!r}")
+            continue
+        checks.append(f"not {name}")
+        field, form = segment
+        read = "" if form.read is str else writer.names.of(form.read, "unescape" if form.read is unescape else "read")
+        sources[field] = f"{read}({name})"
+    writer.line(f"    if {' or '.join(checks)}: raise ValueError")
+    return sources
+
+
+def _segments(template: Template) -> list[Any] | None:
+    """The parts between the #s, where each is one literal or one field; None where one is a mixture."""
+    segments: list[list[Any]] = [[]]
+    for part in template.parts:
+        if part.form is not None:
+            segments[-1].append((part.field, part.form))
+            continue
+        first, *rest = part.literal.split("#")
+        if first:
+            segments[-1].append(first)
+        segments += [[text] if text else [] for text in rest]
+    return [segment[0] for segment in segments] if all(len(segment) == 1 for segment in segments) else None
+
+
+def merge_undeclared(item: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """An item with the attributes that the entity does not declare, also those inside its envelope."""
+    merged = {**more, **item}
+    for name in item.keys() & more.keys():
+        if "M" in item[name] and "M" in more[name]:
+            merged[name] = {"M": {**more[name]["M"], **item[name]["M"]}}
+    return merged
+
+
+def check_key_size(text: str, attribute: str, most_bytes: int) -> None:
+    """Refuse a key that DynamoDB would refuse."""
+    size = len(text.encode())
+    if size > most_bytes:
+        raise ValueRefusedError(
+            f"{attribute} would have {size} bytes, but DynamoDB allows {most_bytes}: {text[:60]!r}..."
+        )

@@ -1,0 +1,164 @@
+"""From an entity's class to its schema; every fault of a declaration is found here, when the class is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from jobtable.errors import DefinitionError
+from jobtable.model.annotations import describe
+from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
+from jobtable.model.selection import BoundKey, Key
+from jobtable.model.table import Table
+from jobtable.model.templates import KeyForm, Template, key_form
+
+if TYPE_CHECKING:
+    from jobtable.model.entity import Entity
+
+Alias = Callable[[str], str]
+
+
+def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None = None) -> dict[str, FieldSchema]:
+    """The fields of an entity or a part, with the names that they have in an item."""
+    if not cls.__pydantic_complete__:
+        raise DefinitionError(f"{cls.__name__}: declare the types of its fields before it")
+    fields = {}
+    for name, info in cls.model_fields.items():
+        described = describe(info.annotation, info.metadata, f"{cls.__name__}.{name}")
+        named = described.name
+        fields[name] = FieldSchema(
+            owner=cls.__name__,
+            name=name,
+            attribute=named.name if named else alias(name) if alias else name,
+            envelope=None if named and named.beside_envelope else envelope,
+            kind=described.kind,
+            optional=described.optional,
+            is_null_written=described.is_null_written,
+            is_key_only=False,
+            is_stored=described.is_stored,
+            info=info,
+        )
+    return fields
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a class line says."""
+
+    cls: type[Entity]
+    table: Table
+    type_name: str | None
+    envelope: str | None
+    alias: Alias | None
+    shares_keys_with: tuple[type[Entity], ...]
+
+    @property
+    def name(self) -> str:
+        return self.cls.__name__
+
+    def schema(self) -> EntitySchema:
+        """The schema, or a DefinitionError that names the field."""
+        if self.table.type_attribute and self.type_name is None:
+            told_apart = f"table {self.table.name} tells its items apart by {self.table.type_attribute}"
+            raise DefinitionError(f"{self.name}: {told_apart}; give type=")
+        declared = self._declared_keys()
+        fields = read_fields(self.cls, self.alias, self.envelope)
+        fields = self._placed(fields, self._key("key", declared["key"], fields))
+        keys = {name: self._key(name, key, fields) for name, key in declared.items()}
+        schema = EntitySchema(
+            cls=self.cls,
+            name=self.name,
+            table=self.table,
+            type_name=self.type_name or self.name,
+            fields=fields,
+            primary=keys.pop("key"),
+            indexes=keys,
+            shares_keys_with=self.shares_keys_with,
+        )
+        _check(schema)
+        return schema
+
+    def _declared_keys(self) -> dict[str, Key]:
+        declared: dict[str, Key] = {}
+        for base in reversed(self.cls.__mro__):
+            for name, value in vars(base).items():
+                if isinstance(value, Key | BoundKey):
+                    declared[name] = value if isinstance(value, Key) else value.declared
+        type_index = self.table.type_index
+        if type_index and all(key.index != type_index.name for key in declared.values()):
+            declared["by_type"] = Key(index=type_index.name)
+        for name, key in declared.items():
+            if (key.index is None) != (name == "key"):
+                raise DefinitionError(f"{self.name}.{name}: the primary key alone is called key; others name an index")
+        indexes = [key.index for key in declared.values()]
+        if len(set(indexes)) != len(indexes):
+            raise DefinitionError(f"{self.name}: two keys are for the same index")
+        return declared
+
+    def _key(self, name: str, key: Key, fields: Mapping[str, FieldSchema]) -> KeySchema:
+        if key.index is not None and key.index not in self.table.indexes:
+            there = ", ".join(self.table.indexes) or "it has none"
+            raise DefinitionError(f"{self.name}.{name}: table {self.table.name} has no index {key.index}: {there}")
+        index = self.table.indexes[key.index] if key.index is not None else None
+        partition = index.partition if index else self.table.primary[:1]
+        sort = index.sort if index else self.table.primary[1:]
+        return KeySchema(
+            owner=self.name,
+            name=name,
+            index=index,
+            partition=self._key_parts(name, partition, key.partition, fields),
+            sort=self._key_parts(name, sort, key.sort, fields),
+        )
+
+    def _key_parts(
+        self, name: str, attributes: tuple[str, ...], templates: tuple[str, ...], fields: Mapping[str, FieldSchema]
+    ) -> tuple[KeyPart, ...]:
+        owner = f"{self.name}.{name}"
+        if not templates:
+            return tuple(self._natural_part(owner, attribute, fields) for attribute in attributes)
+        if len(templates) != len(attributes):
+            raise DefinitionError(f"{owner}: {', '.join(attributes)} need {len(attributes)} templates")
+        forms = {field.name: _forms_of(field) for field in fields.values()}
+        pairs = zip(attributes, templates, strict=True)
+        return tuple(KeyPart(attribute, template=Template(text, forms, owner)) for attribute, text in pairs)
+
+    def _natural_part(self, owner: str, attribute: str, fields: Mapping[str, FieldSchema]) -> KeyPart:
+        if attribute == self.table.type_attribute:
+            return KeyPart(attribute, constant=self.type_name)
+        for field in fields.values():
+            if field.path == (attribute,):
+                return KeyPart(attribute, natural=field)
+        raise DefinitionError(f"{owner}: the key attribute {attribute!r} is no field; declare it, or write a template")
+
+    def _placed(self, fields: Mapping[str, FieldSchema], primary: KeySchema) -> dict[str, FieldSchema]:
+        """A field that can be read out of the primary key is not stored again, unless it is marked as Stored."""
+        templated = {name for part in primary.parts if part.template for name in part.inputs}
+        key_only = {name for name in templated if not fields[name].is_stored}
+        return {name: replace(field, is_key_only=name in key_only) for name, field in fields.items()}
+
+
+def _forms_of(field: FieldSchema) -> Callable[[str], KeyForm]:
+    return lambda spec: key_form(field.kind, spec, f"{field.owner}.{field.name}")
+
+
+def _check(schema: EntitySchema) -> None:
+    for name in schema.primary.inputs:
+        if schema.fields[name].optional:
+            raise DefinitionError(f"{schema.name}.{name}: a field of the primary key cannot be None")
+    naturals = (part.natural for key in schema.keys for part in key.parts if part.natural)
+    for field in naturals:
+        if field.is_null_written:
+            raise DefinitionError(f"{schema.name}.{field.name}: a key attribute cannot be written as NULL")
+        if field.kind.tag not in ("S", "N", "B"):
+            raise DefinitionError(f"{schema.name}.{field.name}: a key attribute is text, a number or binary")
+    taken: dict[tuple[str, ...], str] = {(name,): f"{name} is made from the keys" for name in schema.derived}
+    for field in schema.fields.values():
+        if field.is_key_only:
+            continue
+        clash = taken.get(field.path) or taken.get(field.path[:1])
+        if clash:
+            raise DefinitionError(f"{schema.name}.{field.name} cannot be the attribute {field.attribute!r}: {clash}")
+        taken[field.path] = f"{field.name} is that attribute"

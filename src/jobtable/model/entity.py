@@ -1,0 +1,121 @@
+"""Entities: pydantic models that know their table, their keys, and how they stand in an item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, dataclass_transform
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
+from pydantic._internal._model_construction import ModelMetaclass  # pydantic has no public name for its metaclass
+
+from jobtable.model import wire
+from jobtable.model.codec import UNDECLARED, EntityCodec, PartCodec
+from jobtable.model.declaration import Alias, Declaration, read_fields
+from jobtable.model.expressions import Attribute
+from jobtable.model.schema import EntitySchema, FieldSchema
+from jobtable.model.selection import BoundKey, Key
+from jobtable.model.table import Table
+
+
+def camel_case(name: str) -> str:
+    """journey_id -> journeyId."""
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+class Record(BaseModel, frozen=True):
+    """What entities and their parts share: immutable, strict about unknown arguments, keeping what they do not know."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        ignored_types=(Key, BoundKey),
+        allow_inf_nan=False,
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
+    _undeclared: dict[str, Any] | None = PrivateAttr(default=None)
+    __choices__: ClassVar[Mapping[str, wire.Choice]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let the keywords of a class line pass; __pydantic_init_subclass__ reads them when the fields are known."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _find_members_in_any_case(cls, values: Any) -> Any:
+        if not cls.__choices__ or not isinstance(values, dict):
+            return values
+        found = {name: choice.find(values[name]) for name, choice in cls.__choices__.items() if name in values}
+        return {**values, **found}
+
+    def replace(self, **changes: Any) -> Self:
+        """A copy with other values for some fields, validated as a whole; undeclared attributes come along."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return type(self)(**{**values, **changes}).with_undeclared(self._undeclared)
+
+    def with_undeclared(self, attributes: dict[str, Any] | None) -> Self:
+        """The same, with attributes in wire form that the class does not declare and that are written back."""
+        object.__setattr__(self, "__pydantic_private__", {UNDECLARED: attributes or None})
+        return self
+
+
+def _choices_of(fields: Mapping[str, FieldSchema]) -> dict[str, wire.Choice]:
+    return {name: field.kind for name, field in fields.items() if isinstance(field.kind, wire.Choice)}
+
+
+class Part(Record, frozen=True):
+    """A model nested in an entity; stored as a map."""
+
+    __codec__: ClassVar[PartCodec]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, *, alias: Alias | None = None, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        fields = read_fields(cls, alias)
+        cls.__choices__ = _choices_of(fields)
+        cls.__codec__ = PartCodec(cls, fields)
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class EntityMeta(ModelMetaclass):
+    """Gives an entity's class its attributes: `Job.status` is an Attribute to build conditions and updates from."""
+
+    def __getattr__(cls, name: str) -> Any:  # noqa: N805 - the instance of a metaclass is a class
+        attributes = cls.__dict__.get("__attributes__")
+        if attributes is not None and name in attributes:
+            return attributes[name]
+        return super().__getattr__(name)  # type: ignore[misc]  # defined where a type checker does not look
+
+
+class Entity(Record, metaclass=EntityMeta):
+    """One kind of item of a table: its docstring, its keys and its fields.
+
+    `key` is the primary key; a Key with `index=` is a key in that index. Where a table's key attributes are
+    themselves fields no key is written. A class without `table=` is a base for others.
+    """
+
+    key: ClassVar[Key] = Key()
+    __schema__: ClassVar[EntitySchema]
+    __attributes__: ClassVar[Mapping[str, Attribute[Any]]] = {}
+
+    @classmethod
+    def __pydantic_init_subclass__(
+        cls,
+        *,
+        table: Table | None = None,
+        type: str | None = None,  # noqa: A002 - reads best in the class line
+        envelope: str | None = None,
+        alias: Alias | None = None,
+        shares_keys_with: tuple[type[Entity], ...] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        if table is None:
+            return
+        schema = Declaration(cls, table, type, envelope, alias, shares_keys_with).schema()
+        object.__setattr__(schema, "codec", EntityCodec(schema))
+        table.register(schema, {part.attribute: part.key_type for key in schema.keys for part in key.parts})
+        cls.__schema__ = schema
+        cls.__choices__ = _choices_of(schema.fields)
+        cls.__attributes__ = {name: Attribute(field) for name, field in schema.fields.items()}
+        for key in schema.keys:
+            setattr(cls, key.name, BoundKey(cls, key))

@@ -1,0 +1,450 @@
+"""Conditions, updates and projections as immutable values that write themselves as DynamoDB expressions.
+
+Only placeholders reach the text of an expression: names and values from outside can never become part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from jobtable.errors import DefinitionError, ValueRefusedError
+from jobtable.model import wire
+
+if TYPE_CHECKING:
+    from jobtable.model.schema import FieldSchema
+
+T = TypeVar("T")
+N = TypeVar("N")
+WireForm = dict[str, Any]
+
+
+class Placeholders:
+    """The names and values of one request's expressions."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self.values: dict[str, WireForm] = {}
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {placeholder: name for name, placeholder in self._names.items()}
+
+    def name(self, name: str) -> str:
+        """The placeholder of an attribute's name."""
+        return self._names.setdefault(name, f"#n{len(self._names)}")
+
+    def path(self, steps: tuple[str | int, ...]) -> str:
+        """A document path."""
+        first, *rest = steps
+        return self.name(str(first)) + "".join(f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest)
+
+    def value(self, wire_form: WireForm) -> str:
+        """The placeholder of a value."""
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = wire_form
+        return placeholder
+
+    def add_to(self, request: dict[str, Any]) -> None:
+        """Put the maps into a request, where there is something in them."""
+        if self._names:
+            request["ExpressionAttributeNames"] = self.names
+        if self.values:
+            request["ExpressionAttributeValues"] = self.values
+
+
+class Condition:
+    """Something that holds for an item or does not. Combine with & | ~."""
+
+    def write(self, placeholders: Placeholders) -> str:
+        """The text of the condition."""
+        raise NotImplementedError
+
+    def __and__(self, other: Condition) -> Condition:
+        return _Joined("AND", (self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        return _Joined("OR", (self, other))
+
+    def __invert__(self) -> Condition:
+        return _Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "combine conditions with & | ~, not with and, or, not: a condition is true or false only for an item"
+        )
+
+
+@dataclass(frozen=True)
+class _Joined(Condition):
+    word: Literal["AND", "OR"]
+    conditions: tuple[Condition, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f" {self.word} ".join(_bracketed(each, placeholders) for each in self.conditions)
+
+
+def _bracketed(condition: Condition, placeholders: Placeholders) -> str:
+    text = condition.write(placeholders)
+    return f"({text})" if isinstance(condition, _Joined) else text
+
+
+@dataclass(frozen=True)
+class _Not(Condition):
+    condition: Condition
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"NOT {_bracketed(self.condition, placeholders)}"
+
+
+@dataclass(frozen=True)
+class _Comparison(Condition):
+    left: Operand
+    operator: str
+    right: Operand
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"{self.left.write(placeholders)} {self.operator} {self.right.write(placeholders)}"
+
+
+@dataclass(frozen=True)
+class _Function(Condition):
+    name: str
+    operands: tuple[Operand, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"{self.name}({', '.join(operand.write(placeholders) for operand in self.operands)})"
+
+
+@dataclass(frozen=True)
+class _Between(Condition):
+    operand: Operand
+    low: Operand
+    high: Operand
+
+    def write(self, placeholders: Placeholders) -> str:
+        operand, low, high = (each.write(placeholders) for each in (self.operand, self.low, self.high))
+        return f"{operand} BETWEEN {low} AND {high}"
+
+
+@dataclass(frozen=True)
+class _In(Condition):
+    operand: Operand
+    values: tuple[Operand, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        values = ", ".join(value.write(placeholders) for value in self.values)
+        return f"{self.operand.write(placeholders)} IN ({values})"
+
+
+class Operand:
+    """Something that a condition compares."""
+
+    def write(self, placeholders: Placeholders) -> str:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class _Value(Operand):
+    wire_form: WireForm
+
+    def write(self, placeholders: Placeholders) -> str:
+        return placeholders.value(self.wire_form)
+
+
+@dataclass(frozen=True)
+class _Path(Operand):
+    steps: tuple[str | int, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        return placeholders.path(self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Size(Operand):
+    """The size of an attribute: the length of a text, the number of elements."""
+
+    path: _Path
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"size({self.path.write(placeholders)})"
+
+    def _compare(self, operator: str, number: int) -> Condition:
+        return _Comparison(self, operator, _Value(wire.wire_form(number)))
+
+    def __eq__(self, number: int) -> Condition:  # type: ignore[override]  # an expression, not a comparison
+        return self._compare("=", number)
+
+    def __ne__(self, number: int) -> Condition:  # type: ignore[override]
+        return self._compare("<>", number)
+
+    def __lt__(self, number: int) -> Condition:
+        return self._compare("<", number)
+
+    def __le__(self, number: int) -> Condition:
+        return self._compare("<=", number)
+
+    def __gt__(self, number: int) -> Condition:
+        return self._compare(">", number)
+
+    def __ge__(self, number: int) -> Condition:
+        return self._compare(">=", number)
+
+    __hash__ = None  # type: ignore[assignment]  # equality makes a condition
+
+
+@dataclass(frozen=True)
+class HasAttribute(Condition):
+    """An attribute, given by its name in the item, is there or is not."""
+
+    name: str
+    present: bool = True
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"attribute_{'' if self.present else 'not_'}exists({placeholders.name(self.name)})"
+
+
+@dataclass(frozen=True)
+class AttributeIs(Condition):
+    """An attribute, given by its name in the item, has this value."""
+
+    steps: tuple[str | int, ...]
+    wire_form: WireForm
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"{placeholders.path(self.steps)} = {placeholders.value(self.wire_form)}"
+
+
+class Attribute(Generic[T]):
+    """A field of an entity in conditions and updates; indexing it reaches into lists, maps and parts."""
+
+    __slots__ = ("_kind", "_slot", "_steps", "field")
+
+    def __init__(
+        self,
+        field: FieldSchema,
+        steps: tuple[str | int, ...] = (),
+        kind: wire.WireType | None = None,
+        slot: FieldSchema | None = None,
+    ) -> None:
+        self.field = field
+        self._steps = steps
+        self._kind = kind or field.kind
+        self._slot = slot if steps else field
+
+    def __repr__(self) -> str:
+        inside = "".join(f"[{step!r}]" for step in self._steps)
+        return f"{self.field.owner}.{self.field.name}{inside}"
+
+    def __getitem__(self, step: str | int) -> Attribute[Any]:
+        """The element of a list, the value of a map, or the field of a part."""
+        kind, slot, name = _inside(self._kind, step, self)
+        return Attribute(self.field, (*self._steps, name), kind, slot)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether this is a place inside the field."""
+        return bool(self._steps)
+
+    @property
+    def path(self) -> tuple[str | int, ...]:
+        """The steps from the item to the value."""
+        if self.field.is_key_only:
+            raise ValueRefusedError(f"{self!r} stands only in the key; declare it as Stored to use it in an expression")
+        return (*self.field.path, *self._steps)
+
+    def accept(self, value: Any) -> Any:
+        """A value as the attribute holds it."""
+        return self._slot.accept(value) if self._slot else value
+
+    @property
+    def _writes_null(self) -> bool:
+        return self._slot is None or self._slot.is_null_written
+
+    def wire_form(self, value: Any) -> WireForm:
+        """A value in wire form."""
+        if value is None:
+            return {"NULL": True}
+        try:
+            return self._kind.to_wire(self.accept(value))
+        except (TypeError, AttributeError, KeyError) as error:
+            raise ValueRefusedError(f"{self!r} cannot hold {value!r:.100}") from error
+
+    def _element_form(self, value: Any) -> WireForm:
+        inner = getattr(self._kind, "inner", None)
+        kind = inner if isinstance(self._kind, wire.Many | wire.Distinct) and inner else self._kind
+        return wire.wire_form(value) if isinstance(kind, wire.Anything) else kind.to_wire(value)
+
+    def _operand(self, value: Any) -> Operand:
+        return _Path(value.path) if isinstance(value, Attribute) else _Value(self.wire_form(value))
+
+    def _compare(self, operator: str, value: Any) -> Condition:
+        return _Comparison(_Path(self.path), operator, self._operand(value))
+
+    def __eq__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]  # an expression, not a comparison
+        if value is None and not self._writes_null:
+            return self.missing()
+        return self._compare("=", value)
+
+    def __ne__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]
+        if value is None and not self._writes_null:
+            return self.exists()
+        return self._compare("<>", value)
+
+    def __lt__(self, value: T | Attribute[T]) -> Condition:
+        return self._compare("<", value)
+
+    def __le__(self, value: T | Attribute[T]) -> Condition:
+        return self._compare("<=", value)
+
+    def __gt__(self, value: T | Attribute[T]) -> Condition:
+        return self._compare(">", value)
+
+    def __ge__(self, value: T | Attribute[T]) -> Condition:
+        return self._compare(">=", value)
+
+    __hash__ = None  # type: ignore[assignment]  # equality makes a condition
+
+    def between(self, low: T, high: T) -> Condition:
+        """From low to high, both included."""
+        return _Between(_Path(self.path), self._operand(low), self._operand(high))
+
+    def is_in(self, *values: T) -> Condition:
+        """One of at most 100 values."""
+        if not 1 <= len(values) <= 100:
+            raise ValueRefusedError(f"{self!r}.is_in takes 1 to 100 values, not {len(values)}")
+        return _In(_Path(self.path), tuple(self._operand(value) for value in values))
+
+    def exists(self) -> Condition:
+        """The item has the attribute."""
+        return _Function("attribute_exists", (_Path(self.path),))
+
+    def missing(self) -> Condition:
+        """The item does not have the attribute."""
+        return _Function("attribute_not_exists", (_Path(self.path),))
+
+    def begins_with(self, prefix: str) -> Condition:
+        """A text that begins so."""
+        return _Function("begins_with", (_Path(self.path), _Value({"S": prefix})))
+
+    def contains(self, element: Any) -> Condition:
+        """A text with this part, or a list or set with this element."""
+        return _Function("contains", (_Path(self.path), _Value(self._element_form(element))))
+
+    def size(self) -> Size:
+        """The length of a text or binary, or the number of elements."""
+        return Size(_Path(self.path))
+
+    def set(self, value: T) -> Update:
+        """Give it this value; None removes it."""
+        return Update(self, "set", self.accept(value))
+
+    def set_if_missing(self, value: T) -> Update:
+        """Give it this value if the item does not have it."""
+        return Update(self, "set_if_missing", self.accept(value))
+
+    def remove(self) -> Update:
+        """Take it out of the item."""
+        return Update(self, "remove")
+
+    def increment(self, by: float = 1) -> Update:
+        """Add to a number that is there."""
+        return Update(self, "increment", by)
+
+    def add(self, value: Any) -> Update:
+        """Add to a number, which counts from 0 where it is missing, or put elements into a set."""
+        return Update(self, "add", value)
+
+    def discard(self, elements: T) -> Update:
+        """Take elements out of a set."""
+        return Update(self, "discard", elements)
+
+    def append(self, *elements: Any) -> Update:
+        """Put elements behind the end of a list, which begins empty where it is missing."""
+        return Update(self, "append", elements)
+
+
+def _inside(
+    kind: wire.WireType, step: str | int, owner: Attribute[Any]
+) -> tuple[wire.WireType, FieldSchema | None, str | int]:
+    if isinstance(kind, wire.Nullable):
+        kind = kind.inner
+    if isinstance(kind, wire.Nested) and isinstance(step, str):
+        fields = kind.part.__codec__.fields
+        if step not in fields:
+            raise ValueRefusedError(f"{owner!r} has no field {step!r}; it has {', '.join(fields)}")
+        return fields[step].kind, fields[step], fields[step].attribute
+    if isinstance(kind, wire.Many | wire.Numbers) and isinstance(step, int) and step >= 0:
+        return (kind.inner if isinstance(kind, wire.Many) else wire.Float()), None, step
+    if isinstance(kind, wire.Mapped) and isinstance(step, str):
+        return kind.inner, None, step
+    if isinstance(kind, wire.Anything):
+        return kind, None, step
+    raise ValueRefusedError(f"{owner!r} cannot be indexed with {step!r}")
+
+
+Action = Literal["set", "set_if_missing", "increment", "append", "remove", "add", "discard"]
+Clause = Literal["SET", "REMOVE", "ADD", "DELETE"]
+
+
+@dataclass(frozen=True)
+class Update:
+    """One change of one attribute."""
+
+    attribute: Attribute[Any]
+    action: Action
+    value: Any = None
+
+    @property
+    def removes(self) -> bool:
+        """Whether the attribute is gone afterwards."""
+        unset = self.action == "set" and not self.attribute.is_nested and self.value is None
+        return self.action == "remove" or (unset and not self.attribute.field.is_null_written)
+
+    def write(self, placeholders: Placeholders) -> tuple[Clause, str]:
+        """The clause that the change belongs to, and its text."""
+        attribute = self.attribute
+        path = placeholders.path(attribute.path)
+        if self.removes:
+            return "REMOVE", path
+        if self.action == "append":
+            elements = placeholders.value({"L": [attribute._element_form(each) for each in self.value]})
+            return "SET", f"{path} = list_append(if_not_exists({path}, {placeholders.value({'L': []})}), {elements})"
+        value = placeholders.value(attribute.wire_form(self.value))
+        match self.action:
+            case "set":
+                return "SET", f"{path} = {value}"
+            case "set_if_missing":
+                return "SET", f"{path} = if_not_exists({path}, {value})"
+            case "increment":
+                return "SET", f"{path} = {path} + {value}"
+            case "add":
+                return "ADD", f"{path} {value}"
+            case "discard":
+                return "DELETE", f"{path} {value}"
+            case _:
+                raise DefinitionError(f"unknown action {self.action}")
+
+
+def write_updates(clauses: list[tuple[Clause, str]]) -> str:
+    """The whole update expression."""
+    words: tuple[Clause, ...] = ("SET", "REMOVE", "ADD", "DELETE")
+    groups = ((word, [text for clause, text in clauses if clause == word]) for word in words)
+    return " ".join(f"{word} {', '.join(texts)}" for word, texts in groups if texts)
+
+
+def as_condition(given: Condition | bool | None) -> Condition | None:
+    """What a caller gave as a condition; for the checker, comparing a plainly declared field gives a bool."""
+    if given is None or isinstance(given, Condition):
+        return given
+    raise DefinitionError(
+        "a condition compares an attribute of an entity's class, as in Job.status == 'PENDING'; "
+        f"this one is the Python value {given!r}"
+    )
+
+
+def attribute_of(given: Any) -> Attribute[Any]:
+    """What a caller gave as an attribute; for the checker, a plainly declared field has its own type."""
+    if isinstance(given, Attribute):
+        return given
+    raise DefinitionError(f"give an attribute of an entity's class, as in Job.status, not {given!r}")

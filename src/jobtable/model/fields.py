@@ -1,0 +1,124 @@
+"""The types that a field of an entity may have, beyond Python's own."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, get_args, overload
+
+from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer
+from pydantic_core import CoreSchema
+
+if TYPE_CHECKING:
+    from jobtable.model.expressions import Attribute
+
+T = TypeVar("T")
+
+
+class Attr(Generic[T]):
+    """Marks a field that conditions and updates name: the checker then knows `Job.status.set(...)`.
+
+    At run time `Job.status` is an Attribute for every field. A field declared without the mark keeps its own type
+    for the checker, which is enough for comparisons (`Job.priority > 3`).
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any]) -> Attribute[T]: ...
+        @overload
+        def __get__(self, instance: object, owner: type[Any]) -> T: ...
+        def __get__(self, instance: object | None, owner: type[Any]) -> Any: ...
+        def __set__(self, instance: object, value: T) -> None: ...
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        (inner,) = get_args(source)
+        return handler(inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a field stands in an item, where its Python type does not say so."""
+
+    name: str
+
+
+TIMESTAMP = Form("timestamp")
+VECTOR = Form("vector")
+PACKED_VECTOR = Form("packed vector")
+STORED = Form("stored")
+NULL = Form("null")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The attribute's name in the item, where it is not the field's own: Annotated[str, Name("taskToken")]."""
+
+    name: str
+    beside_envelope: bool = False
+
+
+def Beside(name: str) -> Name:  # noqa: N802 - reads as a mark, like Name
+    """Stands beside an envelope, not in it: Annotated[Timestamp, Beside("CreatedAt")]."""
+    return Name(name, beside_envelope=True)
+
+
+def _to_utc(value: datetime) -> datetime:
+    """Times without a zone are UTC, as everywhere in the tables."""
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def format_timestamp(value: datetime) -> str:
+    """The one form of a time in items and keys, always 27 characters: 2025-11-01T20:30:00.000000Z."""
+    return _to_utc(value).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+def _only_text_or_time(value: Any) -> Any:
+    if isinstance(value, datetime | str):
+        return value
+    raise ValueError("a time is an ISO 8601 text or a datetime")
+
+
+Timestamp: TypeAlias = Annotated[
+    datetime,
+    BeforeValidator(_only_text_or_time),
+    AfterValidator(_to_utc),
+    PlainSerializer(format_timestamp, when_used="json"),
+    TIMESTAMP,
+]
+"""An instant: any ISO 8601 text in, UTC to the microsecond out, in a form of fixed width that sorts by time."""
+
+
+def _canonical_uuid(value: Any) -> str:
+    return str(value if isinstance(value, uuid.UUID) else uuid.UUID(str(value)))
+
+
+Uuid: TypeAlias = Annotated[str, BeforeValidator(_canonical_uuid), Form("uuid")]
+"""A UUID as text, always in lower case with hyphens."""
+
+
+def _finite_floats(value: Any) -> list[float]:
+    to_list = getattr(value, "tolist", None)
+    numbers = [float(number) for number in (to_list() if callable(to_list) else value)]
+    if not all(map(math.isfinite, numbers)):
+        raise ValueError("a vector holds finite numbers only")
+    return numbers
+
+
+Vector: TypeAlias = Annotated[list[float], BeforeValidator(_finite_floats), VECTOR]
+"""A vector of floats, stored as a list of numbers. Takes a numpy array, too."""
+
+PackedVector: TypeAlias = Annotated[list[float], BeforeValidator(_finite_floats), PACKED_VECTOR]
+"""A vector stored as packed little-endian float32: a quarter of the space, seven digits. Lists are read as well."""
+
+Stored = Annotated[T, STORED]
+"""A field of the primary key that also stands as an attribute of its own in the item."""
+
+OrNull = Annotated[T | None, NULL]
+"""An optional field whose None is written as NULL; without it None leaves the attribute out."""
+
+Json: TypeAlias = Any
+"""Any value that DynamoDB can hold: text, numbers, booleans, None, bytes, lists and maps of these."""

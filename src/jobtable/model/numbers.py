@@ -1,0 +1,40 @@
+"""Python numbers as DynamoDB's numbers: text of at most 38 significant digits, within its range."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from jobtable.errors import ValueRefusedError
+
+MOST_DIGITS = 38
+_LARGEST_EXPONENT = 125
+_SMALLEST_EXPONENT = -130
+_PLAIN_INT = 10**MOST_DIGITS
+
+
+def int_text(value: int) -> str:
+    """The wire text of an integer."""
+    return str(value) if -_PLAIN_INT < value < _PLAIN_INT else decimal_text(Decimal(value))
+
+
+def float_text(value: float) -> str:
+    """The wire text of a float: the shortest text that gives the same float back."""
+    if value == 0:
+        return "0"
+    if 1e-130 <= abs(value) < 1e125:
+        text = repr(value)
+        return text[:-2] if text.endswith(".0") else text
+    return decimal_text(Decimal(repr(value)))
+
+
+def decimal_text(value: Decimal) -> str:
+    """The wire text of a decimal number."""
+    if not value.is_finite():
+        raise ValueRefusedError(f"{value} cannot be stored: DynamoDB has no NaN and no infinity")
+    _, digits, _ = value.as_tuple()
+    significant = len("".join(map(str, digits)).strip("0"))
+    if significant > MOST_DIGITS:
+        raise ValueRefusedError(f"{value} has {significant} significant digits; DynamoDB keeps {MOST_DIGITS}")
+    if value and not _SMALLEST_EXPONENT <= value.adjusted() <= _LARGEST_EXPONENT:
+        raise ValueRefusedError(f"{value} is outside DynamoDB's range of 1E-130 to 9.99E+125")
+    return str(value)

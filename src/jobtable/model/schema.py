@@ -1,0 +1,158 @@
+"""What the model knows of an entity once its class is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from jobtable.errors import ValueRefusedError
+from jobtable.model import wire
+from jobtable.model.table import Index, KeyType, Table
+from jobtable.model.templates import Template
+
+if TYPE_CHECKING:
+    from jobtable.model.codec import EntityCodec
+    from jobtable.model.entity import Entity
+
+_AS_GIVEN = {wire.Text: str, wire.Bool: bool, wire.Int: int, wire.Float: float, wire.Binary: bytes}
+"""Types whose values need no look by pydantic, where the field has no constraints."""
+
+
+@dataclass(frozen=True)
+class FieldSchema:
+    """A field: where it stands in the item, and in which form."""
+
+    owner: str
+    name: str
+    attribute: str
+    envelope: str | None
+    kind: wire.WireType
+    optional: bool
+    is_null_written: bool
+    is_stored: bool
+    is_key_only: bool
+    info: FieldInfo
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names from the item down to the attribute."""
+        return (self.attribute,) if self.envelope is None else (self.envelope, self.attribute)
+
+    @cached_property
+    def _as_given(self) -> type | None:
+        return None if self.info.metadata else _AS_GIVEN.get(type(self.kind))
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        annotation: Any = self.info.annotation
+        for mark in self.info.metadata:
+            annotation = Annotated[annotation, mark]
+        return TypeAdapter(annotation)
+
+    def accept(self, value: Any) -> Any:
+        """The value as the field holds it, or ValueRefusedError."""
+        if type(value) is self._as_given:
+            return value
+        if isinstance(self.kind, wire.Choice):
+            value = self.kind.find(value)
+        try:
+            return self._adapter.validate_python(value)
+        except ValidationError as error:
+            reason = error.errors(include_url=False)[0]["msg"]
+            raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100}: {reason}") from error
+
+
+@dataclass(frozen=True)
+class KeyPart:
+    """One attribute of a key, and what it is made from: a template, a field as it is, or the type's name."""
+
+    attribute: str
+    template: Template | None = None
+    natural: FieldSchema | None = None
+    constant: str | None = None
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The fields that the attribute is made from."""
+        if self.template is not None:
+            return self.template.fields
+        return (self.natural.name,) if self.natural else ()
+
+    @property
+    def key_type(self) -> KeyType:
+        """The attribute's type in DynamoDB."""
+        tag = self.natural.kind.tag if self.natural else "S"
+        return "N" if tag == "N" else "B" if tag == "B" else "S"
+
+    def may_equal(self, other: KeyPart) -> bool:
+        """Whether the two can hold the same value."""
+        if self.template and other.template:
+            return self.template.may_equal(other.template)
+        return not (self.constant and other.constant) or self.constant == other.constant
+
+    def __str__(self) -> str:
+        return self.template.text if self.template else self.constant or f"{{{self.attribute}}}"
+
+
+@dataclass(frozen=True)
+class KeySchema:
+    """The primary key of an entity, or its key in one index."""
+
+    owner: str
+    name: str
+    index: Index | None
+    partition: tuple[KeyPart, ...]
+    sort: tuple[KeyPart, ...]
+
+    @property
+    def parts(self) -> tuple[KeyPart, ...]:
+        return self.partition + self.sort
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The fields that the key is made from, in order."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.inputs))
+
+    @property
+    def pattern(self) -> str:
+        """The access pattern's name, as capacity is counted under it."""
+        return f"{self.owner}.{self.name}"
+
+    def may_equal(self, other: KeySchema) -> bool:
+        """Whether two items can have this key and the other one at once."""
+        return all(mine.may_equal(theirs) for mine, theirs in zip(self.parts, other.parts, strict=True))
+
+    def __str__(self) -> str:
+        return " / ".join(str(part) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class EntitySchema:
+    """An entity: its fields, its keys, its table, its codec."""
+
+    cls: type[Entity]
+    name: str
+    table: Table
+    type_name: str
+    fields: Mapping[str, FieldSchema]
+    primary: KeySchema
+    indexes: Mapping[str, KeySchema]
+    """By the name that the class gives the key."""
+    shares_keys_with: tuple[type[Entity], ...] = ()
+    codec: EntityCodec = field(init=False)
+
+    @property
+    def keys(self) -> tuple[KeySchema, ...]:
+        return (self.primary, *self.indexes.values())
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """The attributes that are made from fields and never set by hand: templates and the type."""
+        templated = (part.attribute for key in self.keys for part in key.parts if part.natural is None)
+        own_type = (self.table.type_attribute,) if self.table.type_attribute else ()
+        return frozenset((*templated, *own_type))

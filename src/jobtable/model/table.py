@@ -1,0 +1,133 @@
+"""Tables and their indexes, as declared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from jobtable.errors import DefinitionError
+
+if TYPE_CHECKING:
+    from jobtable.model.schema import EntitySchema
+
+KeyType = Literal["S", "N", "B"]
+Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+_MOST_KEY_ATTRIBUTES = 4
+
+
+def _as_tuple(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+@dataclass(frozen=True)
+class Index:
+    """A global secondary index: up to four partition and four sort attributes, asked for from left to right."""
+
+    name: str
+    partition: tuple[str, ...]
+    sort: tuple[str, ...]
+    projection: Projection
+
+    def __init__(
+        self,
+        name: str,
+        partition: str | tuple[str, ...],
+        sort: str | tuple[str, ...] | None = None,
+        *,
+        projection: Projection = "ALL",
+    ) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "partition", _as_tuple(partition))
+        object.__setattr__(self, "sort", _as_tuple(sort))
+        object.__setattr__(self, "projection", projection)
+        if not _NAME.fullmatch(name):
+            raise DefinitionError(f"index {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
+        if not 1 <= len(self.partition) <= _MOST_KEY_ATTRIBUTES or len(self.sort) > _MOST_KEY_ATTRIBUTES:
+            raise DefinitionError(f"index {name}: it has one to four partition and at most four sort attributes")
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The key attributes, partition first."""
+        return self.partition + self.sort
+
+
+class Table:
+    """A DynamoDB table: its key attributes, its indexes, and the entities that were declared for it."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pk: str,
+        sk: str | None = None,
+        type_attribute: str | None = None,
+        ttl: str | None = None,
+        indexes: Iterable[Index] = (),
+        stream: bool = False,
+        recovery: bool = False,
+    ) -> None:
+        self.name = name
+        self.pk = pk
+        self.sk = sk
+        self.type_attribute = type_attribute
+        self.ttl = ttl
+        self.indexes = {index.name: index for index in indexes}
+        self.stream = stream
+        self.recovery = recovery
+        self.entities: dict[str, EntitySchema] = {}
+        self._key_types: dict[str, tuple[KeyType, str]] = {}
+        if not _NAME.fullmatch(name):
+            raise DefinitionError(f"table {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
+        if pk == sk:
+            raise DefinitionError(f"table {name}: {pk!r} is the partition attribute and the sort attribute")
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r})"
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        """The attributes of the primary key."""
+        return (self.pk,) if self.sk is None else (self.pk, self.sk)
+
+    @property
+    def type_index(self) -> Index | None:
+        """The index that lists all items of a type, where one is declared."""
+        return next((i for i in self.indexes.values() if i.partition == (self.type_attribute,)), None)
+
+    def key_types(self) -> dict[str, KeyType]:
+        """The DynamoDB type of every key attribute, as its entities use it; text where none does."""
+        names = [*self.primary, *(name for index in self.indexes.values() for name in index.attributes)]
+        return {name: self._key_types.get(name, ("S", ""))[0] for name in names}
+
+    def register(self, entity: EntitySchema, key_types: dict[str, KeyType]) -> None:
+        """Take an entity in, or say why it does not fit beside those that are here."""
+        self._refuse_collision(entity)
+        for name, key_type in key_types.items():
+            known, by = self._key_types.setdefault(name, (key_type, entity.name))
+            if known != key_type:
+                raise DefinitionError(
+                    f"{entity.name}: {name} of table {self.name} would hold {key_type}, but {by} puts {known} there"
+                )
+        self.entities[entity.type_name] = entity
+
+    def _refuse_collision(self, entity: EntitySchema) -> None:
+        for other in self.entities.values():
+            if other.type_name == entity.type_name:
+                raise DefinitionError(
+                    f"{entity.name}: {other.name} has the type {entity.type_name!r} in {self.name} already"
+                )
+            if self.type_attribute is None:
+                raise DefinitionError(f"{entity.name}: table {self.name} holds {other.name}; give it a type_attribute")
+            shared = entity.cls in other.shares_keys_with or other.cls in entity.shares_keys_with
+            if not shared and entity.primary.may_equal(other.primary):
+                raise DefinitionError(
+                    f"{entity.name} and {other.name} can have the same primary key in {self.name}: "
+                    f"{entity.primary} and {other.primary}. Make a literal part differ, or, if their "
+                    f"ids never meet, declare shares_keys_with=({other.name},)"
+                )

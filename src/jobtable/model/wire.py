@@ -1,0 +1,385 @@
+"""How each field type stands in an item.
+
+A WireType writes the Python source of its conversion into the codec that is generated for an entity, so that reading
+or writing an item is one function without lookups. `loosen` is the slow way back, for items of another shape.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from jobtable.errors import ValueRefusedError
+from jobtable.model.fields import format_timestamp
+from jobtable.model.numbers import decimal_text, float_text, int_text
+from jobtable.model.source import Names, Source
+
+if TYPE_CHECKING:
+    from jobtable.model.entity import Part
+
+_DEEPEST_NESTING = 32
+
+
+class WireType:
+    """One kind of attribute value. The defaults are those of text."""
+
+    tag: ClassVar[str] = "S"
+    empty_is_absent: ClassVar[bool] = False
+
+    def encode(self, value: str, names: Names) -> str:
+        """The source of an expression that turns the Python value `value` into its wire form."""
+        return f'{{"{self.tag}": {value}}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        """The source of an expression that turns the wire form `wire` into the Python value."""
+        return f'{wire}["{self.tag}"]'
+
+    def loosen(self, wire: Mapping[str, Any]) -> Any:
+        """The Python value for any wire form, for pydantic to judge."""
+        return plain(wire)
+
+    @cached_property
+    def to_wire(self) -> Callable[[Any], dict[str, Any]]:
+        """A function that turns one value into its wire form."""
+        source = Source()
+        source.line("def encode(value):")
+        source.line(f"    return {self.encode('value', source.names)}")
+        return source.function("encode")
+
+
+class Text(WireType):
+    """Text as it is."""
+
+
+class UuidText(Text):
+    """A UUID's canonical text."""
+
+
+class Bool(WireType):
+    tag = "BOOL"
+
+
+class Int(WireType):
+    tag = "N"
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"N": {names.of(int_text, "int_text")}({value})}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'int({wire}["N"])'
+
+
+class Float(WireType):
+    tag = "N"
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"N": {names.of(float_text, "float_text")}({value})}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'float({wire}["N"])'
+
+
+class DecimalNumber(WireType):
+    tag = "N"
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"N": {names.of(decimal_text, "decimal_text")}({value})}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'{names.of(Decimal, "Decimal")}({wire}["N"])'
+
+
+class Binary(WireType):
+    tag = "B"
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"B": {names.of(bytes_text, "bytes_text")}({value})}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'{names.of(a2b_base64, "a2b")}({wire}["B"])'
+
+
+class Instant(WireType):
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"S": {value}.isoformat(timespec="microseconds")[:26] + "Z"}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f"{names.of(read_timestamp, 'read_timestamp')}({wire}['S'])"
+
+
+class Day(WireType):
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"S": {value}.isoformat()}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f"{names.of(date.fromisoformat, 'read_date')}({wire}['S'])"
+
+
+@dataclass
+class Choice(WireType):
+    """An enum, stored by value."""
+
+    enum: type[Enum]
+
+    def __post_init__(self) -> None:
+        self._tag = "N" if all(isinstance(member.value, int) for member in self.enum) else "S"
+        self._by_wire = {str(member.value): member for member in self.enum}
+        self._by_folded = {text.casefold(): member for text, member in self._by_wire.items()}
+
+    def find(self, given: Any) -> Any:
+        """The member for a text in any case; anything else is given back for pydantic to judge."""
+        return self._by_folded.get(given.casefold(), given) if isinstance(given, str) else given
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"{self._tag}": {"str" if self._tag == "N" else ""}({value}.value)}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'{names.of(self._by_wire, self.enum.__name__)}[{wire}["{self._tag}"]]'
+
+
+@dataclass
+class Many(WireType):
+    """A list."""
+
+    inner: WireType
+
+    def encode(self, value: str, names: Names) -> str:
+        each = f"x{len(value)}"
+        return f'{{"L": [{self.inner.encode(each, names)} for {each} in {value}]}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        each = f"x{len(wire)}"
+        return f'[{self.inner.decode(each, names)} for {each} in {wire}["L"]]'
+
+    def loosen(self, wire: Mapping[str, Any]) -> Any:
+        return [self.inner.loosen(each) for each in wire["L"]] if "L" in wire else plain(wire)
+
+
+@dataclass
+class Mapped(WireType):
+    """A map from text to values of one type."""
+
+    inner: WireType
+
+    def encode(self, value: str, names: Names) -> str:
+        key, each = f"k{len(value)}", f"x{len(value)}"
+        return f'{{"M": {{{key}: {self.inner.encode(each, names)} for {key}, {each} in {value}.items()}}}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        key, each = f"k{len(wire)}", f"x{len(wire)}"
+        return f'{{{key}: {self.inner.decode(each, names)} for {key}, {each} in {wire}["M"].items()}}'
+
+    def loosen(self, wire: Mapping[str, Any]) -> Any:
+        return {k: self.inner.loosen(each) for k, each in wire["M"].items()} if "M" in wire else plain(wire)
+
+
+@dataclass
+class Distinct(WireType):
+    """A set of texts, numbers or binaries. DynamoDB has no empty set: an empty one is left out of the item."""
+
+    inner: WireType
+    frozen: bool
+    empty_is_absent: ClassVar[bool] = True
+
+    def encode(self, value: str, names: Names) -> str:
+        tag = self.inner.tag
+        element = f'({self.inner.encode("x", names)})["{tag}"]'
+        return f'{{"{tag}S": sorted([{element} for x in {value}])}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        tag = self.inner.tag
+        element = self.inner.decode(f'{{"{tag}": x}}', names)
+        return f'{"frozenset" if self.frozen else "set"}([{element} for x in {wire}["{tag}S"]])'
+
+
+@dataclass
+class Nullable(WireType):
+    """An optional element of a list or map, or an optional field that is written as NULL."""
+
+    inner: WireType
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'({{"NULL": True}} if {value} is None else {self.inner.encode(value, names)})'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'(None if "NULL" in {wire} else {self.inner.decode(wire, names)})'
+
+    def loosen(self, wire: Mapping[str, Any]) -> Any:
+        return None if "NULL" in wire else self.inner.loosen(wire)
+
+
+@dataclass
+class Nested(WireType):
+    """A Part of an entity, stored as a map."""
+
+    part: type[Part]
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"M": {names.of(self.part.__codec__.encode, "encode_part")}({value})}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f'{names.of(self.part.__codec__.decode, "decode_part")}({wire}["M"])'
+
+    def loosen(self, wire: Mapping[str, Any]) -> Any:
+        return self.part.__codec__.loosen(wire["M"]) if "M" in wire else plain(wire)
+
+
+class Numbers(WireType):
+    """A vector as a list of numbers; a packed one is read as well."""
+
+    tag = "L"
+
+    def encode(self, value: str, names: Names) -> str:
+        text = names.of(float_text, "float_text")
+        return f'{{"L": [{{"N": {text}(x)}} for x in {value}]}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f"{names.of(read_vector, 'read_vector')}({wire})"
+
+    def loosen(self, wire: Mapping[str, Any]) -> Any:
+        return read_vector(wire) if "B" in wire else plain(wire)
+
+
+class PackedNumbers(Numbers):
+    """A vector as packed float32; a list of numbers is read as well."""
+
+    tag = "B"
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"B": {names.of(pack_vector, "pack_vector")}({value})}}'
+
+
+class Anything(WireType):
+    """Any value that DynamoDB can hold."""
+
+    def encode(self, value: str, names: Names) -> str:
+        return f"{names.of(wire_form, 'wire_form')}({value})"
+
+    def decode(self, wire: str, names: Names) -> str:
+        return f"{names.of(plain, 'plain')}({wire})"
+
+
+def bytes_text(value: bytes) -> str:
+    """Binary as base64 text."""
+    return b2a_base64(value, newline=False).decode("ascii")
+
+
+def read_timestamp(text: str) -> datetime:
+    """A time in the canonical form; any other text is for the slow way."""
+    if len(text) != 27 or text[26] != "Z":
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
+
+
+def pack_vector(numbers: list[float]) -> str:
+    """Floats as little-endian float32, base64."""
+    try:
+        return bytes_text(struct.pack(f"<{len(numbers)}f", *numbers))
+    except OverflowError as error:
+        raise ValueRefusedError("a number of the vector does not fit a 32-bit float; store it as Vector") from error
+
+
+def read_vector(wire: Mapping[str, Any]) -> list[float]:
+    """A vector in either form."""
+    if "B" in wire:
+        packed = base64.b64decode(wire["B"])
+        return list(struct.unpack(f"<{len(packed) // 4}f", packed))
+    return [float(x["N"]) for x in wire["L"]]
+
+
+def plain(wire: Mapping[str, Any]) -> Any:
+    """The plain Python value of a wire form: int or float for numbers where that is exact, else Decimal."""
+    ((tag, value),) = wire.items()
+    reader = _PLAIN.get(tag)
+    if reader is None:
+        raise ValueError(f"{tag!r} is no DynamoDB type")
+    return reader(value)
+
+
+def _plain_number(text: str) -> int | float | Decimal:
+    if text.lstrip("-").isdigit():
+        return int(text)
+    number = float(text)
+    return number if Decimal(repr(number)) == Decimal(text) else Decimal(text)
+
+
+_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "S": str,
+    "N": _plain_number,
+    "B": a2b_base64,
+    "BOOL": bool,
+    "NULL": lambda _: None,
+    "L": lambda values: [plain(value) for value in values],
+    "M": lambda values: {key: plain(value) for key, value in values.items()},
+    "SS": set,
+    "NS": lambda values: {_plain_number(value) for value in values},
+    "BS": lambda values: {a2b_base64(value) for value in values},
+}
+
+
+def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
+    """The wire form of a plain Python value."""
+    if depth > _DEEPEST_NESTING:
+        raise ValueRefusedError(f"the value is nested deeper than {_DEEPEST_NESTING} levels")
+    scalar = _scalar_form(value)
+    if scalar is not None:
+        return scalar
+    if isinstance(value, list | tuple):
+        return {"L": [wire_form(each, depth + 1) for each in value]}
+    if isinstance(value, Mapping):
+        return {"M": {_map_key(key): wire_form(each, depth + 1) for key, each in value.items()}}
+    if isinstance(value, set | frozenset):
+        return _set_form(value)
+    raise ValueRefusedError(f"a value of type {type(value).__name__} cannot be stored: {value!r:.100}")
+
+
+def _scalar_form(value: Any) -> dict[str, Any] | None:  # noqa: PLR0911 - one line a type reads best
+    if value is None:
+        return {"NULL": True}
+    if isinstance(value, bool):
+        return {"BOOL": value}
+    if isinstance(value, Enum):
+        return _scalar_form(value.value)
+    if isinstance(value, str):
+        return {"S": value}
+    if isinstance(value, int):
+        return {"N": int_text(value)}
+    if isinstance(value, float):
+        return {"N": float_text(value)}
+    if isinstance(value, Decimal):
+        return {"N": decimal_text(value)}
+    if isinstance(value, bytes):
+        return {"B": bytes_text(value)}
+    if isinstance(value, datetime):
+        return {"S": format_timestamp(value)}
+    if isinstance(value, date):
+        return {"S": value.isoformat()}
+    return None
+
+
+def _map_key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    raise ValueRefusedError(f"the key {key!r} of a map is not text")
+
+
+def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:
+    tags: dict[Literal["S", "N", "B"], list[str]] = {"S": [], "N": [], "B": []}
+    for value in values:
+        ((tag, text),) = wire_form(value).items()
+        if tag not in tags:
+            raise ValueRefusedError(f"a set holds texts, numbers or binaries, not {value!r:.100}")
+        tags[tag].append(text)
+    used = [(tag, texts) for tag, texts in tags.items() if texts]
+    if len(used) != 1:
+        raise ValueRefusedError("a set is not empty and holds values of one kind")
+    ((tag, texts),) = used
+    return {f"{tag}S": sorted(texts)}

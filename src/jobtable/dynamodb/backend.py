@@ -20,7 +20,7 @@ from jobtable.errors import (
 )
 from jobtable.store.backend import Request, Response
 
-# Above botocore, because importing wire_client says what to install where botocore is missing.
+# After wire_client, which says what to install where botocore is missing.
 from botocore.config import Config  # isort: skip
 from botocore import exceptions as aws  # isort: skip
 from botocore.parsers import ResponseParserError  # isort: skip

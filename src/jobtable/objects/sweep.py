@@ -1,0 +1,58 @@
+"""Removes orphans: objects that no record names.
+
+An object is put before the record that names it, so a crash between the two leaves an object that nothing points to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.errors import ValueRefusedError
+from jobtable.objects.store import ObjectStore
+
+DEFAULT_GRACE = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepReport:
+    """What a sweep saw. In a dry run nothing is removed, and the counts say what would have been."""
+
+    objects: int
+    orphans: int
+    orphan_bytes: int
+    unfinished: int
+    is_dry_run: bool
+
+
+def sweep(
+    objects: ObjectStore,
+    is_referenced: Callable[[str], bool],
+    *,
+    prefix: str = "",
+    grace: timedelta = DEFAULT_GRACE,
+    dry_run: bool = False,
+    clock: Clock = SYSTEM_CLOCK,
+) -> SweepReport:
+    """Remove every object under the prefix that is older than the grace time and that no record names.
+
+    The grace time must be longer than any put takes until its record is written; then a sweep may run beside
+    writers. `is_referenced` is asked after the object was seen, and once for each old object. What unfinished puts
+    left behind is removed too, and not counted in a dry run.
+    """
+    if grace < timedelta(0):
+        raise ValueRefusedError(f"the grace time cannot be negative: {grace}")
+    before = datetime.fromtimestamp(clock.seconds(), UTC) - grace
+    seen = orphans = orphan_bytes = 0
+    for found in objects.list(prefix):
+        seen += 1
+        if found.modified_at >= before or is_referenced(found.key):
+            continue
+        orphans += 1
+        orphan_bytes += found.size
+        if not dry_run:
+            objects.delete(found.key)
+    unfinished = 0 if dry_run else objects.remove_unfinished(before)
+    return SweepReport(seen, orphans, orphan_bytes, unfinished, dry_run)

@@ -1,0 +1,75 @@
+"""The two that are asked: the embedded engine in process, and DynamoDB Local over a raw connection."""
+
+from __future__ import annotations
+
+import copy
+import http.client
+import json
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from jobtable.errors import RequestError
+from jobtable.store.backend import Backend
+
+_HEADERS = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "Authorization": "AWS4-HMAC-SHA256 Credential=differential/20260101/us-east-1/dynamodb/aws4_request, "
+    "SignedHeaders=host, Signature=none",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: a body, or an error code with its message and details."""
+
+    body: dict[str, Any] = field(default_factory=dict)
+    code: str | None = None
+    message: str = ""
+
+
+class Peer(Protocol):
+    """Something that answers DynamoDB's requests."""
+
+    def ask(self, operation: str, request: dict[str, Any]) -> Answer: ...
+
+
+class EmbeddedPeer:
+    """The engine. An exception that is no RequestError is an answer too, and a difference."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def ask(self, operation: str, request: dict[str, Any]) -> Answer:
+        sent = copy.deepcopy(request)
+        try:
+            answer = Answer(self._backend.execute(operation, sent))
+        except RequestError as error:
+            answer = Answer(dict(error.details), error.code, error.message)
+        except Exception as error:
+            return Answer({}, f"crash: {type(error).__name__}", repr(error))
+        if sent != request:
+            return Answer({}, "crash: the request was changed", repr(sent))
+        return answer
+
+
+class LocalPeer:
+    """DynamoDB Local. Requests are sent as they are, so that malformed ones get through."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+
+    def ask(self, operation: str, request: dict[str, Any]) -> Answer:
+        target = {"X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+        self._connection.request("POST", "/", json.dumps(request), _HEADERS | target)
+        response = self._connection.getresponse()
+        body: dict[str, Any] = json.loads(response.read())
+        if response.status == 200:
+            return Answer(body)
+        code = str(body.pop("__type")).rpartition("#")[2]
+        message = body.pop("Message", None) or body.pop("message", None) or ""
+        return Answer(body, code, message)
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()

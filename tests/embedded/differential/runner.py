@@ -1,0 +1,112 @@
+"""Asks both peers the same requests, one after the other, and stops at the first difference."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from tests.embedded.differential.comparison import settled
+from tests.embedded.differential.known import Case, known_difference
+from tests.embedded.differential.mutations import mutated
+from tests.embedded.differential.peers import Peer
+from tests.embedded.differential.requests import Step, step
+from tests.embedded.differential.tables import TABLES
+
+_run_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The steps up to the first unlisted difference, and the two answers to the last one."""
+
+    steps: tuple[Step, ...]
+    case: Case
+
+    def __str__(self) -> str:
+        lines = ["The embedded engine and DynamoDB Local differ. The steps, as (operation, request):"]
+        lines += [f"  {number}. {operation} {json.dumps(sent)}" for number, (operation, sent) in enumerate(self.steps)]
+        for name, answer in (("embedded", self.case.embedded), ("local", self.case.local)):
+            lines.append(f"{name}: {answer.code or 'ok'} {answer.message} {json.dumps(answer.body)}")
+        return "\n".join(lines)
+
+
+def sequence(seeds: list[int]) -> list[Step]:
+    """One step per seed: a request, a broken request, or an earlier one again."""
+    steps: list[Step] = []
+    for seed in seeds:
+        rng = Random(seed)
+        chance = rng.random()
+        if steps and chance < 0.05:
+            steps.append(rng.choice(steps))
+        elif chance < 0.3:
+            steps.append(mutated(rng, step(rng)))
+        else:
+            steps.append(step(rng))
+    return steps
+
+
+class SideBySide:
+    """Both peers with the five tables in them."""
+
+    def __init__(self, embedded: Peer, local: Peer) -> None:
+        self._peers = (embedded, local)
+        self.steps_compared = 0
+        self.listed: Counter[str] = Counter()
+        for peer in self._peers:
+            for table in TABLES:
+                made = peer.ask("CreateTable", table.definition())
+                if made.code is not None:
+                    raise RuntimeError(f"The table {table.name} cannot be made: {made.code} {made.message}")
+
+    def compare(self, steps: list[Step]) -> Difference | None:
+        """Run the steps on empty tables; None when no answer, and nothing of the final content, differs unlisted."""
+        run_number = next(_run_numbers)
+        done: list[Step] = []
+        try:
+            for operation, request in steps:
+                self.steps_compared += 1
+                done.append((operation, request))
+                case = self._differing(operation, _own_token(request, run_number))
+                if case is None:
+                    continue
+                known = known_difference(case)
+                if known is None:
+                    return Difference(tuple(done), case)
+                self.listed[known.name] += 1
+                if case.embedded.code is None or case.local.code is None:
+                    return None  # One of them did what the other refused: from here on they may differ in anything.
+            return self._differing_content(tuple(steps))
+        finally:
+            self._clear()
+
+    def _differing(self, operation: str, request: dict[str, Any]) -> Case | None:
+        embedded, local = (settled(peer, operation, request) for peer in self._peers)
+        return None if embedded == local else Case(operation, request, embedded, local)
+
+    def _differing_content(self, steps: tuple[Step, ...]) -> Difference | None:
+        for table in TABLES:
+            for index_name in (None, *(index.name for index in table.indexes)):
+                request = {"TableName": table.name} | ({} if index_name is None else {"IndexName": index_name})
+                case = self._differing("Scan", request)
+                if case is not None:
+                    return Difference((*steps, ("Scan", request)), case)
+        return None
+
+    def _clear(self) -> None:
+        for peer, table in itertools.product(self._peers, TABLES):
+            names = [name for name, _ in table.key_parts]
+            for item in peer.ask("Scan", {"TableName": table.name}).body["Items"]:
+                key = {name: item[name] for name in names}
+                peer.ask("DeleteItem", {"TableName": table.name, "Key": key})
+
+
+def _own_token(request: dict[str, Any], run_number: int) -> dict[str, Any]:
+    """Tokens live for ten minutes: each run takes its own, so that no run sees those of another."""
+    token = request.get("ClientRequestToken")
+    if isinstance(token, str) and token.startswith("@"):
+        return request | {"ClientRequestToken": f"{token}-{run_number}"}
+    return request

@@ -1,0 +1,138 @@
+"""What only the S3 store has to hold: parts, prefixes, foreign objects, URLs, a server that is not there."""
+
+from __future__ import annotations
+
+import tracemalloc
+import urllib.request
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from jobtable.errors import ObjectStoreError, ValueRefusedError
+from jobtable.objects.s3 import PART_SIZE, S3ObjectStore
+from jobtable.testing.servers import free_port
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+def opened(url: str, bucket: str, prefix: str = "") -> S3ObjectStore:
+    return S3ObjectStore(bucket, prefix, region="us-east-1", endpoint_url=url, credentials=("test", "test"))
+
+
+@pytest.fixture
+def objects(s3_objects: S3ObjectStore) -> S3ObjectStore:
+    return s3_objects
+
+
+class Pattern:
+    """A stream of many bytes that takes no memory; it may fail at its end."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def read(self, size: int, /) -> bytes:
+        size = min(size, self._left)
+        self._left -= size
+        return b"0123456789abcdef" * (size // 16) + b"x" * (size % 16)
+
+
+def test_a_large_stream_goes_in_parts_and_takes_little_memory(objects: S3ObjectStore) -> None:
+    size = 50 << 20
+    tracemalloc.start()
+    try:
+        info = objects.put("large.bin", Pattern(size))
+        with objects.open("large.bin") as stream:
+            while stream.read(1 << 20):
+                pass
+        assert tracemalloc.get_traced_memory()[1] < 3 * PART_SIZE
+    finally:
+        tracemalloc.stop()
+    assert info.size == size
+    assert objects.head("large.bin") == info
+    assert objects.get_range("large.bin", PART_SIZE - 8, 16) == b"89abcdef01234567"
+
+
+def test_a_file_that_changes_while_it_is_put_is_refused(
+    objects: S3ObjectStore,
+    s3_client: S3Client,
+    bucket: str,
+    prefix: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = tmp_path / "changing"
+    path.write_bytes(bytes(PART_SIZE + 1))
+    send_parts = S3ObjectStore._send_parts
+
+    def change_and_send(*arguments: object) -> object:
+        path.write_bytes(b"x" * (PART_SIZE + 1))
+        return send_parts(*arguments)  # type: ignore[arg-type] # handed on as they came
+
+    monkeypatch.setattr(S3ObjectStore, "_send_parts", change_and_send)
+    with pytest.raises(ObjectStoreError, match="changed meanwhile"):
+        objects.put("a", path)
+    assert list(objects.list()) == []
+    assert "Uploads" not in s3_client.list_multipart_uploads(Bucket=bucket, Prefix=prefix)
+
+
+def test_unfinished_uploads_are_removed(objects: S3ObjectStore, s3_client: S3Client, bucket: str, prefix: str) -> None:
+    s3_client.create_multipart_upload(Bucket=bucket, Key=f"{prefix}/half")
+    assert list(objects.list()) == []
+    assert objects.remove_unfinished(datetime.now(UTC) - timedelta(hours=1)) == 0
+    assert objects.remove_unfinished(datetime.now(UTC) + timedelta(hours=1)) == 1
+    assert "Uploads" not in s3_client.list_multipart_uploads(Bucket=bucket, Prefix=prefix)
+
+
+def test_a_prefix_keeps_stores_apart(s3_url: str, bucket: str, s3_client: S3Client) -> None:
+    one, ten = opened(s3_url, bucket, "p/1"), opened(s3_url, bucket, "p/10")
+    one.put("a.json", b"1")
+    ten.put("a.json", b"10")
+    assert (one.get("a.json"), ten.get("a.json")) == (b"1", b"10")
+    assert [found.key for found in one.list()] == ["a.json"]
+    stored = s3_client.head_object(Bucket=bucket, Key="p/1/a.json")
+    assert stored["ContentType"] == "application/json"
+    one.close()
+    ten.close()
+
+
+def test_objects_of_other_programs_can_be_read_and_are_listed_if_a_key_can_name_them(
+    objects: S3ObjectStore, s3_client: S3Client, bucket: str, prefix: str
+) -> None:
+    info = objects.put("ours", b"same")
+    s3_client.put_object(Bucket=bucket, Key=f"{prefix}/theirs", Body=b"same")
+    s3_client.put_object(Bucket=bucket, Key=f"{prefix}/not a key", Body=b"")
+    assert objects.head("theirs").sha256 == info.sha256
+    assert sorted(found.key for found in objects.list()) == ["ours", "theirs"]
+
+
+def test_a_url_gives_the_object_without_credentials(objects: S3ObjectStore) -> None:
+    objects.put("a", b"for everyone with the URL")
+    url = objects.url("a", expires_in=timedelta(minutes=1))
+    assert url is not None
+    with urllib.request.urlopen(url) as answer:
+        assert answer.read() == b"for everyone with the URL"
+    for time in (timedelta(0), timedelta(days=8)):
+        with pytest.raises(ValueRefusedError):
+            objects.url("a", expires_in=time)
+
+
+def test_a_missing_bucket_is_not_a_missing_object(s3_url: str) -> None:
+    objects = opened(s3_url, "no-such-bucket")
+    with pytest.raises(ObjectStoreError, match="no-such-bucket"):
+        list(objects.list())
+    with pytest.raises(ObjectStoreError, match="no-such-bucket"):
+        objects.get("a")
+    objects.close()
+
+
+def test_no_server_is_an_error_that_names_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the pauses between attempts
+    url = f"http://127.0.0.1:{free_port()}"
+    objects = opened(url, "bucket")
+    for use in (lambda: objects.put("a", b""), lambda: objects.get("a"), lambda: list(objects.list())):
+        with pytest.raises(ObjectStoreError, match=url):
+            use()
+    objects.close()

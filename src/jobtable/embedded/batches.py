@@ -1,0 +1,257 @@
+"""BatchGetItem and BatchWriteItem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import from_json
+
+from jobtable.embedded.expressions import Projection
+from jobtable.embedded.items import projection_of
+from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
+from jobtable.embedded.requests import (
+    CAPACITY,
+    COLLECTION_METRICS,
+    OPTIONAL_BOOLEAN,
+    OPTIONAL_MAP,
+    OPTIONAL_STRING,
+    REQUIRED_MAP,
+    Member,
+    Tables,
+    check_members,
+    check_parameters,
+    constraint,
+    constraints_broken,
+    expect_type,
+    find_table,
+    table_name_fault,
+)
+from jobtable.embedded.storage import Storage, Transaction, View
+from jobtable.embedded.units import (
+    Units,
+    collection_metrics,
+    read_rate,
+    read_units,
+    wanted_capacity,
+    wants_collection_metrics,
+    write_units,
+)
+from jobtable.embedded.values import item_size, validate_item
+from jobtable.embedded.writes import Write, prepare_delete, prepare_put
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Item, Request, Response
+
+MAX_GETS = 100
+MAX_WRITES = 25
+MAX_RESPONSE_BYTES = 16 * 1024 * 1024
+
+_GET_MEMBERS = {"ReturnConsumedCapacity": CAPACITY, "RequestItems": REQUIRED_MAP}
+_KEYS_MEMBERS = {
+    "Keys": Member(list, required=True),
+    "ConsistentRead": OPTIONAL_BOOLEAN,
+    "ProjectionExpression": OPTIONAL_STRING,
+    "ExpressionAttributeNames": OPTIONAL_MAP,
+}
+_WRITE_MEMBERS = {
+    "ReturnConsumedCapacity": CAPACITY,
+    "ReturnItemCollectionMetrics": COLLECTION_METRICS,
+    "RequestItems": REQUIRED_MAP,
+}
+_PUT_MEMBERS = {"Item": REQUIRED_MAP}
+_DELETE_MEMBERS = {"Key": REQUIRED_MAP}
+
+_DUPLICATES = "Provided list of item keys contains duplicates"
+_ONE_REQUEST = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+)
+
+
+class _Gets:
+    """The keys of one table in a BatchGetItem request, validated."""
+
+    def __init__(self, request: Request) -> None:
+        check_parameters(request)
+        self.request = request
+        self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
+        self.projection: Projection | None = projection_of(request)
+
+    def find(self, tables: Tables, name: str) -> None:
+        """Look the table up, and where its items stand."""
+        self.table = find_table(tables, name)
+        self.positions = [key_position(self.table, key) for key in self.keys]
+        if len(set(self.positions)) < len(self.positions):
+            raise RequestRefused(_DUPLICATES)
+
+    def unprocessed(self, first: int) -> Request:
+        """The request for the keys from the first that was left out."""
+        names = ("ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames")
+        rest = {name: self.request[name] for name in names if self.request.get(name) is not None}
+        return {"Keys": [dict(key) for key in self.keys[first:]], **rest}
+
+
+def batch_get_item(storage: Storage, request: Request) -> Response:
+    """Items of several tables by their keys; those past 16 MB come back as UnprocessedKeys."""
+    check_members(request, _GET_MEMBERS)
+    _check_tables(request["RequestItems"])
+    count = 0
+    for name, per_table in request["RequestItems"].items():
+        path = f"requestItems.{name}.member."
+        check_members(per_table, _KEYS_MEMBERS, path)
+        if not per_table["Keys"]:
+            raise _too_short(path + "keys")
+        count += len(per_table["Keys"])
+    if count > MAX_GETS:
+        raise RequestRefused("Too many items requested for the BatchGetItem call")
+    gets = {name: _Gets(per_table) for name, per_table in request["RequestItems"].items()}
+    for name, wanted in gets.items():
+        wanted.find(storage, name)
+    return _read(storage, gets, wanted_capacity(request))
+
+
+def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None) -> Response:
+    responses: dict[str, list[Item]] = {}
+    unprocessed: dict[str, Request] = {}
+    consumed: list[dict[str, Any]] = []
+    left = MAX_RESPONSE_BYTES
+    with storage.read() as view:
+        for name, wanted in gets.items():
+            items, done, size, units = _read_table(view, wanted, left)
+            left -= size
+            responses[name] = items
+            if done < len(wanted.keys):
+                unprocessed[name] = wanted.unprocessed(done)
+            if capacity:
+                consumed.append(units.report(wanted.table.name, capacity))
+    response: Response = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    if capacity:
+        response["ConsumedCapacity"] = consumed
+    return response
+
+
+def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[Item], int, int, Units]:
+    """The items, how many keys were done, the bytes of the items, and the units."""
+    items: list[Item] = []
+    total = done = 0
+    units = Units()
+    rate = read_rate(wanted.request)
+    for position in wanted.positions:
+        if total >= left:
+            break
+        stored = view.get(wanted.table, position)
+        size = 0
+        if stored is not None:
+            item: Item = from_json(stored)
+            size = item_size(item)
+            if total + size > left:
+                break
+            items.append(item if wanted.projection is None else wanted.projection.apply(item))
+        done += 1
+        total += size
+        units.table += read_units(size, rate)
+    return items, done, total, units
+
+
+def batch_write_item(storage: Storage, request: Request) -> Response:
+    """Put and delete items of several tables. Every one of them is done when this returns."""
+    check_members(request, _WRITE_MEMBERS)
+    requests: dict[str, Any] = request["RequestItems"]
+    _check_tables(requests)
+    for name, per_table in requests.items():
+        expect_type(per_table, list)
+        if not per_table:
+            raise _too_short(f"requestItems.{name}")
+    if sum(map(len, requests.values())) > MAX_WRITES:
+        raise RequestRefused("Too many items requested for the BatchWriteItem call")
+    writes = {
+        name: [_prepared(storage, name, number, one) for number, one in enumerate(per_table, 1)]
+        for name, per_table in requests.items()
+    }
+    for per_table in writes.values():
+        if len({write.position for write in per_table}) < len(per_table):
+            raise RequestRefused(_DUPLICATES)
+    return _write(storage, request, writes)
+
+
+def _prepared(storage: Storage, table_name: str, number: int, request: Any) -> Write:
+    expect_type(request, dict)
+    path = f"requestItems.{table_name}.member.{number}.member."
+    put, delete = request.get("PutRequest"), request.get("DeleteRequest")
+    if (put is None) == (delete is None):
+        raise RequestRefused(_ONE_REQUEST)
+    if put is not None:
+        check_members(put, _PUT_MEMBERS, f"{path}putRequest.")
+        return _prepared_put(storage, table_name, put["Item"])
+    check_members(delete, _DELETE_MEMBERS, f"{path}deleteRequest.")
+    return prepare_delete(storage, {"TableName": table_name, "Key": delete["Key"]})
+
+
+def _prepared_put(storage: Storage, table_name: str, item: Any) -> Write:
+    try:
+        return prepare_put(storage, {"TableName": table_name, "Item": item})
+    except ItemKeyMismatch as error:
+        # A batch says less than PutItem does.
+        raise RequestRefused(KEY_MISMATCH) from error
+
+
+def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -> Response:
+    capacity, wants_metrics = wanted_capacity(request), wants_collection_metrics(request)
+    consumed: list[dict[str, Any]] = []
+    metrics: dict[str, list[dict[str, Any]]] = {}
+
+    def action(transaction: Transaction) -> None:
+        for name, per_table in writes.items():
+            units = Units()
+            for write in per_table:
+                old = write.old(transaction)
+                new = write.new(old)
+                write.apply(transaction, old, new)
+                if capacity:
+                    units.add(write_units(write.table, old, new))
+            if capacity:
+                consumed.append(units.report(per_table[0].table.name, capacity))
+            if wants_metrics:
+                _collect(transaction, metrics, name, per_table)
+
+    storage.write(action)
+    response: Response = {"UnprocessedItems": {}}
+    if capacity:
+        response["ConsumedCapacity"] = consumed
+    if metrics:
+        response["ItemCollectionMetrics"] = metrics
+    return response
+
+
+def _collect(
+    transaction: Transaction, metrics: dict[str, list[dict[str, Any]]], name: str, writes: list[Write]
+) -> None:
+    found = collections_of(transaction, writes)
+    if found:
+        metrics[name] = found
+
+
+def collections_of(view: View, writes: list[Write]) -> list[dict[str, Any]]:
+    """ItemCollectionMetrics of several writes of one table: one entry per collection."""
+    by_partition = {str(write.key[write.table.partition.name]): write for write in writes}
+    metrics = (collection_metrics(view, write.table, write.key) for write in by_partition.values())
+    return [one for one in metrics if one is not None]
+
+
+def _check_tables(requests: dict[str, Any]) -> None:
+    if not requests:
+        rule = "Member must have length greater than or equal to 1"
+        raise constraints_broken([constraint("requestItems", "'{}'", rule)])
+    faults = [
+        constraint("tableName", f"'{name}'", fault)
+        for name in requests
+        if (fault := table_name_fault(name)) is not None
+    ]
+    if faults:
+        raise constraints_broken(faults)
+
+
+def _too_short(path: str) -> RequestRefused:
+    rule = "Member must have length greater than or equal to 1"
+    return constraints_broken([constraint(path, "'[]'", rule)])
+
+
+OPERATIONS = {"BatchGetItem": batch_get_item, "BatchWriteItem": batch_write_item}

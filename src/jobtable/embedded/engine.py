@@ -1,0 +1,71 @@
+"""The embedded backend: DynamoDB's operations, in this process, on one SQLite file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NoReturn, TypeAlias
+
+from pydantic_core import PydanticSerializationError
+
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.embedded import batches, items, queries, transactions
+from jobtable.embedded.storage import Storage
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Request, Response
+
+Handler: TypeAlias = Callable[[Storage, Request], Response]
+
+_HANDLERS: dict[str, Handler] = {
+    **items.OPERATIONS,
+    **queries.OPERATIONS,
+    **batches.OPERATIONS,
+    **transactions.OPERATIONS,
+}
+
+_NOT_SUPPORTED = {
+    **dict.fromkeys(("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"), "PartiQL"),
+    **dict.fromkeys(
+        ("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups", "RestoreTableFromBackup"),
+        "On-demand backup",
+    ),
+}
+
+
+class EmbeddedBackend:
+    """DynamoDB's API on the SQLite file at `path`, or on a database of this object alone if there is none.
+
+    With `durability="full"` an acknowledged write survives a power cut; with "normal" it survives a crash of the
+    process, and a power cut may undo the last ones.
+    """
+
+    def __init__(
+        self, path: Path | None, *, durability: Literal["full", "normal"] = "full", clock: Clock = SYSTEM_CLOCK
+    ) -> None:
+        self._storage = Storage(path, durability=durability, clock=clock)
+
+    def execute(self, operation: str, request: Request) -> Response:
+        """Run one operation, or raise RequestError."""
+        handler = _HANDLERS.get(operation)
+        if handler is None:
+            _refuse_operation(operation)
+        try:
+            return handler(self._storage, request)
+        except (UnicodeEncodeError, PydanticSerializationError) as error:
+            raise RequestRefused(
+                f"The request has text that is not Unicode: {error}", code="SerializationException"
+            ) from error
+
+    def close(self) -> None:
+        """Release the file. Closing twice is harmless."""
+        self._storage.close()
+
+
+def _refuse_operation(operation: str) -> NoReturn:
+    feature = _NOT_SUPPORTED.get(operation)
+    if feature is None:
+        raise RequestRefused("An unknown operation was requested.", code="UnknownOperationException")
+    raise RequestRefused(
+        f"{operation} is not supported: this engine has no {feature}. Use the item operations with expressions, and"
+        " point-in-time recovery in place of backups"
+    )

@@ -1,0 +1,165 @@
+"""GetItem, PutItem, UpdateItem and DeleteItem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from jobtable.embedded.expressions import Projection, compile_projection
+from jobtable.embedded.keys import key_position
+from jobtable.embedded.requests import (
+    CAPACITY,
+    COLLECTION_METRICS,
+    OPTIONAL_BOOLEAN,
+    OPTIONAL_MAP,
+    OPTIONAL_STRING,
+    REQUIRED_MAP,
+    RETURN_VALUES,
+    RETURN_VALUES_ON_FAILURE,
+    TABLE_NAME,
+    check_members,
+    check_parameters,
+    find_table,
+    placeholders_of,
+)
+from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.units import (
+    Units,
+    collection_metrics,
+    read_rate,
+    read_units,
+    wanted_capacity,
+    wants_collection_metrics,
+    write_units,
+)
+from jobtable.embedded.values import item_size, validate_item
+from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Item, Request, Response
+
+_GET_MEMBERS = {
+    "ReturnConsumedCapacity": CAPACITY,
+    "Key": REQUIRED_MAP,
+    "TableName": TABLE_NAME,
+    "ConsistentRead": OPTIONAL_BOOLEAN,
+    "ProjectionExpression": OPTIONAL_STRING,
+    "ExpressionAttributeNames": OPTIONAL_MAP,
+}
+_WRITE_MEMBERS = {
+    "ReturnConsumedCapacity": CAPACITY,
+    "ReturnItemCollectionMetrics": COLLECTION_METRICS,
+    "ReturnValues": RETURN_VALUES,
+    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
+    "TableName": TABLE_NAME,
+    "ConditionExpression": OPTIONAL_STRING,
+    "ExpressionAttributeNames": OPTIONAL_MAP,
+    "ExpressionAttributeValues": OPTIONAL_MAP,
+}
+_PUT_MEMBERS = {**_WRITE_MEMBERS, "Item": REQUIRED_MAP}
+_DELETE_MEMBERS = {**_WRITE_MEMBERS, "Key": REQUIRED_MAP}
+_UPDATE_MEMBERS = {**_DELETE_MEMBERS, "UpdateExpression": OPTIONAL_STRING}
+
+
+def get_item(storage: Storage, request: Request) -> Response:
+    """One item by its key; no Item member if there is none."""
+    check_members(request, _GET_MEMBERS)
+    check_parameters(request)
+    key = validate_item(request["Key"])
+    projection = projection_of(request)
+    table = find_table(storage, request["TableName"])
+    stored = storage.get(table, key_position(table, key))
+    item: Item | None = None if stored is None else from_json(stored)
+    response: Response = {}
+    if item is not None:
+        response["Item"] = item if projection is None else projection.apply(item)
+    wanted = wanted_capacity(request)
+    if wanted:
+        size = 0 if item is None else item_size(item)
+        response["ConsumedCapacity"] = Units(read_units(size, read_rate(request))).report(table.name, wanted)
+    return response
+
+
+def projection_of(request: Request) -> Projection | None:
+    """The projection of a request that has no other expression, or None."""
+    text = request.get("ProjectionExpression")
+    if text is None:
+        return None
+    placeholders = placeholders_of(request)
+    projection = compile_projection(text, placeholders)
+    placeholders.finish()
+    return projection
+
+
+def put_item(storage: Storage, request: Request) -> Response:
+    """Store an item in place of the one under its key."""
+    check_members(request, _PUT_MEMBERS)
+    _refuse_new_values(request)
+    return _write(storage, request, prepare_put(storage, request))
+
+
+def delete_item(storage: Storage, request: Request) -> Response:
+    """Remove the item under a key; it is no error if there is none."""
+    check_members(request, _DELETE_MEMBERS)
+    _refuse_new_values(request)
+    return _write(storage, request, prepare_delete(storage, request))
+
+
+def update_item(storage: Storage, request: Request) -> Response:
+    """Change attributes of an item, which is created if it is not there."""
+    check_members(request, _UPDATE_MEMBERS)
+    return _write(storage, request, prepare_update(storage, request))
+
+
+def _refuse_new_values(request: Request) -> None:
+    if request.get("ReturnValues") not in (None, "NONE", "ALL_OLD"):
+        raise RequestRefused("ReturnValues can only be ALL_OLD or NONE")
+
+
+def _write(storage: Storage, request: Request, write: Write) -> Response:
+    wants_metrics = wants_collection_metrics(request)
+
+    def action(transaction: Transaction) -> tuple[Item | None, Item | None, dict[str, Any] | None]:
+        old = write.old(transaction)
+        new = write.new(old)
+        write.apply(transaction, old, new)
+        return old, new, collection_metrics(transaction, write.table, write.key) if wants_metrics else None
+
+    old, new, metrics = storage.write(action)
+    response: Response = {}
+    attributes = _returned(request.get("ReturnValues"), write, old, new)
+    if attributes:
+        response["Attributes"] = attributes
+    wanted = wanted_capacity(request)
+    if wanted:
+        response["ConsumedCapacity"] = write_units(write.table, old, new).report(write.table.name, wanted)
+    if metrics:
+        response["ItemCollectionMetrics"] = metrics
+    return response
+
+
+def _returned(wanted: str | None, write: Write, old: Item | None, new: Item | None) -> Item | None:
+    match wanted:
+        case "ALL_OLD":
+            return old
+        case "ALL_NEW":
+            return _detached(new)
+        case "UPDATED_OLD" if write.update is not None and old is not None:
+            return write.update.updated_part(old)
+        case "UPDATED_NEW" if write.update is not None and new is not None:
+            return _detached(write.update.updated_part(new))
+        case _:
+            return None
+
+
+def _detached(item: Item | None) -> Item | None:
+    """A copy that shares nothing with the values of the request."""
+    return None if item is None else from_json(to_json(item))
+
+
+OPERATIONS = {
+    "DeleteItem": delete_item,
+    "GetItem": get_item,
+    "PutItem": put_item,
+    "UpdateItem": update_item,
+}

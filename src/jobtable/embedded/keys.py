@@ -1,0 +1,143 @@
+"""Keys and items against the schema of their table: what may be stored under which key, in DynamoDB's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from jobtable.embedded.schema import KeyAttribute, TableSchema
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import AttributeValue, Item
+
+MAX_PARTITION_BYTES = 2048
+MAX_SORT_BYTES = 1024
+
+KEY_MISMATCH = "The provided key element does not match the schema"
+_INVALID = "One or more parameter values were invalid: "
+_NOT_VALID = "One or more parameter values are not valid. "
+
+
+class SchemaMismatch(RequestRefused):
+    """A key or an index key does not fit the schema; inside a transaction that is a reason to cancel it."""
+
+
+class ItemKeyMismatch(SchemaMismatch):
+    """The primary key of an item to put is missing or of another type."""
+
+
+def key_position(table: TableSchema, key: Item) -> bytes:
+    """Where the item with this primary key (of valid values) stands, or RequestRefused."""
+    refuse_empty_key(table, key)
+    partition, sort = table.partition, table.sort
+    is_complete = len(key) == (1 if sort is None else 2) and partition.type in key.get(partition.name, ())
+    if not is_complete or (sort is not None and sort.type not in key.get(sort.name, ())):
+        raise SchemaMismatch(KEY_MISMATCH)
+    return _position(table, key)
+
+
+def item_position(table: TableSchema, item: Item) -> bytes:
+    """Where an item (of valid values) stands in the table, or RequestRefused if its key attributes are not right."""
+    refuse_empty_key(table, item)
+    for attribute in _key_attributes(table):
+        value = item.get(attribute.name)
+        if value is None:
+            raise ItemKeyMismatch(f"{_INVALID}Missing the key {attribute.name} in the item")
+        if attribute.type not in value:
+            raise ItemKeyMismatch(
+                f"{_INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {_type(value)}"
+            )
+    return _position(table, item)
+
+
+def refuse_empty_key(table: TableSchema, item: Item) -> None:
+    """RequestRefused if a key attribute is an empty string or empty binary value."""
+    for attribute in _key_attributes(table):
+        kind = _kind_if_empty(item.get(attribute.name))
+        if kind:
+            raise RequestRefused(
+                f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {kind} value."
+                f" Key: {attribute.name}"
+            )
+
+
+def check_index_keys(table: TableSchema, item: Item) -> None:
+    """RequestRefused if an attribute of the item cannot be the key that an index makes of it."""
+    for index in table.indexes.values():
+        for attribute in (*index.partition, *index.sort):
+            kind = _kind_if_empty(item.get(attribute.name))
+            if kind:
+                raise RequestRefused(
+                    f"{_NOT_VALID}A value specified for a secondary index key is not supported. The AttributeValue for"
+                    f" a key attribute cannot contain an empty {kind} value. IndexName: {index.name},"
+                    f" IndexKey: {attribute.name}"
+                )
+    _check_index_types_and_sizes(table, item, None)
+
+
+def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[str]) -> None:
+    """As check_index_keys, of the item after an update, for the attributes that the update wrote.
+
+    Others may be unfit: an index that was added later leaves such items out.
+    """
+    for index in table.indexes.values():
+        for attribute in (*index.partition, *index.sort):
+            kind = attribute.name in updated and _kind_if_empty(item.get(attribute.name))
+            if kind:
+                raise RequestRefused(
+                    f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is"
+                    f" not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value."
+                )
+    _check_index_types_and_sizes(table, item, updated)
+
+
+def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset[str] | None) -> None:
+    for index in table.indexes.values():
+        for attributes, limit in ((index.partition, MAX_PARTITION_BYTES), (index.sort, MAX_SORT_BYTES)):
+            present = [one for one in attributes if one.name in item and (only is None or one.name in only)]
+            for attribute in present:
+                if attribute.type not in item[attribute.name]:
+                    raise SchemaMismatch(
+                        f"{_INVALID}Type mismatch for Index Key {attribute.name} Expected: {attribute.type}"
+                        f" Actual: {_type(item[attribute.name])} IndexName: {index.name}"
+                    )
+            if _bytes_of(present, item) > limit:
+                raise SchemaMismatch(f"{_INVALID}Size limit exceeded")
+
+
+def _position(table: TableSchema, key: Item) -> bytes:
+    if _bytes_of((table.partition,), key) > MAX_PARTITION_BYTES:
+        # DynamoDB's message has no space there either.
+        raise SchemaMismatch(
+            f"{_INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes"
+        )
+    if table.sort is not None and _bytes_of((table.sort,), key) > MAX_SORT_BYTES:
+        raise SchemaMismatch(
+            f"{_INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
+        )
+    return table.position(key)
+
+
+def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:
+    total = 0
+    for attribute in attributes:
+        text: str = item[attribute.name][attribute.type]
+        if attribute.type == "S":
+            total += len(text) if text.isascii() else len(text.encode())
+        elif attribute.type == "B":
+            total += len(text) // 4 * 3 - text.count("=")
+    return total
+
+
+def _key_attributes(table: TableSchema) -> Sequence[KeyAttribute]:
+    return (table.partition,) if table.sort is None else (table.partition, table.sort)
+
+
+def _kind_if_empty(value: AttributeValue | None) -> str:
+    if value is None:
+        return ""
+    if value.get("S") == "":
+        return "string"
+    return "binary" if value.get("B") == "" else ""
+
+
+def _type(value: AttributeValue) -> str:
+    return next(iter(value))

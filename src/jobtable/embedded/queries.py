@@ -1,0 +1,329 @@
+"""Query and Scan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jobtable.embedded.expressions import (
+    Condition,
+    KeyCondition,
+    Placeholders,
+    Projection,
+    compile_condition,
+    compile_key_condition,
+    compile_projection,
+)
+from jobtable.embedded.keys import SchemaMismatch, key_position
+from jobtable.embedded.pages import Page, Reading, read_page
+from jobtable.embedded.requests import (
+    CAPACITY,
+    OPTIONAL_BOOLEAN,
+    OPTIONAL_MAP,
+    OPTIONAL_STRING,
+    TABLE_NAME,
+    Member,
+    check_members,
+    check_parameters,
+    find_table,
+    placeholders_of,
+)
+from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema, just_after, segment_range
+from jobtable.embedded.storage import Storage
+from jobtable.embedded.units import read_rate, wanted_capacity
+from jobtable.embedded.values import validate_item
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Item, Request, Response
+
+_SELECTS = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+_READ_MEMBERS = {
+    "ReturnConsumedCapacity": CAPACITY,
+    "Select": Member(str, enum=_SELECTS),
+    "TableName": TABLE_NAME,
+    "IndexName": OPTIONAL_STRING,
+    "Limit": Member(int),
+    "ConsistentRead": OPTIONAL_BOOLEAN,
+    "ExclusiveStartKey": OPTIONAL_MAP,
+    "FilterExpression": OPTIONAL_STRING,
+    "ProjectionExpression": OPTIONAL_STRING,
+    "ExpressionAttributeNames": OPTIONAL_MAP,
+    "ExpressionAttributeValues": OPTIONAL_MAP,
+}
+_QUERY_MEMBERS = {**_READ_MEMBERS, "KeyConditionExpression": OPTIONAL_STRING, "ScanIndexForward": OPTIONAL_BOOLEAN}
+_SCAN_MEMBERS = {
+    **_READ_MEMBERS,
+    "Segment": Member(int, minimum=0, maximum=999999),
+    "TotalSegments": Member(int, minimum=1, maximum=1000000),
+}
+
+_INVALID = "One or more parameter values were invalid: "
+_INVALID_START = "The provided starting key is invalid"
+
+
+def query(storage: Storage, request: Request) -> Response:
+    """The items of one partition of a table or index, in the order of their sort keys."""
+    check_members(request, _QUERY_MEMBERS)
+    _check_limit(request)
+    check_parameters(request, "FilterExpression", "KeyConditionExpression")
+    text = request.get("KeyConditionExpression")
+    if text is None:
+        raise RequestRefused(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+        )
+    source = _source(storage, request)
+    partition, sort = source.key_attributes()
+    condition = compile_key_condition(text, source.placeholders, partition, sort)
+    source.placeholders.finish()
+    bounds = _bounds(source, condition)
+    forward = request.get("ScanIndexForward") is not False
+    start = _start_position(source, request)
+    if start is not None:
+        _check_start(source, condition, bounds, start)
+    _check_filter_of_query(source)
+    return _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
+
+
+def scan(storage: Storage, request: Request) -> Response:
+    """All items of a table or index, or those of one segment of it."""
+    check_members(request, _SCAN_MEMBERS)
+    _check_limit(request)
+    check_parameters(request, "FilterExpression")
+    source = _source(storage, request)
+    source.placeholders.finish()
+    bounds = _segment_bounds(request)
+    start = _start_position(source, request)
+    if start is not None and not _contains(bounds, start):
+        raise RequestRefused("Exclusive start key must lie within the segment")
+    return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What a request reads, and what it wants to see of it."""
+
+    table: TableSchema
+    index: IndexSchema | None
+    filter: Condition | None
+    projection: Projection | None
+    select: str | None
+    placeholders: Placeholders
+
+    def key_attributes(self) -> tuple[tuple[KeyAttribute, ...], tuple[KeyAttribute, ...]]:
+        """The partition and the sort attributes of what is read."""
+        if self.index is not None:
+            return self.index.partition, self.index.sort
+        return (self.table.partition,), (self.table.sort,) if self.table.sort else ()
+
+    def cursor_names(self) -> tuple[str, ...]:
+        """The attributes of a LastEvaluatedKey."""
+        partition, sort = self.key_attributes()
+        own = (self.table.partition, self.table.sort) if self.table.sort else (self.table.partition,)
+        return tuple(dict.fromkeys(attribute.name for attribute in (*own, *partition, *sort)))
+
+    def projected_names(self) -> frozenset[str] | None:
+        """The attributes that the index holds, or None if it (or the table) holds all."""
+        if self.index is None or self.index.projection == "ALL":
+            return None
+        return self.table.projected_names(self.index)
+
+    def fetches_from_table(self) -> bool:
+        """Whether a local index lacks attributes that the request wants, so that the table is read, too."""
+        held = self.projected_names()
+        if held is None or self.index is None or not self.index.is_local:
+            return False
+        if self.projection is not None:
+            return not self.projection.top_level_names <= held
+        return self.select == "ALL_ATTRIBUTES"
+
+
+def _check_limit(request: Request) -> None:
+    limit = request.get("Limit")
+    if limit is not None and limit < 1:
+        raise RequestRefused("Limit must be greater than or equal to 1")
+
+
+def _source(storage: Storage, request: Request) -> _Source:
+    placeholders = placeholders_of(request)
+    filter_text, projection_text = request.get("FilterExpression"), request.get("ProjectionExpression")
+    filter_ = None if filter_text is None else compile_condition(filter_text, placeholders, "FilterExpression")
+    projection = None if projection_text is None else compile_projection(projection_text, placeholders)
+    select = request.get("Select")
+    _check_select(select, projection, request.get("IndexName"))
+    table = find_table(storage, request["TableName"])
+    index = _index(table, request)
+    source = _Source(table, index, filter_, projection, select, placeholders)
+    _check_projected(source)
+    return source
+
+
+def _check_select(select: str | None, projection: Projection | None, index_name: str | None) -> None:
+    if select == "SPECIFIC_ATTRIBUTES" and projection is None:
+        raise RequestRefused(
+            "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+        )
+    if select == "ALL_PROJECTED_ATTRIBUTES" and index_name is None:
+        raise RequestRefused("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+    if projection is not None and select not in (None, "SPECIFIC_ATTRIBUTES"):
+        what = "only the Count" if select == "COUNT" else select
+        raise RequestRefused(f"Cannot specify the ProjectionExpression when choosing to get {what}")
+
+
+def _index(table: TableSchema, request: Request) -> IndexSchema | None:
+    name = request.get("IndexName")
+    if name is None:
+        return None
+    index = table.indexes.get(name)
+    if index is None:
+        raise RequestRefused(f"The table does not have the specified index: {name}")
+    if request.get("ConsistentRead") and not index.is_local:
+        raise RequestRefused("Consistent reads are not supported on global secondary indexes")
+    return index
+
+
+def _check_projected(source: _Source) -> None:
+    """A global index cannot give what it does not hold."""
+    index, held = source.index, source.projected_names()
+    if index is None or index.is_local or held is None:
+        return
+    if source.select == "ALL_ATTRIBUTES":
+        raise RequestRefused(
+            f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
+            " its projection type is not ALL"
+        )
+    missing = sorted(source.projection.top_level_names - held) if source.projection else []
+    if missing:
+        raise RequestRefused(f"{_INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
+
+
+def _check_filter_of_query(source: _Source) -> None:
+    if source.filter is None:
+        return
+    partition, sort = source.key_attributes()
+    for attribute in (*partition, *sort):
+        if attribute.name in source.filter.top_level_names:
+            raise RequestRefused(
+                "Filter Expression can only contain non-primary key attributes: Primary key attribute:"
+                f" {attribute.name}"
+            )
+    held = source.projected_names()
+    missing = sorted(source.filter.top_level_names - held) if held is not None else []
+    if missing and source.index is not None:
+        raise RequestRefused(
+            f"{_INVALID}Secondary index {source.index.name} does not project one or more filter attributes:"
+            f" [{', '.join(missing)}]"
+        )
+
+
+def _bounds(source: _Source, condition: KeyCondition) -> tuple[bytes, bytes]:
+    sort = condition.sort_range
+    return source.table.key_range(
+        source.index,
+        condition.partition_values,
+        condition.sort_equal,
+        sort.operator if sort else None,
+        sort.operands if sort else (),
+    )
+
+
+def _segment_bounds(request: Request) -> Range:
+    segment, total = request.get("Segment"), request.get("TotalSegments")
+    if segment is None and total is None:
+        return b"", None
+    if total is None:
+        raise RequestRefused(
+            "The TotalSegments parameter is required but was not present in the request when Segment parameter is"
+            " present"
+        )
+    if segment is None:
+        raise RequestRefused(
+            "The Segment parameter is required but was not present in the request when parameter TotalSegments is"
+            " present"
+        )
+    if segment >= total:
+        raise RequestRefused(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment:"
+            f" {segment} is not less than TotalSegments: {total}"
+        )
+    return segment_range(segment, total)
+
+
+def _start_position(source: _Source, request: Request) -> bytes | None:
+    """Where ExclusiveStartKey stands; there need be no item any more."""
+    start = request.get("ExclusiveStartKey")
+    if start is None:
+        return None
+    try:
+        key = validate_item(start)
+        if set(key) != set(source.cursor_names()):
+            raise RequestRefused(_INVALID_START)
+        position = key_position(source.table, source.table.key_of(key))
+    except SchemaMismatch as error:
+        raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
+    if source.index is None:
+        return position
+    in_index = source.table.index_position(source.index, key)
+    if in_index is None:
+        raise RequestRefused(_INVALID_START)
+    return in_index
+
+
+def _check_start(source: _Source, condition: KeyCondition, bounds: Range, start: bytes) -> None:
+    if _contains(bounds, start):
+        return
+    if _contains(source.table.key_range(source.index, condition.partition_values), start):
+        raise RequestRefused("The provided starting key does not match the range key predicate")
+    raise RequestRefused("The provided starting key is outside query boundaries based on provided conditions")
+
+
+def _contains(bounds: Range, position: bytes) -> bool:
+    return bounds[0] <= position and (bounds[1] is None or position < bounds[1])
+
+
+def _from_start(bounds: Range, start: bytes | None, *, forward: bool) -> Range:
+    if start is None:
+        return bounds
+    return (just_after(start), bounds[1]) if forward else (bounds[0], start)
+
+
+def _respond(storage: Storage, request: Request, source: _Source, bounds: Range, *, reverse: bool) -> Response:
+    reading = Reading(
+        table=source.table,
+        index=source.index,
+        bounds=bounds,
+        reverse=reverse,
+        limit=request.get("Limit"),
+        fetches_from_table=source.fetches_from_table(),
+        wants_items=source.select != "COUNT" or source.filter is not None,
+    )
+    with storage.read() as view:
+        page = read_page(view, reading)
+    items = page.items
+    if source.filter is not None:
+        items = list(filter(source.filter.holds, items))
+    response: Response = {}
+    if source.select == "COUNT":
+        response["Count"] = len(items) if source.filter is not None else page.scanned
+    else:
+        if source.projection is not None:
+            items = [source.projection.apply(item) for item in items]
+        response["Items"] = items
+        response["Count"] = len(items)
+    response["ScannedCount"] = page.scanned
+    if page.last is not None:
+        response["LastEvaluatedKey"] = _cursor(source, page.last)
+    _report_capacity(response, request, source, page)
+    return response
+
+
+def _cursor(source: _Source, last: Item) -> Item:
+    return {name: dict(last[name]) for name in source.cursor_names()}
+
+
+def _report_capacity(response: dict[str, Any], request: Request, source: _Source, page: Page) -> None:
+    wanted = wanted_capacity(request)
+    if wanted:
+        units = page.units(source.index, read_rate(request))
+        response["ConsumedCapacity"] = units.report(source.table.name, wanted)
+
+
+OPERATIONS = {"Query": query, "Scan": scan}

@@ -1,0 +1,197 @@
+"""What every operation checks of its request before it looks at a table, in DynamoDB's words.
+
+The order is DynamoDB's: members of the wrong JSON type, then all broken constraints in one message, then parameters
+that do not go together, then values, then expressions, and only then the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jobtable.embedded.expressions import Placeholders
+from jobtable.embedded.schema import TableSchema
+from jobtable.errors import RequestError, RequestRefused, TableNotFound
+from jobtable.store.backend import Request
+
+_TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
+_JAVA_NAMES: dict[type, str] = {str: "String", bool: "Boolean", int: "Integer"}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of a request: its JSON type, and the constraints on its value."""
+
+    type: type
+    required: bool = False
+    enum: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    is_table_name: bool = False
+
+    def fault(self, value: Any) -> str | None:
+        """The constraint that a value of the right type breaks, or None."""
+        if self.enum and value not in self.enum:
+            return f"Member must satisfy enum value set: [{', '.join(self.enum)}]"
+        if self.minimum is not None and value < self.minimum:
+            return f"Member must have value greater than or equal to {self.minimum}"
+        if self.maximum is not None and value > self.maximum:
+            return f"Member must have value less than or equal to {self.maximum}"
+        return table_name_fault(value) if self.is_table_name else None
+
+
+TABLE_NAME = Member(str, required=True, is_table_name=True)
+OPTIONAL_BOOLEAN = Member(bool)
+OPTIONAL_STRING = Member(str)
+OPTIONAL_MAP = Member(dict)
+REQUIRED_MAP = Member(dict, required=True)
+CAPACITY = Member(str, enum=("INDEXES", "TOTAL", "NONE"))
+COLLECTION_METRICS = Member(str, enum=("SIZE", "NONE"))
+RETURN_VALUES = Member(str, enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"))
+RETURN_VALUES_ON_FAILURE = Member(str, enum=("ALL_OLD", "NONE"))
+
+_LEGACY = (
+    "AttributesToGet",
+    "AttributeUpdates",
+    "ConditionalOperator",
+    "Expected",
+    "KeyConditions",
+    "QueryFilter",
+    "ScanFilter",
+)
+_EXPRESSIONS = (
+    "UpdateExpression",
+    "ConditionExpression",
+    "ProjectionExpression",
+    "FilterExpression",
+    "KeyConditionExpression",
+)
+
+
+def table_name_fault(name: str) -> str | None:
+    """The constraint that a table name breaks, or None. A table's ARN is accepted in its place."""
+    if name.startswith("arn:"):
+        return None
+    if len(name) < 3:
+        return "Member must have length greater than or equal to 3"
+    if len(name) > 255:
+        return "Member must have length less than or equal to 255"
+    if not _TABLE_NAME.fullmatch(name):
+        return "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+    return None
+
+
+def check_members(request: Any, members: Mapping[str, Member], path: str = "") -> None:
+    """RequestRefused if a member has the wrong JSON type or breaks a constraint; unknown members are ignored.
+
+    `path` is where the request stands inside a larger one ("transactItems.1.member.put.").
+    """
+    expect_type(request, dict)
+    faults: list[str] = []
+    for name, member in members.items():
+        value = request.get(name)
+        if value is None:
+            if member.required:
+                faults.append(constraint(path + lower_first(name), "null", "Member must not be null"))
+            continue
+        expect_type(value, member.type)
+        fault = member.fault(value)
+        if fault is not None:
+            faults.append(constraint(path + lower_first(name), f"'{value}'", fault))
+    if faults:
+        raise constraints_broken(faults)
+
+
+def constraint(path: str, value: str, rule: str) -> str:
+    """One broken constraint, as DynamoDB words it."""
+    return f"Value {value} at '{path}' failed to satisfy constraint: {rule}"
+
+
+def constraints_broken(faults: list[str]) -> RequestRefused:
+    """The error for all broken constraints of a request."""
+    plural = "" if len(faults) == 1 else "s"
+    return RequestRefused(f"{len(faults)} validation error{plural} detected: {'; '.join(faults)}")
+
+
+def lower_first(name: str) -> str:
+    """A member's name as DynamoDB writes it in messages."""
+    return name[:1].lower() + name[1:]
+
+
+def expect_type(value: Any, expected: type) -> None:
+    """RequestRefused (SerializationException) unless the value is of the JSON type; a bool is not an int."""
+    if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
+        return
+    raise RequestRefused(_type_message(value, expected), code="SerializationException")
+
+
+def _type_message(value: Any, expected: type) -> str:
+    if isinstance(value, dict):
+        return "Start of structure or map found where not expected"
+    if expected in (dict, list):
+        return "Start of list found where not expected" if isinstance(value, list) else "Unexpected field type"
+    java = _JAVA_NAMES[expected]
+    match value:
+        case list():
+            return f"Unrecognized collection type class java.lang.{java}"
+        case bool():
+            return f"{'TRUE' if value else 'FALSE'}_VALUE cannot be converted to {java}"
+        case int() | float():
+            return f"NUMBER_VALUE cannot be converted to {java}"
+        case str():
+            return f"STRING_VALUE cannot be converted to {java}"
+        case _:
+            return f"{type(value).__name__} cannot be converted to {java}"
+
+
+def check_parameters(request: Request, *users_of_values: str) -> None:
+    """RequestRefused if the request has pre-expression parameters, or placeholders that no expression could use.
+
+    `users_of_values` are the expressions of this operation that may use ExpressionAttributeValues.
+    """
+    legacy = [name for name in _LEGACY if request.get(name) is not None]
+    expressions = [name for name in _EXPRESSIONS if request.get(name) is not None]
+    if legacy and expressions:
+        raise RequestRefused(
+            "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
+            f" {{{', '.join(legacy)}}} Expression parameters: {{{', '.join(expressions)}}}"
+        )
+    if legacy:
+        raise RequestRefused(
+            f"The parameters from before expressions are not supported by this engine: {', '.join(legacy)}. Use"
+            " KeyConditionExpression, FilterExpression, ConditionExpression, UpdateExpression or ProjectionExpression"
+        )
+    if request.get("ExpressionAttributeNames") is not None and not expressions:
+        raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
+    if request.get("ExpressionAttributeValues") is not None and not any(map(request.get, users_of_values)):
+        verb = "is" if len(users_of_values) == 1 else "are"
+        raise RequestRefused(
+            "ExpressionAttributeValues can only be specified when using expressions:"
+            f" {' and '.join(users_of_values)} {verb} null"
+        )
+
+
+def placeholders_of(request: Request) -> Placeholders:
+    """The names and values that the expressions of a request may use."""
+    return Placeholders(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
+
+
+class Tables(Protocol):
+    """Where tables are looked up: the storage, or one state of it."""
+
+    def table(self, name: str, /) -> TableSchema | None: ...
+
+
+def find_table(tables: Tables, name: str) -> TableSchema:
+    """The table of that name or ARN, or TableNotFound."""
+    table = tables.table(name.rpartition(":table/")[2] if name.startswith("arn:") else name)
+    if table is None:
+        raise table_not_found()
+    return table
+
+
+def table_not_found() -> RequestError:
+    """DynamoDB's answer to an item operation on a table that does not exist."""
+    return TableNotFound("Requested resource not found")

@@ -1,0 +1,324 @@
+"""TransactWriteItems and TransactGetItems: all of the actions, or none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from pydantic_core import from_json, to_json
+
+from jobtable.embedded.batches import collections_of
+from jobtable.embedded.expressions import Projection
+from jobtable.embedded.items import projection_of
+from jobtable.embedded.keys import SchemaMismatch, key_position
+from jobtable.embedded.requests import (
+    CAPACITY,
+    COLLECTION_METRICS,
+    OPTIONAL_MAP,
+    OPTIONAL_STRING,
+    REQUIRED_MAP,
+    RETURN_VALUES_ON_FAILURE,
+    TABLE_NAME,
+    Member,
+    check_members,
+    check_parameters,
+    constraint,
+    constraints_broken,
+    expect_type,
+    find_table,
+    lower_first,
+)
+from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.units import (
+    TRANSACTIONAL,
+    Units,
+    read_units,
+    wanted_capacity,
+    wants_collection_metrics,
+    write_units,
+)
+from jobtable.embedded.values import item_size, validate_item, value_size
+from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
+from jobtable.errors import (
+    ConditionalCheckFailed,
+    IdempotencyMismatch,
+    RequestError,
+    RequestRefused,
+    TransactionCanceled,
+)
+from jobtable.store.backend import Item, Request, Response
+
+MAX_ACTIONS = 100
+MAX_BYTES = 4 * 1024 * 1024
+MAX_TOKEN_LENGTH = 36
+
+_WRITE_MEMBERS = {
+    "ReturnConsumedCapacity": CAPACITY,
+    "ReturnItemCollectionMetrics": COLLECTION_METRICS,
+    "TransactItems": Member(list, required=True),
+    "ClientRequestToken": OPTIONAL_STRING,
+}
+_GET_MEMBERS = {"ReturnConsumedCapacity": CAPACITY, "TransactItems": Member(list, required=True)}
+_ACTION_MEMBERS = {
+    "TableName": TABLE_NAME,
+    "ConditionExpression": OPTIONAL_STRING,
+    "ExpressionAttributeNames": OPTIONAL_MAP,
+    "ExpressionAttributeValues": OPTIONAL_MAP,
+    "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
+}
+_KEYED_MEMBERS = {**_ACTION_MEMBERS, "Key": REQUIRED_MAP}
+_MEMBERS_OF_ACTION: dict[str, dict[str, Member]] = {
+    "ConditionCheck": {**_KEYED_MEMBERS, "ConditionExpression": Member(str, required=True)},
+    "Put": {**_ACTION_MEMBERS, "Item": REQUIRED_MAP},
+    "Delete": _KEYED_MEMBERS,
+    "Update": {**_KEYED_MEMBERS, "UpdateExpression": OPTIONAL_STRING},
+}
+_READ_MEMBERS = {
+    "TableName": TABLE_NAME,
+    "Key": REQUIRED_MAP,
+    "ProjectionExpression": OPTIONAL_STRING,
+    "ExpressionAttributeNames": OPTIONAL_MAP,
+}
+
+_ONE_ITEM_TWICE = "Transaction request cannot include multiple operations on one item"
+
+T = TypeVar("T")
+Reason = dict[str, Any]
+_NO_REASON: Reason = {"Code": "None"}
+
+
+def transact_write_items(storage: Storage, request: Request) -> Response:
+    """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
+    check_members(request, _WRITE_MEMBERS)
+    actions = _actions(request)
+    token = request.get("ClientRequestToken") or None
+    if token is not None and len(token) > MAX_TOKEN_LENGTH:
+        rule = f"Member must have length less than or equal to {MAX_TOKEN_LENGTH}"
+        raise constraints_broken([constraint("clientRequestToken", f"'{token}'", rule)])
+    named = [_named_action(number, action) for number, action in enumerate(actions, 1)]
+    _check_payload(named)
+    writes = _all_prepared([partial(_prepared, storage, kind, body) for kind, body in named])
+    _refuse_same_item([(write.table, write.position) for write in writes])
+    run = _Run(writes, request, token)
+    storage.write(run)
+    return run.response()
+
+
+def _actions(request: Request) -> list[Any]:
+    actions: list[Any] = request["TransactItems"]
+    if not actions:
+        rule = "Member must have length greater than or equal to 1"
+        raise constraints_broken([constraint("transactItems", "'[]'", rule)])
+    if len(actions) > MAX_ACTIONS:
+        rule = f"Member must have length less than or equal to {MAX_ACTIONS}"
+        raise constraints_broken([constraint("transactItems", f"'[{len(actions)} actions]'", rule)])
+    return actions
+
+
+def _named_action(number: int, action: Any) -> tuple[str, Request]:
+    expect_type(action, dict)
+    kinds = [kind for kind in _MEMBERS_OF_ACTION if action.get(kind) is not None]
+    if not kinds:
+        raise RequestRefused("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
+    if len(kinds) > 1:
+        raise RequestRefused("TransactItems can only contain one of Check, Put, Update or Delete")
+    [kind] = kinds
+    body: Request = action[kind]
+    check_members(body, _MEMBERS_OF_ACTION[kind], f"transactItems.{number}.member.{lower_first(kind)}.")
+    return kind, body
+
+
+def _prepared(storage: Storage, kind: str, body: Request) -> Write:
+    match kind:
+        case "Put":
+            return prepare_put(storage, body)
+        case "Update":
+            return prepare_update(storage, body)
+        case "Delete":
+            return prepare_delete(storage, body)
+        case _:
+            return prepare_delete(storage, body, "check")
+
+
+def _check_payload(actions: Sequence[tuple[str, Request]]) -> None:
+    total = 0
+    for _, body in actions:
+        total += item_size(validate_item(body["Item"] if "Item" in body else body["Key"]))
+        total += sum(len(body.get(name) or "") for name in ("UpdateExpression", "ConditionExpression"))
+        total += sum(map(value_size, validate_item(body.get("ExpressionAttributeValues") or {}).values()))
+        if total > MAX_BYTES:
+            raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")
+
+
+def _all_prepared(steps: Sequence[Callable[[], T]]) -> list[T]:
+    """What every step gives. A key that does not fit its schema cancels the transaction; other faults refuse it."""
+    prepared: list[T] = []
+    reasons: list[Reason] = []
+    for step in steps:
+        try:
+            prepared.append(step())
+            reasons.append(_NO_REASON)
+        except SchemaMismatch as error:
+            reasons.append(_reason(error))
+    _raise_if_cancelled(reasons)
+    return prepared
+
+
+def _refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
+    if len({(table.id, position) for table, position in targets}) < len(targets):
+        raise RequestRefused(_ONE_ITEM_TWICE)
+
+
+def _outcomes(writes: Sequence[Write], olds: Sequence[Item | None]) -> list[Item | None]:
+    """The items after each write; TransactionCanceled if one of them may not happen."""
+    news: list[Item | None] = []
+    reasons: list[Reason] = []
+    for write, old in zip(writes, olds, strict=True):
+        try:
+            news.append(write.new(old))
+            reasons.append(_NO_REASON)
+        except (ConditionalCheckFailed, RequestRefused) as error:
+            reasons.append(_reason(error))
+    _raise_if_cancelled(reasons)
+    return news
+
+
+def _reason(error: RequestError) -> Reason:
+    code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailed) else "ValidationError"
+    return {"Code": code, "Message": error.message, **error.details}
+
+
+def _raise_if_cancelled(reasons: list[Reason]) -> None:
+    if all(reason is _NO_REASON for reason in reasons):
+        return
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    raise TransactionCanceled(
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+        details={"CancellationReasons": [dict(reason) for reason in reasons]},
+    )
+
+
+class _Run:
+    """One transaction of writes, to be run by the storage, and its response."""
+
+    def __init__(self, writes: list[Write], request: Request, token: str | None) -> None:
+        self._writes = writes
+        self._token = token
+        self._identity = b"" if token is None else _identity(request)
+        self._capacity = wanted_capacity(request)
+        self._wants_metrics = wants_collection_metrics(request)
+        self._consumed: dict[str, Units] = {}
+        self._metrics: dict[str, list[dict[str, Any]]] = {}
+
+    def __call__(self, transaction: Transaction) -> None:
+        if self._token is not None:
+            known = transaction.token(self._token)
+            if known is not None:
+                self._replay(known)
+                return
+        olds = [write.old(transaction) for write in self._writes]
+        news = _outcomes(self._writes, olds)
+        for write, old, new in zip(self._writes, olds, news, strict=True):
+            write.apply(transaction, old, new)
+        self._measure(transaction, olds, news)
+        if self._token is not None:
+            transaction.remember(self._token, self._identity, _units_of_replay(self._writes, news))
+
+    def response(self) -> Response:
+        """The response, after the transaction has been run."""
+        response: Response = {}
+        if self._capacity:
+            response["ConsumedCapacity"] = [
+                units.report(name, self._capacity) for name, units in self._consumed.items()
+            ]
+        if self._metrics:
+            response["ItemCollectionMetrics"] = self._metrics
+        return response
+
+    def _measure(self, transaction: Transaction, olds: Sequence[Item | None], news: Sequence[Item | None]) -> None:
+        if self._capacity:
+            for write, old, new in zip(self._writes, olds, news, strict=True):
+                units = self._consumed.setdefault(write.table.name, Units())
+                units.add(write_units(write.table, old, new), TRANSACTIONAL)
+        if self._wants_metrics:
+            written = [write for write in self._writes if write.kind != "check"]
+            for name in dict.fromkeys(write.table.name for write in written):
+                found = collections_of(transaction, [write for write in written if write.table.name == name])
+                if found:
+                    self._metrics[name] = found
+
+    def _replay(self, known: tuple[bytes, bytes]) -> None:
+        """Answer for a transaction that has happened: only reading it is charged."""
+        identity, read_units_by_table = known
+        if identity != self._identity:
+            raise IdempotencyMismatch(
+                f"The ClientRequestToken {self._token} was used in the last 10 minutes with other actions: use a new"
+                " token for another transaction"
+            )
+        self._consumed = {name: Units(units) for name, units in from_json(read_units_by_table).items()}
+
+
+def _identity(request: Request) -> bytes:
+    """What two requests with one token must have in common."""
+    return hashlib.sha256(json.dumps(request["TransactItems"], sort_keys=True).encode()).digest()
+
+
+def _units_of_replay(writes: Sequence[Write], news: Sequence[Item | None]) -> bytes:
+    units: dict[str, float] = {}
+    for write, new in zip(writes, news, strict=True):
+        read = read_units(0 if new is None else item_size(new), TRANSACTIONAL)
+        units[write.table.name] = units.get(write.table.name, 0.0) + read
+    return to_json(units)
+
+
+def transact_get_items(storage: Storage, request: Request) -> Response:
+    """Up to 100 items as they were at one moment."""
+    check_members(request, _GET_MEMBERS)
+    bodies = [_get_action(number, action) for number, action in enumerate(_actions(request), 1)]
+    reads = _all_prepared([partial(_prepared_read, storage, body) for body in bodies])
+    _refuse_same_item([(table, position) for table, position, _ in reads])
+    responses: list[dict[str, Any]] = []
+    consumed: dict[str, Units] = {}
+    total = 0
+    with storage.read() as view:
+        for table, position, projection in reads:
+            stored = view.get(table, position)
+            item: Item | None = None if stored is None else from_json(stored)
+            size = 0 if item is None else item_size(item)
+            total += size
+            if total > MAX_BYTES:
+                raise RequestRefused(f"Payload in response is too large.{total}")
+            consumed.setdefault(table.name, Units()).table += read_units(size, TRANSACTIONAL)
+            if item is not None and projection is not None:
+                item = projection.apply(item)
+            responses.append({"Item": item} if item else {})
+    response: Response = {"Responses": responses}
+    capacity = wanted_capacity(request)
+    if capacity:
+        response["ConsumedCapacity"] = [units.report(name, capacity) for name, units in consumed.items()]
+    return response
+
+
+def _get_action(number: int, action: Any) -> Request:
+    expect_type(action, dict)
+    path = f"transactItems.{number}.member."
+    body: Request | None = action.get("Get")
+    if body is None:
+        raise constraints_broken([constraint(path + "get", "null", "Member must not be null")])
+    check_members(body, _READ_MEMBERS, path + "get.")
+    return body
+
+
+def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes, Projection | None]:
+    check_parameters(body)
+    key = validate_item(body["Key"])
+    projection = projection_of(body)
+    table = find_table(storage, body["TableName"])
+    return table, key_position(table, key), projection
+
+
+OPERATIONS = {"TransactGetItems": transact_get_items, "TransactWriteItems": transact_write_items}

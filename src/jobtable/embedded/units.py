@@ -1,0 +1,130 @@
+"""Capacity units that a request consumes, and the sizes of item collections, as DynamoDB reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobtable.embedded.schema import IndexSchema, TableSchema
+from jobtable.embedded.storage import View
+from jobtable.embedded.values import item_size
+from jobtable.store.backend import Item, Request
+
+EVENTUAL = 0.5
+CONSISTENT = 1.0
+TRANSACTIONAL = 2.0
+
+_READ_BLOCK = 4096
+_WRITE_BLOCK = 1024
+_GIGABYTE = 1024**3
+
+
+@dataclass(slots=True)
+class Units:
+    """Units consumed on one table and on its indexes."""
+
+    table: float = 0.0
+    local: dict[str, float] = field(default_factory=dict)
+    global_: dict[str, float] = field(default_factory=dict)
+
+    def add_to_index(self, index: IndexSchema, units: float) -> None:
+        """Count units of an index."""
+        units_of = self.local if index.is_local else self.global_
+        units_of[index.name] = units_of.get(index.name, 0.0) + units
+
+    def add(self, other: Units, factor: float = 1.0) -> None:
+        """Count the units of another request, times a factor."""
+        self.table += other.table * factor
+        for mine, theirs in ((self.local, other.local), (self.global_, other.global_)):
+            for name, units in theirs.items():
+                mine[name] = mine.get(name, 0.0) + units * factor
+
+    def report(self, table_name: str, wanted: str) -> dict[str, Any]:
+        """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES."""
+        total = self.table + sum(self.local.values()) + sum(self.global_.values())
+        report: dict[str, Any] = {"TableName": table_name, "CapacityUnits": total}
+        if wanted == "INDEXES":
+            report["Table"] = {"CapacityUnits": self.table}
+            if self.local:
+                report["LocalSecondaryIndexes"] = _by_name(self.local)
+            if self.global_:
+                report["GlobalSecondaryIndexes"] = _by_name(self.global_)
+        return report
+
+
+def _by_name(units: dict[str, float]) -> dict[str, Any]:
+    return {name: {"CapacityUnits": value} for name, value in units.items()}
+
+
+def wanted_capacity(request: Request) -> str | None:
+    """TOTAL or INDEXES if the request wants its consumed capacity, else None."""
+    wanted: str | None = request.get("ReturnConsumedCapacity")
+    return None if wanted == "NONE" else wanted
+
+
+def read_rate(request: Request) -> float:
+    """Units per 4 KB of a read outside of a transaction."""
+    return CONSISTENT if request.get("ConsistentRead") else EVENTUAL
+
+
+def read_units(size: int, rate: float) -> float:
+    """Units for reading that many bytes at once; nothing at all costs as much as one block."""
+    return max(1, -(-size // _READ_BLOCK)) * rate
+
+
+def write_units(table: TableSchema, old: Item | None, new: Item | None) -> Units:
+    """Units for replacing one item (None: there is none) by another, on the table and on every index."""
+    units = Units(_larger(_size(old), _size(new)))
+    for index in table.indexes.values():
+        before = _entry(table, index, old)
+        after = _entry(table, index, new)
+        if before is None and after is None:
+            continue
+        consumed = _index_write(before, after)
+        if consumed:
+            units.add_to_index(index, consumed)
+    return units
+
+
+def _size(item: Item | None) -> int:
+    return 0 if item is None else item_size(item)
+
+
+def _larger(old_size: int, new_size: int) -> float:
+    return float(max(1, -(-max(old_size, new_size) // _WRITE_BLOCK)))
+
+
+def _entry(table: TableSchema, index: IndexSchema, item: Item | None) -> tuple[bytes, Item] | None:
+    position = None if item is None else table.index_position(index, item)
+    return None if item is None or position is None else (position, table.projected(index, item))
+
+
+def _index_write(before: tuple[bytes, Item] | None, after: tuple[bytes, Item] | None) -> float:
+    """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
+    if before is not None and after is not None and before[0] == after[0]:
+        return 0.0 if before[1] == after[1] else _larger(item_size(before[1]), item_size(after[1]))
+    return sum(_larger(0, item_size(entry[1])) for entry in (before, after) if entry is not None)
+
+
+def wants_collection_metrics(request: Request) -> bool:
+    """Whether the request asks for ItemCollectionMetrics."""
+    return request.get("ReturnItemCollectionMetrics") == "SIZE"
+
+
+def collection_metrics(view: View, table: TableSchema, key: Item) -> dict[str, Any] | None:
+    """The size of the item collection that a write belongs to; None for a table without local indexes."""
+    if not any(index.is_local for index in table.indexes.values()):
+        return None
+    partition = table.partition.name
+    gigabytes = sum(_collection_sizes(view, table, key)) // _GIGABYTE
+    return {
+        "ItemCollectionKey": {partition: dict(key[partition])},
+        "SizeEstimateRangeGB": [float(gigabytes), float(gigabytes + 1)],
+    }
+
+
+def _collection_sizes(view: View, table: TableSchema, key: Item) -> Iterator[int]:
+    low, high = table.key_range(None, [key[table.partition.name]])
+    for _, size, _ in view.range(table, None, low, high):
+        yield size

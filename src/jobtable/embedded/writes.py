@@ -1,0 +1,140 @@
+"""One write of one item, made ready: what it demands of the item that is there, and what it leaves behind.
+
+PutItem, UpdateItem and DeleteItem are one such write; batches and transactions are several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic_core import from_json
+
+from jobtable.embedded.expressions import Condition, Update, compile_condition, compile_update
+from jobtable.embedded.keys import (
+    SchemaMismatch,
+    check_index_keys,
+    check_updated_index_keys,
+    item_position,
+    key_position,
+)
+from jobtable.embedded.requests import Tables, check_parameters, find_table, placeholders_of
+from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage import Transaction, View
+from jobtable.embedded.values import MAX_ITEM_SIZE, item_size, validate_item
+from jobtable.errors import ConditionalCheckFailed, RequestRefused
+from jobtable.store.backend import Item, Request
+
+ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A validated put, update, delete or check of the item at one position."""
+
+    kind: Literal["put", "update", "delete", "check"]
+    table: TableSchema
+    position: bytes
+    key: Item
+    """The primary key; for a put the whole item."""
+    size: int
+    """The bytes of a put item, else 0."""
+    condition: Condition | None
+    update: Update | None
+    returns_item_on_failure: bool
+
+    def old(self, view: View) -> Item | None:
+        """The item that is there now."""
+        stored = view.get(self.table, self.position)
+        return None if stored is None else from_json(stored)
+
+    def new(self, old: Item | None) -> Item | None:
+        """The item after the write; RequestRefused or ConditionalCheckFailed if it may not happen."""
+        if self.condition is not None and not self.condition.holds(old or {}):
+            details = {"Item": old} if self.returns_item_on_failure and old is not None else None
+            raise ConditionalCheckFailed("The conditional request failed", details=details)
+        match self.kind:
+            case "put":
+                return self.key
+            case "update":
+                return self._updated(self.key if old is None else old)
+            case "check":
+                return old
+            case "delete":
+                return None
+
+    def apply(self, transaction: Transaction, old: Item | None, new: Item | None) -> None:
+        """Store what `new` gave for `old`."""
+        if self.kind == "check":
+            return
+        if new is not None:
+            transaction.put(self.table, self.position, new, self.size or item_size(new), old)
+        elif old is not None:
+            transaction.delete(self.table, self.position, old)
+
+    def _updated(self, item: Item) -> Item:
+        if self.update is None:
+            return item
+        new = self.update.apply(item)
+        if item_size(new) > MAX_ITEM_SIZE:
+            raise RequestRefused("Item size to update has exceeded the maximum allowed size")
+        if self.table.indexes:
+            check_updated_index_keys(self.table, new, self.update.top_level_names)
+        return new
+
+
+def prepare_put(tables: Tables, request: Request) -> Write:
+    """The put that a PutItem request, or the Put of a transaction, asks for."""
+    check_parameters(request, "ConditionExpression")
+    item = validate_item(request["Item"])
+    size = item_size(item)
+    if size > MAX_ITEM_SIZE:
+        raise RequestRefused(ITEM_TOO_LARGE)
+    condition, _ = _expressions(request)
+    table = find_table(tables, request["TableName"])
+    position = item_position(table, item)
+    if table.indexes:
+        check_index_keys(table, item)
+    return Write("put", table, position, item, size, condition, None, _returns_item(request))
+
+
+def prepare_update(tables: Tables, request: Request) -> Write:
+    """The update that an UpdateItem request, or the Update of a transaction, asks for."""
+    check_parameters(request, "UpdateExpression", "ConditionExpression")
+    key = validate_item(request["Key"])
+    condition, update = _expressions(request)
+    table = find_table(tables, request["TableName"])
+    position = key_position(table, key)
+    if update is not None:
+        for name in table.key_of(key):
+            if name in update.top_level_names:
+                raise SchemaMismatch(
+                    f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is"
+                    " part of the key"
+                )
+    return Write("update", table, position, key, 0, condition, update, _returns_item(request))
+
+
+def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
+    """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
+    check_parameters(request, "ConditionExpression")
+    key = validate_item(request["Key"])
+    condition, _ = _expressions(request)
+    table = find_table(tables, request["TableName"])
+    position = key_position(table, key)
+    return Write(kind, table, position, key, 0, condition, None, _returns_item(request))
+
+
+def _expressions(request: Request) -> tuple[Condition | None, Update | None]:
+    condition_text, update_text = request.get("ConditionExpression"), request.get("UpdateExpression")
+    if condition_text is None and update_text is None:
+        return None, None
+    placeholders = placeholders_of(request)
+    update = None if update_text is None else compile_update(update_text, placeholders)
+    condition = None if condition_text is None else compile_condition(condition_text, placeholders)
+    placeholders.finish()
+    return condition, update
+
+
+def _returns_item(request: Request) -> bool:
+    return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"

@@ -133,5 +133,11 @@ def test_clocks_may_differ_by_fifteen_minutes(minutes: float, accepted: bool) ->
         assert code_of(headers, check=check) == "InvalidSignatureException"
 
 
+def test_the_port_may_be_left_out_of_the_signed_host() -> None:
+    headers = signed(headers={"Host": "localhost"}) | {"host": "localhost:8000"}
+    CHECK.verify("POST", "/", headers, b"{}")
+    assert code_of(headers | {"host": "elsewhere:8000"}) == "InvalidSignatureException"
+
+
 def test_another_service_can_be_checked() -> None:
     SignatureCheck(ACCESS_KEY, SECRET_KEY, service="s3").verify("POST", "/", signed(service="s3"), b"{}")

@@ -43,15 +43,17 @@ class SignatureCheck:
             message = f"Unsupported AWS 'algorithm': '{algorithm}' (only {_ALGORITHM} for now). "
             raise _incomplete(message)
         scope = self._checked_scope(parameters["Credential"], date_text)
-        canonical = _canonical_request(method, target, signed_headers, headers, body)
-        to_sign = "\n".join((_ALGORITHM, date_text, "/".join(scope), hashlib.sha256(canonical).hexdigest()))
         key = _signing_key(self._secret_key, *scope)
-        expected = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
-        if not hmac.compare_digest(expected.encode(), parameters["Signature"].encode("utf-8", "replace")):
-            raise _invalid(
-                "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
-                "Access Key and signing method. Consult the service documentation for details."
-            )
+        for host in _signed_hosts(headers.get("host", "")):
+            canonical = _canonical_request(method, target, signed_headers, {**headers, "host": host}, body)
+            to_sign = "\n".join((_ALGORITHM, date_text, "/".join(scope), hashlib.sha256(canonical).hexdigest()))
+            expected = hmac.new(key, to_sign.encode(), hashlib.sha256).hexdigest()
+            if hmac.compare_digest(expected.encode(), parameters["Signature"].encode("utf-8", "replace")):
+                return
+        raise _invalid(
+            "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
+            "Access Key and signing method. Consult the service documentation for details."
+        )
 
     def _check_date(self, date_text: str) -> None:
         try:
@@ -125,6 +127,12 @@ def _check_signed_headers(signed_headers: list[str], headers: Mapping[str, str])
         raise _invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.")
     if "x-amz-target" in headers and "x-amz-target" not in lowered:
         raise _invalid("'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.")
+
+
+def _signed_hosts(host: str) -> list[str]:
+    """What a client may have signed as its host: some leave out the port, which AWS's endpoints never have."""
+    name, colon, port = host.rpartition(":")
+    return [host, name] if colon and port.isdigit() else [host]
 
 
 def _canonical_request(

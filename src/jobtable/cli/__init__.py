@@ -1,0 +1,1 @@
+"""The command `jobtable`: one file a command group."""

@@ -1,0 +1,119 @@
+"""`jobtable dynamodb`: the embedded engine as a server that any DynamoDB client can use."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.server import DynamoDbProtocol, Server, SignatureCheck
+
+app = typer.Typer(help="The embedded engine as a DynamoDB server.", no_args_is_help=True, rich_markup_mode=None)
+
+_FILE_NAME = "jobtable.db"
+
+_SERVE_HELP = """
+Serve DynamoDB's HTTP API from the embedded engine, until SIGTERM or Ctrl-C.
+
+\b
+Example:
+    jobtable dynamodb serve --data ./tables --port 8000
+    aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
+
+Any credentials and any region are accepted, unless --access-key and --secret-key are given.
+"""
+
+
+class Durability(StrEnum):
+    """What an acknowledged write survives."""
+
+    full = "full"
+    normal = "normal"
+
+
+@app.callback()
+def group() -> None:
+    """Make `serve` a command of its own, although it is the only one so far."""
+
+
+@app.command(help=_SERVE_HELP)
+def serve(
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help=f"Keep the tables in DIR/{_FILE_NAME}; DIR is made if missing.")
+    ] = None,
+    memory: Annotated[bool, typer.Option("--memory", help="Keep the tables in memory; they end with the server.")] = (
+        False
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The TCP port; 0 takes a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    access_key: Annotated[
+        str | None,
+        typer.Option(envvar="JOBTABLE_ACCESS_KEY", help="Demand signatures made with this access key."),
+    ] = None,
+    secret_key: Annotated[
+        str | None, typer.Option(envvar="JOBTABLE_SECRET_KEY", help="The secret key that belongs to --access-key.")
+    ] = None,
+    durability: Annotated[
+        Durability,
+        typer.Option(help="full: a write survives a power cut. normal: faster; a power cut may lose the last writes."),
+    ] = Durability.full,
+) -> None:
+    """Serve until a signal comes."""
+    if memory == (data is not None):
+        raise typer.BadParameter("give either --data DIR or --memory")
+    if (access_key is None) != (secret_key is None):
+        raise typer.BadParameter("--access-key and --secret-key belong together")
+    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    signatures = SignatureCheck(access_key, secret_key) if access_key and secret_key else None
+    stop = _signalled()
+    backend = EmbeddedBackend(_database_file(data), durability=durability.value)
+    try:
+        _serve(DynamoDbProtocol(backend, signatures), host, port, stop, "memory" if data is None else str(data))
+    finally:
+        backend.close()
+
+
+def _serve(protocol: DynamoDbProtocol, host: str, port: int, stop: threading.Event, place: str) -> None:
+    try:
+        server = Server(protocol.respond, host=host, port=port)
+    except OSError as error:
+        reason = (
+            error.strerror if isinstance(error, socket.gaierror) or error.errno is None else os.strerror(error.errno)
+        )
+        sys.exit(f"Error: cannot listen on {host}:{port}: {reason}. Choose another --port or --host.")
+    with server:
+        typer.echo(f"Serving DynamoDB on {server.url} (tables in {place}); stop with Ctrl-C.")
+        stop.wait()
+    typer.echo("Stopped.")
+
+
+def _database_file(data: Path | None) -> Path | None:
+    if data is None:
+        return None
+    try:
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        sys.exit(f"Error: cannot use {data} as the data folder: {error.strerror}.")
+    return data / _FILE_NAME
+
+
+def _signalled() -> threading.Event:
+    """An event that the first SIGTERM or SIGINT sets; the second one ends the process at once."""
+    stop = threading.Event()
+
+    def on_signal(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        stop.set()
+
+    signal.signal(signal.SIGTERM, on_signal)
+    signal.signal(signal.SIGINT, on_signal)
+    return stop

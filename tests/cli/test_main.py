@@ -1,0 +1,84 @@
+"""The command line itself: help, version, and errors that are one clear line."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import JOBTABLE
+
+import jobtable
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}
+    return subprocess.run(
+        [str(JOBTABLE), *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment
+    )
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"jobtable {jobtable.__version__}\n")
+
+
+def test_the_help_of_serve_has_an_example_and_every_option() -> None:
+    done = run("dynamodb", "serve", "--help")
+    assert done.returncode == 0
+    assert "jobtable dynamodb serve --data ./tables --port 8000" in done.stdout
+    for option in ("--port", "--host", "--data", "--memory", "--access-key", "--secret-key", "--durability"):
+        assert option in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((), "give either --data DIR or --memory"),
+        (("--memory", "--data", "x"), "give either --data DIR or --memory"),
+        (("--memory", "--access-key", "k"), "--access-key and --secret-key belong together"),
+        (("--memory", "--port", "70000"), "--port"),
+        (("--memory", "--durability", "none"), "none"),
+    ],
+)
+def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], complaint: str) -> None:
+    done = run("dynamodb", "serve", *arguments)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_busy_port_is_one_line_and_ends_with_1() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("dynamodb", "serve", "--memory", "--port", str(port))
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"Error: cannot listen on 127.0.0.1:{port}: Address already in use. Choose another --port or --host."
+    ]
+
+
+def test_an_unknown_host_is_one_line_and_ends_with_1() -> None:
+    done = run("dynamodb", "serve", "--memory", "--host", "no-such-host.invalid", "--port", "0")
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("Error: cannot listen on no-such-host.invalid:0")
+
+
+def test_a_data_folder_that_is_a_file_is_one_line_and_ends_with_1(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    done = run("dynamodb", "serve", "--data", str(file), "--port", "0")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Error: cannot use {file} as the data folder")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_damaged_file_is_one_line_and_ends_with_1(tmp_path: Path) -> None:
+    (tmp_path / "jobtable.db").write_bytes(b"this is no database" * 1000)
+    done = run("dynamodb", "serve", "--data", str(tmp_path), "--port", "0")
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert len(done.stderr.splitlines()) == 1

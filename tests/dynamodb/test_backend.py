@@ -7,6 +7,7 @@ import functools
 import json
 import threading
 import uuid
+import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -166,6 +167,7 @@ class ScriptedServer:
     def __init__(self) -> None:
         self.answers: list[tuple[int, str]] = []
         self.bodies: list[dict[str, object]] = []
+        self.checksum: str | None = None
         self.is_released = threading.Event()
         outer = self
 
@@ -180,6 +182,8 @@ class ScriptedServer:
                 status, answer = outer.answers.pop(0)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(answer.encode())))
+                if outer.checksum is not None:
+                    self.send_header("x-amz-crc32", outer.checksum)
                 self.end_headers()
                 self.wfile.write(answer.encode())
 
@@ -209,9 +213,9 @@ def error_body(code: str, message: str = "no") -> str:
 @pytest.mark.parametrize(
     ("status", "code"), [(400, "ProvisionedThroughputExceededException"), (500, "InternalServerError")]
 )
-def test_throttling_and_failures_are_tried_again(scripted: ScriptedServer, status: int, code: str) -> None:
+def test_throttling_and_failures_are_tried_again_if_asked_for(scripted: ScriptedServer, status: int, code: str) -> None:
     scripted.answers = [(status, error_body(code)), (200, '{"Item": {}}')]
-    backend = connected(endpoint_url=scripted.url)
+    backend = connected(endpoint_url=scripted.url, max_attempts=3)
     assert backend.execute("GetItem", {"TableName": "t"}) == {"Item": {}}
     assert scripted.bodies == [{"TableName": "t"}] * 2
     backend.close()
@@ -234,16 +238,34 @@ def test_an_error_answer_becomes_an_error_of_the_tree(
     scripted: ScriptedServer, answer: tuple[int, str], expected: type[RequestError]
 ) -> None:
     scripted.answers = [answer]
-    backend = connected(endpoint_url=scripted.url, max_attempts=1)
+    backend = connected(endpoint_url=scripted.url)
     with pytest.raises(RequestError) as raised:
         backend.execute("GetItem", {"TableName": "t"})
     assert type(raised.value) is expected
     backend.close()
 
 
+def test_a_write_is_sent_once_because_it_may_have_taken_effect(scripted: ScriptedServer) -> None:
+    scripted.answers = [(500, error_body("InternalServerError")), (200, "{}")]
+    backend = connected(endpoint_url=scripted.url)
+    with pytest.raises(BackendUnavailable):
+        backend.execute("UpdateItem", {"TableName": "t"})
+    assert len(scripted.bodies) == 1
+    backend.close()
+
+
+def test_a_damaged_answer_is_no_answer(scripted: ScriptedServer) -> None:
+    scripted.answers = [(200, '{"Item": {"a": {"N": "1"}}}')]
+    scripted.checksum = str(zlib.crc32(b'{"Item": {"a": {"N": "2"}}}'))
+    backend = connected(endpoint_url=scripted.url)
+    with pytest.raises(BackendUnavailable, match="checksum"):
+        backend.execute("GetItem", {"TableName": "t"})
+    backend.close()
+
+
 def test_a_transaction_that_is_tried_again_keeps_its_token(scripted: ScriptedServer) -> None:
     scripted.answers = [(500, error_body("InternalServerError")), (200, "{}"), (200, "{}")]
-    backend = connected(endpoint_url=scripted.url)
+    backend = connected(endpoint_url=scripted.url, max_attempts=3)
     backend.execute("TransactWriteItems", {"TransactItems": []})
     backend.execute("TransactWriteItems", {"TransactItems": [], "ClientRequestToken": "mine"})
     first, again, own = (body["ClientRequestToken"] for body in scripted.bodies)
@@ -254,14 +276,14 @@ def test_a_transaction_that_is_tried_again_keeps_its_token(scripted: ScriptedSer
 
 def test_no_server_is_an_error_that_names_the_endpoint() -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    backend = connected(endpoint_url=url, max_attempts=1)
+    backend = connected(endpoint_url=url)
     with pytest.raises(BackendUnavailable, match=url):
         backend.execute("ListTables", {})
     backend.close()
 
 
 def test_a_server_that_never_answers_is_an_error_that_names_the_endpoint(scripted: ScriptedServer) -> None:
-    backend = connected(endpoint_url=scripted.url, max_attempts=1, read_timeout=0.2)
+    backend = connected(endpoint_url=scripted.url, read_timeout=0.2)
     with pytest.raises(BackendUnavailable, match=scripted.url):
         backend.execute("ListTables", {})
     backend.close()

@@ -39,19 +39,19 @@ _NO_ANSWER = (aws.HTTPClientError, aws.ConnectionError, aws.IncompleteReadError,
 class DynamoDBBackend:
     """DynamoDB in a region, or at `endpoint_url`; credentials and region by AWS's usual rules where none are given.
 
-    Throttling, lost connections and failures of the service are tried again, up to `max_attempts` calls in all
-    with growing, jittered pauses. As with every AWS client, a write that was tried again may have taken effect the
-    first time; transactions carry a token, so they take effect once.
+    A request is sent once: the store knows which ones may be sent again. With `max_attempts` above 1 botocore sends
+    again by itself after throttling, lost connections and failures of the service, with growing, jittered pauses;
+    a write may then have taken effect the first time. Transactions carry a token, so they take effect once.
     """
 
-    def __init__(  # noqa: PLR0913 # every option is named by its caller and has a default
+    def __init__(
         self,
         region: str | None,
         *,
         endpoint_url: str | None = None,
         access_key: str | None = None,
         secret_key: str | None = None,
-        max_attempts: int = 5,
+        max_attempts: int = 1,
         connect_timeout: float = 5,
         read_timeout: float = 30,
         max_connections: int = 50,

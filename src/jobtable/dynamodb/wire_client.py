@@ -8,6 +8,7 @@ replaces the parser.
 
 from __future__ import annotations
 
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
@@ -36,7 +37,10 @@ class WireParser:
 
     def parse(self, response: dict[str, Any], _shape: object) -> dict[str, Any]:
         status: int = response["status_code"]
-        metadata = {"HTTPStatusCode": status, "HTTPHeaders": dict(response["headers"])}
+        metadata = {"HTTPStatusCode": status, "HTTPHeaders": response["headers"]}
+        checksum = response["headers"].get("x-amz-crc32")
+        if checksum is not None and checksum != str(zlib.crc32(response["body"])):
+            raise ResponseParserError("the answer was damaged on its way: its checksum is not that of its bytes")
         if status >= 300:
             return {"Error": _error(response["body"], status), "ResponseMetadata": metadata}
         try:

@@ -85,10 +85,10 @@ def compare(left: AttributeValue, right: AttributeValue) -> int | None:
     if kind == "N":
         return compare_numbers(content, other)
     if kind == "S":
-        return (content > other) - (content < other)
+        return -1 if content < other else int(content > other)
     if kind == "B":
         here, there = binascii.a2b_base64(content), binascii.a2b_base64(other)
-        return (here > there) - (here < there)
+        return -1 if here < there else int(here > there)
     return None
 
 

@@ -2,25 +2,156 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
+from jobtable.embedded.expressions import condition_tests as tests
+from jobtable.embedded.expressions import operand_checks as checks
+from jobtable.embedded.expressions.condition_tests import Operand as OperandOf
+from jobtable.embedded.expressions.condition_tests import Test as TestOf
+from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Test, ValueOperand
+from jobtable.embedded.expressions.operand_checks import Check
+from jobtable.embedded.expressions.paths import Path, resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.store.backend import Item
+from jobtable.embedded.expressions.static_checks import checked_condition
+from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.store.backend import AttributeValue, Item
 
-ConditionKind = Literal["ConditionExpression", "FilterExpression"]
+ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
 
 
 class Condition:
     """A compiled condition of one request."""
 
+    __slots__ = ("_test", "_values", "top_level_names")
+
     top_level_names: frozenset[str]
     """The top-level attributes that the condition reads."""
 
+    def __init__(self, test: TestOf, values: Mapping[str, AttributeValue], top_level_names: frozenset[str]) -> None:
+        self._test = test
+        self._values = values
+        self.top_level_names = top_level_names
+
     def holds(self, item: Item) -> bool:
         """Whether the item satisfies the condition; an item that does not exist is an empty one."""
-        raise NotImplementedError
+        return self._test(item, self._values)
 
 
 def compile_condition(text: str, placeholders: Placeholders, kind: ConditionKind = "ConditionExpression") -> Condition:
     """The condition, or RequestRefused."""
-    raise NotImplementedError
+    try:
+        program = condition_program(text, placeholders.names_key)
+        for check in program.checks:
+            check(placeholders.values)
+    except InvalidExpression as error:
+        raise error.refused(kind) from error
+    placeholders.use(program.names_used, program.values_used)
+    return Condition(program.test, placeholders.values, program.top_level_names)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionProgram:
+    """A condition as far as it can be prepared without the values of a request."""
+
+    test: TestOf
+    checks: tuple[Check, ...]
+    """What must be checked of the values, in the order in which DynamoDB reports faults."""
+    names_used: frozenset[str]
+    values_used: frozenset[str]
+    top_level_names: frozenset[str]
+
+
+@lru_cache(maxsize=1024)
+def condition_program(text: str, names_key: tuple[tuple[str, str], ...]) -> ConditionProgram:
+    """The program of a condition; InvalidExpression if the text is wrong by itself."""
+    builder = _Builder(dict(names_key))
+    test = builder.condition(checked_condition(text))
+    return ConditionProgram(
+        test,
+        tuple(builder.checks),
+        frozenset(builder.names_used),
+        frozenset(builder.values_used),
+        frozenset(builder.top_level_names),
+    )
+
+
+class _Builder:
+    """Turns nodes into tests. A fault that shows only with a request becomes a check, in order."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self.checks: list[Check] = []
+        self.names_used: set[str] = set()
+        self.values_used: set[str] = set()
+        self.top_level_names: set[str] = set()
+
+    def condition(self, node: ConditionNode) -> TestOf:
+        if isinstance(node, Function):
+            return self._function(node)
+        if isinstance(node, Test):
+            return self._test(node)
+        built = [self.condition(condition) for condition in node.conditions]
+        if node.operator == "NOT":
+            return tests.negation(built[0])
+        return (tests.conjunction if node.operator == "AND" else tests.disjunction)(built[0], built[1])
+
+    def _test(self, node: Test) -> TestOf:
+        operands = [self._operand(operand) for operand in node.operands]
+        self.checks += checks.of_test(node.operator, node.operands)
+        self._check_distinct(node.operator, node.operands)
+        if node.operator == "BETWEEN":
+            self.checks += checks.of_bounds(node.operands[1], node.operands[2])
+            return tests.between(*operands)
+        if node.operator == "IN":
+            return tests.one_of(operands[0], tuple(operands[1:]))
+        left = node.operands[0]
+        if isinstance(left, PathOperand) and len(left.path) == 1 and isinstance(node.operands[1], ValueOperand):
+            name = self._names.get(str(left.path[0]), str(left.path[0]))
+            quick = tests.attribute_comparison(node.operator, name, node.operands[1].name)
+            if quick is not None:
+                return quick
+        return tests.comparison(node.operator, operands[0], operands[1])
+
+    def _function(self, node: Function) -> TestOf:
+        operands = [self._operand(argument) for argument in node.arguments]
+        faults = checks.of_function(node)
+        self.checks += faults
+        if checks.has_wrong_arity(node):
+            return tests.NEVER
+        if node.name in ("begins_with", "contains"):
+            self._check_distinct(node.name, node.arguments)
+        return tests.FUNCTIONS[node.name](*operands)
+
+    def _operand(self, node: Operand) -> OperandOf:
+        if isinstance(node, ValueOperand):
+            self.values_used.add(node.name)
+            self.checks.append(checks.defined(node.name))
+            return tests.value(node.name)
+        if isinstance(node, PathOperand):
+            return tests.attribute(self._path(node.path))
+        arguments = [self._operand(argument) for argument in node.arguments]
+        self.checks += checks.of_function(node)
+        return tests.size(arguments[0])
+
+    def _path(self, path: Path) -> Path:
+        try:
+            found = resolved(path, self._names)
+        except InvalidExpression as error:
+            self.checks.append(checks.always(error))
+            return path
+        self.names_used.update(part for part in path if isinstance(part, str) and part in self._names)
+        self.top_level_names.add(str(found[0]))
+        return found
+
+    def _check_distinct(self, operator: str, operands: tuple[Operand, ...]) -> None:
+        paths = [self._known_path(operand) for operand in operands]
+        if paths[0] is not None and paths[0] in paths[1:]:
+            self.checks.append(checks.not_distinct(operator, paths[0]))
+
+    def _known_path(self, operand: Operand) -> Path | None:
+        if not isinstance(operand, PathOperand):
+            return None
+        return tuple(self._names.get(part, part) if isinstance(part, str) else part for part in operand.path)

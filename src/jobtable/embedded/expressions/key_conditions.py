@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
+from jobtable.embedded.expressions.conditions import condition_program
+from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Test, ValueOperand
+from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
+from jobtable.embedded.expressions.static_checks import checked_condition
+from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.schema import KeyAttribute
+from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
+
+RangeOperator: TypeAlias = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+
+_MIRRORED: dict[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
+_RANGES: dict[str, RangeOperator] = {
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+    "BETWEEN": "BETWEEN",
+    "begins_with": "begins_with",
+}
+_IN_CONDITION = "Invalid condition in KeyConditionExpression: "
 
 
 @dataclass(frozen=True, slots=True)
 class SortRange:
     """A condition on one sort attribute other than equality; BETWEEN has two operands, the others have one."""
 
-    operator: Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+    operator: RangeOperator
     operands: tuple[AttributeValue, ...]
 
 
@@ -30,8 +51,152 @@ class KeyCondition:
     """The condition on the sort attribute after those of `sort_equal`."""
 
 
+@dataclass(frozen=True, slots=True)
+class _OneKey:
+    """What an expression says of one attribute, with the :names of the values."""
+
+    attribute: str
+    operator: str
+    operands: tuple[str, ...]
+
+
 def compile_key_condition(
     text: str, placeholders: Placeholders, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
 ) -> KeyCondition:
     """The key condition against a key schema, or RequestRefused."""
-    raise NotImplementedError
+    try:
+        program = condition_program(text, placeholders.names_key)
+        for check in program.checks:
+            check(placeholders.values)
+    except InvalidExpression as error:
+        raise error.refused("KeyConditionExpression") from error
+    placeholders.use(program.names_used, program.values_used)
+    given = _conditions_by_attribute(text, placeholders.names_key)
+    _check_number(given, partition, sort)
+    partition_values = tuple(_equality(given, attribute, placeholders) for attribute in partition)
+    return KeyCondition(partition_values, *_sort_condition(given, len(partition), sort, placeholders))
+
+
+@lru_cache(maxsize=1024)
+def _conditions_by_attribute(text: str, names_key: tuple[tuple[str, str], ...]) -> dict[str, _OneKey]:
+    names = dict(names_key)
+    found: dict[str, _OneKey] = {}
+    for node in _conjuncts(checked_condition(text)):
+        one = _one_key(node, names)
+        if one.attribute in found:
+            raise RequestRefused("KeyConditionExpressions must only contain one condition per key")
+        found[one.attribute] = one
+    return found
+
+
+def _conjuncts(node: ConditionNode) -> Iterable[Test | Function]:
+    if isinstance(node, (Test, Function)):
+        yield node
+    elif node.operator == "AND":
+        for condition in node.conditions:
+            yield from _conjuncts(condition)
+    else:
+        raise _invalid_operator(node.operator)
+
+
+def _one_key(node: Test | Function, names: dict[str, str]) -> _OneKey:
+    if isinstance(node, Function):
+        if node.name != "begins_with":
+            raise _invalid_operator(node.name)
+        operator, operands = node.name, node.arguments
+    else:
+        if node.operator in ("IN", "<>"):
+            raise _invalid_operator(node.operator)
+        operator, operands = node.operator, node.operands
+    if any(isinstance(operand, Function) for operand in operands):
+        raise RequestRefused("KeyConditionExpressions cannot contain nested operations")
+    if operator in ("BETWEEN", "begins_with") and not isinstance(operands[0], PathOperand):
+        raise RequestRefused(f"{_IN_CONDITION}{operator} operator must have the key attribute as its first operand")
+    attribute = _only_attribute(operands, names)
+    if isinstance(operands[0], ValueOperand):
+        operator = _MIRRORED[operator]
+    return _OneKey(attribute, operator, tuple(o.name for o in operands if isinstance(o, ValueOperand)))
+
+
+def _only_attribute(operands: tuple[Operand, ...], names: dict[str, str]) -> str:
+    paths = [operand.path for operand in operands if isinstance(operand, PathOperand)]
+    if not paths:
+        raise RequestRefused(f"{_IN_CONDITION}No key attribute specified")
+    if len(paths) > 1:
+        raise RequestRefused(f"{_IN_CONDITION}Multiple attribute names used in one condition")
+    path = resolved(paths[0], names)
+    if len(path) > 1:
+        raise RequestRefused(
+            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+            f"Key: {path[0]}"
+        )
+    return str(path[0])
+
+
+def _invalid_operator(operator: str) -> RequestRefused:
+    return RequestRefused(f"Invalid operator used in KeyConditionExpression: {operator}")
+
+
+def _check_number(
+    given: dict[str, _OneKey], partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
+) -> None:
+    if len(given) > max(2, len(partition) + len(sort)):
+        raise RequestRefused("Conditions can be of length 1 or 2 only")
+
+
+def _equality(given: dict[str, _OneKey], attribute: KeyAttribute, placeholders: Placeholders) -> AttributeValue:
+    one = given.get(attribute.name)
+    if one is None:
+        raise _missed(attribute)
+    values = _typed_operands(one, attribute, placeholders)
+    if one.operator != "=":
+        raise RequestRefused("Query key condition not supported")
+    _check_not_empty(values, attribute)
+    return values[0]
+
+
+def _sort_condition(
+    given: dict[str, _OneKey], used: int, sort: tuple[KeyAttribute, ...], placeholders: Placeholders
+) -> tuple[tuple[AttributeValue, ...], SortRange | None]:
+    """Equalities from left to right, then at most one range; `used` conditions are on the partition."""
+    equal: list[AttributeValue] = []
+    for attribute in sort:
+        if used == len(given):
+            break
+        one = given.get(attribute.name)
+        if one is None:
+            raise _missed(attribute)
+        used += 1
+        values = _typed_operands(one, attribute, placeholders)
+        _check_not_empty(values, attribute)
+        if one.operator != "=":
+            if used < len(given):
+                raise RequestRefused("Query key condition not supported")
+            return tuple(equal), SortRange(_RANGES[one.operator], values)
+        equal.append(values[0])
+    if used < len(given):
+        raise RequestRefused("Query key condition not supported")
+    return tuple(equal), None
+
+
+def _missed(attribute: KeyAttribute) -> RequestRefused:
+    return RequestRefused(f"Query condition missed key schema element: {attribute.name}")
+
+
+def _typed_operands(one: _OneKey, attribute: KeyAttribute, placeholders: Placeholders) -> tuple[AttributeValue, ...]:
+    values = tuple(placeholders.values[name] for name in one.operands)
+    if any(attribute.type not in value for value in values):
+        raise RequestRefused(
+            "One or more parameter values were invalid: Condition parameter type does not match schema type"
+        )
+    return values
+
+
+def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute) -> None:
+    for value in values:
+        if value[attribute.type] == "":
+            kind = "string" if attribute.type == "S" else "binary"
+            raise RequestRefused(
+                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
+                f"contain an empty {kind} value. Key: {attribute.name}"
+            )

@@ -2,16 +2,136 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from jobtable.embedded.values import MAX_NAME_BYTES, item_size, validate_value, wrong_json_type
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import AttributeValue, Request
+
+MAX_KEY_LENGTH = 255
+MAX_MAP_BYTES = 2 * 1024 * 1024
+
+_NAME_KEY = re.compile(r"#[A-Za-z0-9_]+")
+_VALUE_KEY = re.compile(r":[A-Za-z0-9_]+")
+_NOTHING: dict[str, Any] = {}
 
 
 class Placeholders:
     """The two maps, validated, and what the expressions of the request used of them."""
 
+    __slots__ = ("_used_names", "_used_values", "names", "names_key", "values")
+
+    names: Mapping[str, str]
+    names_key: tuple[tuple[str, str], ...]
+    """The names as a key for caches."""
+    values: Mapping[str, AttributeValue]
+
     def __init__(self, names: Any = None, values: Any = None) -> None:
         """RequestRefused if a map is given but malformed; None is a map that was not given."""
-        raise NotImplementedError
+        self.names = _NOTHING if names is None else _valid_names(names)
+        self.names_key = tuple(self.names.items())
+        self.values = _NOTHING if values is None else _valid_values(values)
+        self._used_names: set[str] = set()
+        self._used_values: set[str] = set()
+
+    @classmethod
+    def of(cls, request: Request, *expressions: str) -> Placeholders:
+        """Those of a request, whose parameters `expressions` can use values, and ProjectionExpression names only.
+
+        RequestRefused also if a map is given without an expression that could use it.
+        """
+        names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+        if not names and not values:
+            # An empty map is only looked at when there is an expression.
+            if not any(request.get(name) is not None for name in (*expressions, "ProjectionExpression")):
+                return cls()
+            return cls(names, values if expressions else None)
+        with_values = [name for name in expressions if request.get(name) is not None]
+        if names and not with_values and request.get("ProjectionExpression") is None:
+            raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
+        if values and expressions and not with_values:
+            verb = "is" if len(expressions) == 1 else "are"
+            raise RequestRefused(
+                "ExpressionAttributeValues can only be specified when using expressions: "
+                f"{' and '.join(expressions)} {verb} null"
+            )
+        return cls(names, values if expressions else None)
+
+    def use(self, names: Iterable[str], values: Iterable[str]) -> None:
+        """Remember that an expression used these keys of the two maps."""
+        self._used_names.update(names)
+        self._used_values.update(values)
 
     def finish(self) -> None:
         """RequestRefused if an entry of a map was used by no expression."""
-        raise NotImplementedError
+        if len(self._used_names) != len(self.names):
+            raise _unused("ExpressionAttributeNames", self.names, self._used_names)
+        if len(self._used_values) != len(self.values):
+            raise _unused("ExpressionAttributeValues", self.values, self._used_values)
+
+
+def _unused(parameter: str, given: Mapping[str, Any], used: set[str]) -> RequestRefused:
+    unused = ", ".join(key for key in given if key not in used)
+    return RequestRefused(f"Value provided in {parameter} unused in expressions: keys: {{{unused}}}")
+
+
+def _valid_names(names: Any) -> dict[str, str]:
+    if type(names) is not dict:
+        raise wrong_json_type(names, "java.util.Map")
+    if not names:
+        raise RequestRefused("ExpressionAttributeNames must not be empty")
+    size = 0
+    for key, name in names.items():
+        if len(key) > MAX_KEY_LENGTH:
+            raise _invalid_key("Names", f"{_TOO_LONG} size of key: {len(key)}")
+        if _NAME_KEY.fullmatch(key) is None:
+            raise _invalid_key("Names", f'Syntax error; key: "{key}"')
+        if name is None:
+            raise _invalid_name("null", key)
+        if type(name) is not str:
+            raise wrong_json_type(name, "java.lang.String")
+        if not name:
+            raise _invalid_name("Empty attribute name", key)
+        size += len(key) + len(name.encode("utf-8", "surrogatepass"))
+        if len(name) > MAX_NAME_BYTES // 4 and len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+            raise _invalid_name("Attribute name is too large, must be less than 65536 bytes", key)
+    if size > MAX_MAP_BYTES:
+        raise RequestRefused("ExpressionAttributeNames exceeds max size")
+    return names
+
+
+def _valid_values(values: Any) -> dict[str, AttributeValue]:
+    if type(values) is not dict:
+        raise wrong_json_type(values, "java.util.Map")
+    if not values:
+        raise RequestRefused("ExpressionAttributeValues must not be empty")
+    valid: dict[str, AttributeValue] = {}
+    for key, value in values.items():
+        if len(key) > MAX_KEY_LENGTH:
+            raise _invalid_key("Values", _TOO_LONG)
+        if _VALUE_KEY.fullmatch(key) is None:
+            raise _invalid_key("Values", f'Syntax error; key: "{key}"')
+        try:
+            valid[key] = validate_value(value)
+        except RequestRefused as error:
+            if error.code != RequestRefused.code:
+                raise
+            raise RequestRefused(
+                f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}"
+            ) from error
+    if item_size(valid) > MAX_MAP_BYTES:
+        raise RequestRefused("ExpressionAttributeValues exceeds max size")
+    return valid
+
+
+_TOO_LONG = "The expression attribute map contains a key that is too long;"
+
+
+def _invalid_key(which: str, reason: str) -> RequestRefused:
+    return RequestRefused(f"ExpressionAttribute{which} contains invalid key: {reason}")
+
+
+def _invalid_name(reason: str, key: str) -> RequestRefused:
+    return RequestRefused(f"ExpressionAttributeNames contains invalid value: {reason} for key {key}")

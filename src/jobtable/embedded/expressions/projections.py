@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from jobtable.embedded.expressions.paths import PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Placeholders
+from jobtable.embedded.expressions.static_checks import checked_projection
+from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.store.backend import Item
 
 
 class Projection:
     """A compiled projection."""
 
+    __slots__ = ("_tree", "names_used", "top_level_names")
+
     top_level_names: frozenset[str]
     """The top-level attributes that the projection reads."""
 
+    def __init__(self, tree: PathTree, names_used: frozenset[str]) -> None:
+        self._tree = tree
+        self.names_used = names_used
+        self.top_level_names = frozenset(map(str, tree))
+
     def apply(self, item: Item) -> Item:
         """The projected part of the item, as a new dict; paths that the item does not have are left out."""
-        raise NotImplementedError
+        return part_of(item, self._tree)
 
 
 def compile_projection(text: str, placeholders: Placeholders) -> Projection:
     """The projection, or RequestRefused."""
-    raise NotImplementedError
+    try:
+        projection = _compiled(text, placeholders.names_key)
+    except InvalidExpression as error:
+        raise error.refused("ProjectionExpression") from error
+    placeholders.use(projection.names_used, ())
+    return projection
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str, names_key: tuple[tuple[str, str], ...]) -> Projection:
+    names = dict(names_key)
+    paths = checked_projection(text)
+    tree = tree_of(resolved(path, names) for path in reversed(paths))
+    return Projection(tree, frozenset(part for path in paths for part in path if part in names))

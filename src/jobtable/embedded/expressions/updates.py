@@ -2,25 +2,161 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from jobtable.embedded.expressions import operand_checks as checks
+from jobtable.embedded.expressions import update_values as compute
+from jobtable.embedded.expressions.grammar import Action, Function, Operand, PathOperand, Section, Sum, ValueOperand
+from jobtable.embedded.expressions.operand_checks import Check
+from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of, value_at
 from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.store.backend import Item
+from jobtable.embedded.expressions.static_checks import checked_update
+from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.expressions.update_values import Computed
+from jobtable.embedded.expressions.writes import check_writable, written
+from jobtable.store.backend import AttributeValue, Item
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One action: where it writes, and what. None as the computed value means: remove what is there."""
+
+    section: Section
+    path: Path
+    computed: Computed
+    copies: Path | None
+    """For `SET path = other path`: that other path."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """An update as far as it can be prepared without the values of a request."""
+
+    steps: tuple[_Step, ...]
+    tree: PathTree
+    checks: tuple[Check, ...]
+    names_used: frozenset[str]
+    values_used: frozenset[str]
 
 
 class Update:
     """A compiled update of one request."""
 
+    __slots__ = ("_program", "_values", "top_level_names")
+
     top_level_names: frozenset[str]
     """The top-level attributes that the update writes (those that it only reads are not among them)."""
 
+    def __init__(self, program: _Program, values: Mapping[str, AttributeValue]) -> None:
+        self._program = program
+        self._values = values
+        self.top_level_names = frozenset(map(str, program.tree))
+
     def apply(self, item: Item) -> Item:
         """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
-        raise NotImplementedError
+        steps = self._program.steps
+        for step in steps:
+            if step.copies is not None and value_at(item, step.copies) is None:
+                raise compute.missing_attribute()
+        for step in steps:
+            if step.section == "SET":
+                check_writable(item, step.path)
+        writes: list[tuple[Path, AttributeValue | None]] = []
+        for step in steps:
+            if step.section != "SET":
+                check_writable(item, step.path)
+            writes.append((step.path, step.computed(item, self._values)))
+        return written(item, writes)
 
     def updated_part(self, item: Item) -> Item:
         """What ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one) return."""
-        raise NotImplementedError
+        return part_of(item, self._program.tree)
 
 
 def compile_update(text: str, placeholders: Placeholders) -> Update:
     """The update, or RequestRefused."""
-    raise NotImplementedError
+    try:
+        program = _program(text, placeholders.names_key)
+        for check in program.checks:
+            check(placeholders.values)
+    except InvalidExpression as error:
+        raise error.refused("UpdateExpression") from error
+    placeholders.use(program.names_used, program.values_used)
+    return Update(program, placeholders.values)
+
+
+_ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
+
+
+@lru_cache(maxsize=1024)
+def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> _Program:
+    builder = _Builder(dict(names_key))
+    actions = checked_update(text).actions
+    # DynamoDB goes through the actions from the last to the first, which decides what fault is reported.
+    tree = tree_of(builder.path(action.path) for action in reversed(actions))
+    steps = [builder.step(action) for action in reversed(actions)]
+    steps.sort(key=lambda step: _ORDER.index(step.section))
+    return _Program(
+        tuple(steps), tree, tuple(builder.checks), frozenset(builder.names_used), frozenset(builder.values_used)
+    )
+
+
+class _Builder:
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self.checks: list[Check] = []
+        self.names_used: set[str] = set()
+        self.values_used: set[str] = set()
+
+    def path(self, path: Path) -> Path:
+        self.names_used.update(part for part in path if isinstance(part, str) and part in self._names)
+        return resolved(path, self._names)
+
+    def step(self, action: Action) -> _Step:
+        node, path = action.value, self.path(action.path)
+        copies: Path | None = None
+        computed: Computed
+        if node is None:
+            computed = compute.NOTHING
+        elif isinstance(node, Sum):
+            computed = self._sum(node)
+        elif action.section == "SET" or not isinstance(node, ValueOperand):
+            computed = self._operand(node)
+            copies = resolved(node.path, self._names) if isinstance(node, PathOperand) else None
+        else:
+            self._operand(node)
+            self.checks.append(compute.set_or_number_check(action.section, node.name))
+            computed = (compute.added if action.section == "ADD" else compute.deleted)(path, node.name)
+        return _Step(action.section, path, computed, copies)
+
+    def _sum(self, node: Sum) -> Computed:
+        left, right = (self._operand(operand) for operand in node.operands)
+        for operand in node.operands:
+            if isinstance(operand, ValueOperand):
+                self.checks.append(checks.of_type(node.operator, operand.name, frozenset({"N"})))
+        return compute.total(node.operator, left, right)
+
+    def _operand(self, node: Operand) -> Computed:
+        if isinstance(node, ValueOperand):
+            self.values_used.add(node.name)
+            self.checks.append(checks.defined(node.name))
+            return compute.value(node.name)
+        if isinstance(node, PathOperand):
+            try:
+                return compute.attribute(self.path(node.path))
+            except InvalidExpression as error:
+                self.checks.append(checks.always(error))
+                return compute.NOTHING
+        return self._function(node)
+
+    def _function(self, node: Function) -> Computed:
+        arguments = [self._operand(argument) for argument in node.arguments]
+        self.checks += checks.of_function(node)
+        first = node.arguments[0]
+        if checks.has_wrong_arity(node) or (node.name == "if_not_exists" and not isinstance(first, PathOperand)):
+            return compute.NOTHING
+        if isinstance(first, PathOperand) and node.name == "if_not_exists":
+            return compute.if_not_exists(self.path(first.path), arguments[1])
+        return compute.list_append(arguments[0], arguments[1])

@@ -1,0 +1,181 @@
+"""The operators and functions of conditions as closures over items and values.
+
+A value that is not there is None. Values are canonical, so that equal ones are equal dicts.
+"""
+
+from __future__ import annotations
+
+import operator
+from binascii import a2b_base64
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from jobtable.embedded.expressions.paths import Path, value_at
+from jobtable.embedded.values import compare
+from jobtable.store.backend import AttributeValue, Item
+
+Values: TypeAlias = Mapping[str, AttributeValue]
+Operand: TypeAlias = Callable[[Item, Values], AttributeValue | None]
+Test: TypeAlias = Callable[[Item, Values], bool]
+
+_ORDERINGS: dict[str, Callable[[int, int], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def NEVER(item: Item, values: Values) -> bool:  # noqa: N802  # a constant that happens to be a function
+    """The test of a function that a check refuses anyway."""
+    return False
+
+
+def value(name: str) -> Operand:
+    """A value of the request."""
+    return lambda item, values: values[name]
+
+
+def attribute(path: Path) -> Operand:
+    """The value at a path."""
+    if len(path) == 1:
+        name = str(path[0])
+        return lambda item, values: item.get(name)
+    return lambda item, values: value_at(item, path)
+
+
+def size(of: Operand) -> Operand:
+    """How long a string (in UTF-16 units) or binary value is, or how many members a set, list or map has."""
+
+    def sized(item: Item, values: Values) -> AttributeValue | None:
+        found = of(item, values)
+        if found is None:
+            return None
+        [(kind, content)] = found.items()
+        if kind == "S":
+            length = len(content) if content.isascii() else len(content.encode("utf-16-le", "surrogatepass")) // 2
+        elif kind == "B":
+            length = len(a2b_base64(content))
+        elif kind in ("N", "BOOL", "NULL"):
+            return None
+        else:
+            length = len(content)
+        return {"N": str(length)}
+
+    return sized
+
+
+def negation(test: Test) -> Test:
+    """NOT."""
+    return lambda item, values: not test(item, values)
+
+
+def conjunction(left: Test, right: Test) -> Test:
+    """AND."""
+    return lambda item, values: left(item, values) and right(item, values)
+
+
+def disjunction(left: Test, right: Test) -> Test:
+    """OR."""
+    return lambda item, values: left(item, values) or right(item, values)
+
+
+def attribute_comparison(comparator: str, name: str, value_name: str) -> Test | None:
+    """The commonest tests, of one attribute against one value, without the calls for their operands."""
+    if comparator == "=":
+        return lambda item, values: item.get(name) == values[value_name]
+    if comparator == "<>":
+        return lambda item, values: item.get(name) != values[value_name]
+    return None
+
+
+def comparison(comparator: str, left: Operand, right: Operand) -> Test:
+    """One of = <> < <= > >=; what is not there equals nothing, and has no order."""
+    if comparator == "=":
+        return lambda item, values: (here := left(item, values)) is not None and here == right(item, values)
+    if comparator == "<>":
+        return lambda item, values: (here := left(item, values)) is None or here != right(item, values)
+    in_order = _ORDERINGS[comparator]
+
+    def test(item: Item, values: Values) -> bool:
+        here, there = left(item, values), right(item, values)
+        if here is None or there is None:
+            return False
+        order = compare(here, there)
+        return order is not None and in_order(order, 0)
+
+    return test
+
+
+def between(of: Operand, low: Operand, high: Operand) -> Test:
+    """Not below the one, and not above the other."""
+    return conjunction(comparison(">=", of, low), comparison("<=", of, high))
+
+
+def one_of(of: Operand, choices: tuple[Operand, ...]) -> Test:
+    """Equal to one of the choices."""
+
+    def test(item: Item, values: Values) -> bool:
+        here = of(item, values)
+        return here is not None and any(here == choice(item, values) for choice in choices)
+
+    return test
+
+
+def _attribute_exists(of: Operand) -> Test:
+    return lambda item, values: of(item, values) is not None
+
+
+def _attribute_not_exists(of: Operand) -> Test:
+    return lambda item, values: of(item, values) is None
+
+
+def _attribute_type(of: Operand, wanted: Operand) -> Test:
+    def test(item: Item, values: Values) -> bool:
+        here, name = of(item, values), wanted(item, values)
+        return here is not None and name is not None and name["S"] in here
+
+    return test
+
+
+def _begins_with(of: Operand, prefix: Operand) -> Test:
+    def test(item: Item, values: Values) -> bool:
+        here, start = of(item, values), prefix(item, values)
+        if here is None or start is None:
+            return False
+        if "S" in here and "S" in start:
+            begins: bool = here["S"].startswith(start["S"])
+            return begins
+        return "B" in here and "B" in start and a2b_base64(here["B"]).startswith(a2b_base64(start["B"]))
+
+    return test
+
+
+_MEMBER_TYPES = {"SS": "S", "NS": "N", "BS": "B"}
+
+
+def _contains(of: Operand, part: Operand) -> Test:
+    def test(item: Item, values: Values) -> bool:
+        here, wanted = of(item, values), part(item, values)
+        if here is None or wanted is None:
+            return False
+        [(kind, content)] = here.items()
+        if kind == "L":
+            return wanted in content
+        if kind == "S":
+            return "S" in wanted and wanted["S"] in content
+        if kind == "B":
+            return "B" in wanted and a2b_base64(wanted["B"]) in a2b_base64(content)
+        member = _MEMBER_TYPES.get(kind)
+        return member is not None and member in wanted and wanted[member] in content
+
+    return test
+
+
+FUNCTIONS: dict[str, Callable[..., Test]] = {
+    "attribute_exists": _attribute_exists,
+    "attribute_not_exists": _attribute_not_exists,
+    "attribute_type": _attribute_type,
+    "begins_with": _begins_with,
+    "contains": _contains,
+}

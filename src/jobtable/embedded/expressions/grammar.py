@@ -1,0 +1,326 @@
+"""The grammar of expressions: from text to an immutable tree, once per text.
+
+condition  = and {OR and}                    update = section {section}
+and        = not {AND not}                   section = SET assignment {, assignment} | REMOVE path {, path}
+not        = NOT not | test                          | (ADD | DELETE) path :value {, path :value}
+test       = operand comparator operand      assignment = path = sum
+           | operand BETWEEN operand AND operand
+           | operand IN (operand {, operand})   sum = operand [(+ | -) operand] | ( sum )
+           | function | ( condition )        projection = path {, path}
+operand    = path | :value | function | ( operand )
+function   = name ( operand {, operand} )
+path       = (name | #name) {. (name | #name) | [index]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Literal, TypeAlias, TypeVar
+
+from jobtable.embedded.expressions.paths import Path
+from jobtable.embedded.expressions.tokens import InvalidExpression, syntax_error, tokens_of
+
+COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+Section = Literal["SET", "REMOVE", "ADD", "DELETE"]
+MAX_OPERATORS = 300
+MAX_NESTING = 100
+"""More parentheses and calls inside one another than any valid operand has."""
+
+_SECTIONS: tuple[Section, ...] = ("SET", "REMOVE", "ADD", "DELETE")
+_PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3}
+_OPERAND_KINDS = frozenset({"name", "placeholder", "value", "index", ".", "[", "]", "("})
+_Node = TypeVar("_Node")
+
+
+@dataclass(frozen=True, slots=True)
+class PathOperand:
+    """The value at a path of the item."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ValueOperand:
+    """A value that came with the request, by its :name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A call; whether such a function exists, and may stand there, is checked after parsing."""
+
+    name: str
+    arguments: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A comparator, BETWEEN or IN with its operands."""
+
+    operator: str
+    operands: tuple[Operand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Junction:
+    """AND or OR over two conditions, or NOT over one."""
+
+    operator: Literal["AND", "OR", "NOT"]
+    conditions: tuple[ConditionNode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Two operands with + or - between them."""
+
+    operator: str
+    operands: tuple[Operand, Operand]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One change of an update; only REMOVE has no value."""
+
+    section: Section
+    path: Path
+    value: Operand | Sum | None
+
+
+Operand: TypeAlias = PathOperand | ValueOperand | Function
+ConditionNode: TypeAlias = Test | Junction | Function
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNode:
+    """The actions in the order of the text, and a section that the text has twice."""
+
+    actions: tuple[Action, ...]
+    repeated: Section | None
+
+
+@lru_cache(maxsize=1024)
+def parse_condition(text: str) -> ConditionNode:
+    """The tree of a condition, filter or key condition; InvalidExpression if the text is none."""
+    parser = _Parser(text)
+    return parser.finished(parser.condition())
+
+
+@lru_cache(maxsize=1024)
+def parse_update(text: str) -> UpdateNode:
+    """The tree of an update; InvalidExpression if the text is none."""
+    parser = _Parser(text)
+    return parser.finished(parser.update())
+
+
+@lru_cache(maxsize=1024)
+def parse_projection(text: str) -> tuple[Path, ...]:
+    """The paths of a projection; InvalidExpression if the text is none."""
+    parser = _Parser(text)
+    return parser.finished(tuple(parser.separated(parser.path)))
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = tokens_of(text)
+        self._at = 0
+        self._nesting = 0
+        self._operators = 0
+        self._redundant = False
+        self._closed: dict[int, int] = {}
+
+    def finished(self, node: _Node) -> _Node:
+        """The node, once the text is used up."""
+        self._expect("end")
+        if self._redundant:
+            raise InvalidExpression("The expression has redundant parentheses;")
+        if self._operators > MAX_OPERATORS:
+            raise self._too_many_operators()
+        return node
+
+    def condition(self) -> ConditionNode:
+        """A condition, by operator precedence on explicit stacks: nesting does not use up Python's."""
+        done: list[ConditionNode] = []
+        waiting: list[tuple[str, int]] = []
+        while True:
+            kind = self._kind()
+            if kind == "NOT" or (kind == "(" and not self._opens_operand()):
+                waiting.append((kind, self._at))
+                self._at += 1
+                continue
+            done.append(self._test())
+            while self._kind() == ")" and any(operator == "(" for operator, _ in waiting):
+                self._reduce(done, waiting, 0)
+                self._close(waiting.pop()[1])
+            kind = self._kind()
+            if kind not in ("AND", "OR"):
+                break
+            self._reduce(done, waiting, _PRECEDENCE[kind])
+            waiting.append((kind, self._at))
+            self._at += 1
+        self._reduce(done, waiting, 0)
+        if waiting:
+            raise self._error()
+        return done[0]
+
+    def _reduce(self, done: list[ConditionNode], waiting: list[tuple[str, int]], precedence: int) -> None:
+        """Build the junctions that bind at least as strongly, back to the last open parenthesis."""
+        while waiting and waiting[-1][0] != "(" and _PRECEDENCE[waiting[-1][0]] >= precedence:
+            operator = waiting.pop()[0]
+            self._operators += 1
+            last = done.pop()
+            if operator == "NOT":
+                done.append(Junction("NOT", (last,)))
+            else:
+                done.append(Junction("AND" if operator == "AND" else "OR", (done.pop(), last)))
+
+    def _close(self, opened: int) -> None:
+        """Read the parenthesis that closes the one at `opened`."""
+        self._redundant |= self._closed.get(opened + 1) == self._at - 1
+        self._closed[opened] = self._at
+        self._expect(")")
+
+    def _opens_operand(self) -> bool:
+        """Whether the parenthesis here holds an operand, not a condition: what follows its operand tells."""
+        at = self._at
+        while self._tokens[at].kind == "(":
+            at += 1
+        opened = at - self._at
+        is_call = self._tokens[at].kind == "name" and self._tokens[at + 1].kind == "("
+        depth = 0
+        while self._tokens[at].kind in _OPERAND_KINDS or (depth and self._tokens[at].kind != "end"):
+            depth += (self._tokens[at].kind == "(") - (self._tokens[at].kind == ")")
+            at += 1
+        while opened and self._tokens[at].kind == ")":
+            opened -= 1
+            at += 1
+        following = self._tokens[at].kind
+        return opened == 0 and (not is_call or following in COMPARATORS or following in ("BETWEEN", "IN"))
+
+    def _test(self) -> ConditionNode:
+        first = self.operand()
+        kind = self._kind()
+        operands = [first]
+        if kind in COMPARATORS:
+            self._at += 1
+            operands.append(self.operand())
+        elif self._take("BETWEEN"):
+            operands.append(self.operand())
+            self._expect("AND")
+            operands.append(self.operand())
+        elif self._take("IN"):
+            self._expect("(")
+            operands += self.separated(self.operand)
+            self._expect(")")
+        elif isinstance(first, Function):
+            return first
+        else:
+            raise self._error()
+        self._operators += 1
+        return Test(kind, tuple(operands))
+
+    def operand(self) -> Operand:
+        """A path, a value, a function, or one of them in parentheses."""
+        if self._kind() == "(":
+            return self._in_parentheses(self.operand)
+        if self._kind() == "value":
+            return ValueOperand(self._expect("value"))
+        if self._kind() == "name" and self._tokens[self._at + 1].kind == "(":
+            name = self._expect("name")
+            self._operators += 1
+            return Function(name, self._in_parentheses(lambda: tuple(self.separated(self.operand)), is_call=True))
+        return PathOperand(self.path())
+
+    def _in_parentheses(self, parse: Callable[[], _Node], *, is_call: bool = False) -> _Node:
+        self._expect("(")
+        self._redundant |= not is_call and self._kind() == "("
+        self._nesting += 1
+        if self._nesting > MAX_NESTING:
+            raise self._too_many_operators()
+        node = parse()
+        self._nesting -= 1
+        self._expect(")")
+        return node
+
+    def path(self) -> Path:
+        """A document path; an index keeps its digits until its range is checked."""
+        parts: list[str | int] = [self._name()]
+        while True:
+            if self._take("."):
+                parts.append(self._name())
+            elif self._take("["):
+                parts.append(int(self._expect("index")))
+                self._expect("]")
+            else:
+                return tuple(parts)
+
+    def _name(self) -> str:
+        return self._expect("placeholder" if self._kind() == "placeholder" else "name")
+
+    def update(self) -> UpdateNode:
+        """The sections of an update."""
+        actions: list[Action] = []
+        sections: list[Section] = []
+        while not sections or self._kind() != "end":
+            section = self._section_keyword()
+            sections.append(section)
+            actions += self.separated(partial(self._action, section))
+        repeated = next((name for at, name in enumerate(sections) if name in sections[:at]), None)
+        return UpdateNode(tuple(actions), repeated)
+
+    def _section_keyword(self) -> Section:
+        for section in _SECTIONS:
+            if self._take(section):
+                return section
+        raise self._error()
+
+    def _action(self, section: Section) -> Action:
+        path = self.path()
+        if section == "REMOVE":
+            return Action(section, path, None)
+        if section == "SET":
+            self._expect("=")
+            return Action(section, path, self._sum())
+        return Action(section, path, ValueOperand(self._expect("value")))
+
+    def _sum(self) -> Operand | Sum:
+        left: Operand | Sum = self._in_parentheses(self._sum) if self._kind() == "(" else self.operand()
+        if isinstance(left, Sum):
+            return left
+        for sign in ("+", "-"):
+            if self._take(sign):
+                self._operators += 1
+                return Sum(sign, (left, self.operand()))
+        return left
+
+    def separated(self, parse: Callable[[], _Node]) -> list[_Node]:
+        """One or more, with commas between them."""
+        found = [parse()]
+        while self._take(","):
+            found.append(parse())
+        return found
+
+    def _kind(self) -> str:
+        return self._tokens[self._at].kind
+
+    def _take(self, kind: str) -> bool:
+        taken = self._tokens[self._at].kind == kind
+        self._at += taken
+        return taken
+
+    def _expect(self, kind: str) -> str:
+        token = self._tokens[self._at]
+        if token.kind != kind:
+            raise self._error()
+        self._at += 1
+        return token.text
+
+    def _too_many_operators(self) -> InvalidExpression:
+        count = max(self._operators, self._nesting)
+        return InvalidExpression(f"The expression contains too many operators; operator count: {count}")
+
+    def _error(self) -> InvalidExpression:
+        return syntax_error(self._text, self._tokens, self._at)

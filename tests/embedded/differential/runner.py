@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections import Counter
 from dataclasses import dataclass
 from random import Random
@@ -14,6 +15,7 @@ from tests.embedded.differential.known import Case, known_difference
 from tests.embedded.differential.mutations import mutated
 from tests.embedded.differential.peers import Peer
 from tests.embedded.differential.requests import Step, step
+from tests.embedded.differential.table_requests import MADE_TABLES, table_step
 from tests.embedded.differential.tables import TABLES
 
 _run_numbers = itertools.count(1)
@@ -46,6 +48,16 @@ def sequence(seeds: list[int]) -> list[Step]:
             steps.append(mutated(rng, step(rng)))
         else:
             steps.append(step(rng))
+    return steps
+
+
+def table_sequence(seeds: list[int]) -> list[Step]:
+    """One step per seed: a request about tables, or a broken one."""
+    steps: list[Step] = []
+    for seed in seeds:
+        rng = Random(seed)
+        made = table_step(rng)
+        steps.append(mutated(rng, made) if rng.random() < 0.1 else made)
     return steps
 
 
@@ -85,6 +97,8 @@ class SideBySide:
 
     def _differing(self, operation: str, request: dict[str, Any]) -> Case | None:
         embedded, local = (settled(peer, operation, request) for peer in self._peers)
+        if operation == "UpdateTable":
+            self._wait_for_indexes()
         return None if embedded == local else Case(operation, request, embedded, local)
 
     def _differing_content(self, steps: tuple[Step, ...]) -> Difference | None:
@@ -96,12 +110,27 @@ class SideBySide:
                     return Difference((*steps, ("Scan", request)), case)
         return None
 
+    def _wait_for_indexes(self) -> None:
+        """DynamoDB Local makes and removes indexes in the background; the next step must find them done."""
+        for peer, name in itertools.product(self._peers, MADE_TABLES):
+            while "ING" in _index_states(peer, name):
+                time.sleep(0.01)
+
     def _clear(self) -> None:
+        for peer, name in itertools.product(self._peers, MADE_TABLES):
+            if peer.ask("DescribeTable", {"TableName": name}).code is None:
+                peer.ask("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
+                peer.ask("DeleteTable", {"TableName": name})
         for peer, table in itertools.product(self._peers, TABLES):
             names = [name for name, _ in table.key_parts]
             for item in peer.ask("Scan", {"TableName": table.name}).body["Items"]:
                 key = {name: item[name] for name in names}
                 peer.ask("DeleteItem", {"TableName": table.name, "Key": key})
+
+
+def _index_states(peer: Peer, table_name: str) -> str:
+    described = peer.ask("DescribeTable", {"TableName": table_name}).body.get("Table", {})
+    return " ".join(index["IndexStatus"] for index in described.get("GlobalSecondaryIndexes", []))
 
 
 def _own_token(request: dict[str, Any], run_number: int) -> dict[str, Any]:

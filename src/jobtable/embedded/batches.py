@@ -19,11 +19,11 @@ from jobtable.embedded.requests import (
     Member,
     Tables,
     check_members,
-    check_parameters,
     constraint,
     constraints_broken,
     expect_type,
     find_table,
+    refuse_legacy_parameters,
     table_name_fault,
 )
 from jobtable.embedded.storage import Storage, Transaction, View
@@ -70,7 +70,7 @@ class _Gets:
     """The keys of one table in a BatchGetItem request, validated."""
 
     def __init__(self, request: Request) -> None:
-        check_parameters(request)
+        refuse_legacy_parameters(request)
         self.request = request
         self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
         self.projection: Projection | None = projection_of(request)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from jobtable.embedded.expressions import Projection, compile_projection
+from jobtable.embedded.expressions import Placeholders, Projection, compile_projection
 from jobtable.embedded.keys import key_position
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -19,9 +19,8 @@ from jobtable.embedded.requests import (
     RETURN_VALUES_ON_FAILURE,
     TABLE_NAME,
     check_members,
-    check_parameters,
     find_table,
-    placeholders_of,
+    refuse_legacy_parameters,
 )
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.units import (
@@ -64,7 +63,7 @@ _UPDATE_MEMBERS = {**_DELETE_MEMBERS, "UpdateExpression": OPTIONAL_STRING}
 def get_item(storage: Storage, request: Request) -> Response:
     """One item by its key; no Item member if there is none."""
     check_members(request, _GET_MEMBERS)
-    check_parameters(request)
+    refuse_legacy_parameters(request)
     key = validate_item(request["Key"])
     projection = projection_of(request)
     table = find_table(storage, request["TableName"])
@@ -82,10 +81,10 @@ def get_item(storage: Storage, request: Request) -> Response:
 
 def projection_of(request: Request) -> Projection | None:
     """The projection of a request that has no other expression, or None."""
+    placeholders = Placeholders.of(request)
     text = request.get("ProjectionExpression")
     if text is None:
         return None
-    placeholders = placeholders_of(request)
     projection = compile_projection(text, placeholders)
     placeholders.finish()
     return projection
@@ -113,7 +112,7 @@ def update_item(storage: Storage, request: Request) -> Response:
 
 def _refuse_new_values(request: Request) -> None:
     if request.get("ReturnValues") not in (None, "NONE", "ALL_OLD"):
-        raise RequestRefused("ReturnValues can only be ALL_OLD or NONE")
+        raise RequestRefused("Return values set to invalid value")
 
 
 def _write(storage: Storage, request: Request, write: Write) -> Response:

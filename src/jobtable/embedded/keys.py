@@ -16,6 +16,10 @@ _INVALID = "One or more parameter values were invalid: "
 _NOT_VALID = "One or more parameter values are not valid. "
 
 
+class EmptyKeyValue(RequestRefused):
+    """A key attribute is an empty string or empty binary value; that refuses a transaction as a whole."""
+
+
 class SchemaMismatch(RequestRefused):
     """A key or an index key does not fit the schema; inside a transaction that is a reason to cancel it."""
 
@@ -53,7 +57,7 @@ def refuse_empty_key(table: TableSchema, item: Item) -> None:
     for attribute in _key_attributes(table):
         kind = _kind_if_empty(item.get(attribute.name))
         if kind:
-            raise RequestRefused(
+            raise EmptyKeyValue(
                 f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {kind} value."
                 f" Key: {attribute.name}"
             )
@@ -65,7 +69,7 @@ def check_index_keys(table: TableSchema, item: Item) -> None:
         for attribute in (*index.partition, *index.sort):
             kind = _kind_if_empty(item.get(attribute.name))
             if kind:
-                raise RequestRefused(
+                raise EmptyKeyValue(
                     f"{_NOT_VALID}A value specified for a secondary index key is not supported. The AttributeValue for"
                     f" a key attribute cannot contain an empty {kind} value. IndexName: {index.name},"
                     f" IndexKey: {attribute.name}"
@@ -82,7 +86,7 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
         for attribute in (*index.partition, *index.sort):
             kind = attribute.name in updated and _kind_if_empty(item.get(attribute.name))
             if kind:
-                raise RequestRefused(
+                raise EmptyKeyValue(
                     f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is"
                     f" not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value."
                 )

@@ -47,7 +47,7 @@ class Page:
         consumed = read_units(self.read_bytes, rate)
         if index is None:
             return Units(consumed)
-        units = Units(sum(read_units(size, rate) for size in self.fetched_sizes))
+        units = Units(sum((read_units(size, rate) for size in self.fetched_sizes), 0.0))
         units.add_to_index(index, consumed)
         return units
 

@@ -14,7 +14,7 @@ from jobtable.embedded.expressions import (
     compile_key_condition,
     compile_projection,
 )
-from jobtable.embedded.keys import SchemaMismatch, key_position
+from jobtable.embedded.keys import key_position
 from jobtable.embedded.pages import Page, Reading, read_page
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -24,9 +24,8 @@ from jobtable.embedded.requests import (
     TABLE_NAME,
     Member,
     check_members,
-    check_parameters,
     find_table,
-    placeholders_of,
+    refuse_legacy_parameters,
 )
 from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema, just_after, segment_range
 from jobtable.embedded.storage import Storage
@@ -64,22 +63,25 @@ def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
     check_members(request, _QUERY_MEMBERS)
     _check_limit(request)
-    check_parameters(request, "FilterExpression", "KeyConditionExpression")
+    refuse_legacy_parameters(request)
     text = request.get("KeyConditionExpression")
     if text is None:
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    source = _source(storage, request)
+    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
+    source = _source(storage, request, placeholders)
     partition, sort = source.key_attributes()
-    condition = compile_key_condition(text, source.placeholders, partition, sort)
-    source.placeholders.finish()
+    condition = compile_key_condition(text, placeholders, partition, sort)
+    placeholders.finish()
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
     start = _start_position(source, request)
     if start is not None:
         _check_start(source, condition, bounds, start)
+    _check_select(source)
     _check_filter_of_query(source)
+    _check_projected(source)
     return _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
 
 
@@ -87,13 +89,16 @@ def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
     check_members(request, _SCAN_MEMBERS)
     _check_limit(request)
-    check_parameters(request, "FilterExpression")
-    source = _source(storage, request)
-    source.placeholders.finish()
-    bounds = _segment_bounds(request)
+    refuse_legacy_parameters(request)
+    placeholders = Placeholders.of(request, "FilterExpression")
+    source = _source(storage, request, placeholders)
+    placeholders.finish()
     start = _start_position(source, request)
+    bounds = _segment_bounds(request)
     if start is not None and not _contains(bounds, start):
         raise RequestRefused("Exclusive start key must lie within the segment")
+    _check_select(source)
+    _check_projected(source)
     return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
 
 
@@ -106,7 +111,6 @@ class _Source:
     filter: Condition | None
     projection: Projection | None
     select: str | None
-    placeholders: Placeholders
 
     def key_attributes(self) -> tuple[tuple[KeyAttribute, ...], tuple[KeyAttribute, ...]]:
         """The partition and the sort attributes of what is read."""
@@ -142,26 +146,21 @@ def _check_limit(request: Request) -> None:
         raise RequestRefused("Limit must be greater than or equal to 1")
 
 
-def _source(storage: Storage, request: Request) -> _Source:
-    placeholders = placeholders_of(request)
+def _source(storage: Storage, request: Request, placeholders: Placeholders) -> _Source:
     filter_text, projection_text = request.get("FilterExpression"), request.get("ProjectionExpression")
     filter_ = None if filter_text is None else compile_condition(filter_text, placeholders, "FilterExpression")
     projection = None if projection_text is None else compile_projection(projection_text, placeholders)
-    select = request.get("Select")
-    _check_select(select, projection, request.get("IndexName"))
     table = find_table(storage, request["TableName"])
-    index = _index(table, request)
-    source = _Source(table, index, filter_, projection, select, placeholders)
-    _check_projected(source)
-    return source
+    return _Source(table, _index(table, request), filter_, projection, request.get("Select"))
 
 
-def _check_select(select: str | None, projection: Projection | None, index_name: str | None) -> None:
+def _check_select(source: _Source) -> None:
+    select, projection = source.select, source.projection
     if select == "SPECIFIC_ATTRIBUTES" and projection is None:
         raise RequestRefused(
             "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
         )
-    if select == "ALL_PROJECTED_ATTRIBUTES" and index_name is None:
+    if select == "ALL_PROJECTED_ATTRIBUTES" and source.index is None:
         raise RequestRefused("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
     if projection is not None and select not in (None, "SPECIFIC_ATTRIBUTES"):
         what = "only the Count" if select == "COUNT" else select
@@ -252,12 +251,12 @@ def _start_position(source: _Source, request: Request) -> bytes | None:
     start = request.get("ExclusiveStartKey")
     if start is None:
         return None
+    key = validate_item(start)
+    if set(key) != set(source.cursor_names()):
+        raise RequestRefused(_INVALID_START)
     try:
-        key = validate_item(start)
-        if set(key) != set(source.cursor_names()):
-            raise RequestRefused(_INVALID_START)
         position = key_position(source.table, source.table.key_of(key))
-    except SchemaMismatch as error:
+    except RequestRefused as error:
         raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
     if source.index is None:
         return position

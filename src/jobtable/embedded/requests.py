@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jobtable.embedded.expressions import Placeholders
 from jobtable.embedded.schema import TableSchema
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
@@ -146,36 +145,21 @@ def _type_message(value: Any, expected: type) -> str:
             return f"{type(value).__name__} cannot be converted to {java}"
 
 
-def check_parameters(request: Request, *users_of_values: str) -> None:
-    """RequestRefused if the request has pre-expression parameters, or placeholders that no expression could use.
-
-    `users_of_values` are the expressions of this operation that may use ExpressionAttributeValues.
-    """
+def refuse_legacy_parameters(request: Request) -> None:
+    """RequestRefused if the request has parameters from before expressions."""
     legacy = [name for name in _LEGACY if request.get(name) is not None]
+    if not legacy:
+        return
     expressions = [name for name in _EXPRESSIONS if request.get(name) is not None]
-    if legacy and expressions:
+    if expressions:
         raise RequestRefused(
             "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
             f" {{{', '.join(legacy)}}} Expression parameters: {{{', '.join(expressions)}}}"
         )
-    if legacy:
-        raise RequestRefused(
-            f"The parameters from before expressions are not supported by this engine: {', '.join(legacy)}. Use"
-            " KeyConditionExpression, FilterExpression, ConditionExpression, UpdateExpression or ProjectionExpression"
-        )
-    if request.get("ExpressionAttributeNames") is not None and not expressions:
-        raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
-    if request.get("ExpressionAttributeValues") is not None and not any(map(request.get, users_of_values)):
-        verb = "is" if len(users_of_values) == 1 else "are"
-        raise RequestRefused(
-            "ExpressionAttributeValues can only be specified when using expressions:"
-            f" {' and '.join(users_of_values)} {verb} null"
-        )
-
-
-def placeholders_of(request: Request) -> Placeholders:
-    """The names and values that the expressions of a request may use."""
-    return Placeholders(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
+    raise RequestRefused(
+        f"The parameters from before expressions are not supported by this engine: {', '.join(legacy)}. Use"
+        " KeyConditionExpression, FilterExpression, ConditionExpression, UpdateExpression or ProjectionExpression"
+    )
 
 
 class Tables(Protocol):

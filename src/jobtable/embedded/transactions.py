@@ -13,7 +13,7 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.batches import collections_of
 from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import projection_of
-from jobtable.embedded.keys import SchemaMismatch, key_position
+from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch, key_position
 from jobtable.embedded.requests import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -24,12 +24,12 @@ from jobtable.embedded.requests import (
     TABLE_NAME,
     Member,
     check_members,
-    check_parameters,
     constraint,
     constraints_broken,
     expect_type,
     find_table,
     lower_first,
+    refuse_legacy_parameters,
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
@@ -181,6 +181,8 @@ def _outcomes(writes: Sequence[Write], olds: Sequence[Item | None]) -> list[Item
         try:
             news.append(write.new(old))
             reasons.append(_NO_REASON)
+        except EmptyKeyValue:
+            raise
         except (ConditionalCheckFailed, RequestRefused) as error:
             reasons.append(_reason(error))
     _raise_if_cancelled(reasons)
@@ -314,7 +316,7 @@ def _get_action(number: int, action: Any) -> Request:
 
 
 def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes, Projection | None]:
-    check_parameters(body)
+    refuse_legacy_parameters(body)
     key = validate_item(body["Key"])
     projection = projection_of(body)
     table = find_table(storage, body["TableName"])

@@ -79,8 +79,6 @@ def write_units(table: TableSchema, old: Item | None, new: Item | None) -> Units
     for index in table.indexes.values():
         before = _entry(table, index, old)
         after = _entry(table, index, new)
-        if before is None and after is None:
-            continue
         consumed = _index_write(before, after)
         if consumed:
             units.add_to_index(index, consumed)
@@ -104,7 +102,7 @@ def _index_write(before: tuple[bytes, Item] | None, after: tuple[bytes, Item] | 
     """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
     if before is not None and after is not None and before[0] == after[0]:
         return 0.0 if before[1] == after[1] else _larger(item_size(before[1]), item_size(after[1]))
-    return sum(_larger(0, item_size(entry[1])) for entry in (before, after) if entry is not None)
+    return sum((_larger(0, item_size(entry[1])) for entry in (before, after) if entry is not None), 0.0)
 
 
 def wants_collection_metrics(request: Request) -> bool:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic_core import from_json
 
-from jobtable.embedded.expressions import Condition, Update, compile_condition, compile_update
+from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
 from jobtable.embedded.keys import (
     SchemaMismatch,
     check_index_keys,
@@ -18,7 +18,7 @@ from jobtable.embedded.keys import (
     item_position,
     key_position,
 )
-from jobtable.embedded.requests import Tables, check_parameters, find_table, placeholders_of
+from jobtable.embedded.requests import Tables, find_table, refuse_legacy_parameters
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Transaction, View
 from jobtable.embedded.values import MAX_ITEM_SIZE, item_size, validate_item
@@ -85,12 +85,12 @@ class Write:
 
 def prepare_put(tables: Tables, request: Request) -> Write:
     """The put that a PutItem request, or the Put of a transaction, asks for."""
-    check_parameters(request, "ConditionExpression")
+    refuse_legacy_parameters(request)
     item = validate_item(request["Item"])
     size = item_size(item)
     if size > MAX_ITEM_SIZE:
         raise RequestRefused(ITEM_TOO_LARGE)
-    condition, _ = _expressions(request)
+    condition = _condition(request)
     table = find_table(tables, request["TableName"])
     position = item_position(table, item)
     if table.indexes:
@@ -100,9 +100,9 @@ def prepare_put(tables: Tables, request: Request) -> Write:
 
 def prepare_update(tables: Tables, request: Request) -> Write:
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
-    check_parameters(request, "UpdateExpression", "ConditionExpression")
+    refuse_legacy_parameters(request)
     key = validate_item(request["Key"])
-    condition, update = _expressions(request)
+    update, condition = _update_and_condition(request)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
     if update is not None:
@@ -117,23 +117,31 @@ def prepare_update(tables: Tables, request: Request) -> Write:
 
 def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
-    check_parameters(request, "ConditionExpression")
+    refuse_legacy_parameters(request)
     key = validate_item(request["Key"])
-    condition, _ = _expressions(request)
+    condition = _condition(request)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
     return Write(kind, table, position, key, 0, condition, None, _returns_item(request))
 
 
-def _expressions(request: Request) -> tuple[Condition | None, Update | None]:
-    condition_text, update_text = request.get("ConditionExpression"), request.get("UpdateExpression")
-    if condition_text is None and update_text is None:
-        return None, None
-    placeholders = placeholders_of(request)
+def _condition(request: Request) -> Condition | None:
+    placeholders = Placeholders.of(request, "ConditionExpression")
+    text = request.get("ConditionExpression")
+    if text is None:
+        return None
+    condition = compile_condition(text, placeholders)
+    placeholders.finish()
+    return condition
+
+
+def _update_and_condition(request: Request) -> tuple[Update | None, Condition | None]:
+    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
+    update_text, condition_text = request.get("UpdateExpression"), request.get("ConditionExpression")
     update = None if update_text is None else compile_update(update_text, placeholders)
     condition = None if condition_text is None else compile_condition(condition_text, placeholders)
     placeholders.finish()
-    return condition, update
+    return update, condition
 
 
 def _returns_item(request: Request) -> bool:

@@ -1,6 +1,6 @@
 """DynamoDB's expressions: parsed once, cached by their text, and evaluated on items in wire form.
 
-    placeholders = Placeholders(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
+    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
     condition = compile_condition(text, placeholders)      condition.holds(item)
     update = compile_update(text, placeholders)            update.apply(item), update.updated_part(item)
     projection = compile_projection(text, placeholders)    projection.apply(item)
@@ -10,7 +10,13 @@ Everything raises RequestRefused with DynamoDB's message. Items and values must 
 """
 
 from jobtable.embedded.expressions.conditions import Condition, compile_condition
-from jobtable.embedded.expressions.key_conditions import KeyCondition, SortRange, compile_key_condition
+from jobtable.embedded.expressions.key_conditions import (
+    KeyCondition,
+    SortRange,
+    UnmatchedKeyCondition,
+    compile_key_condition,
+    prepare_key_condition,
+)
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.projections import Projection, compile_projection
 from jobtable.embedded.expressions.updates import Update, compile_update
@@ -21,9 +27,11 @@ __all__ = [
     "Placeholders",
     "Projection",
     "SortRange",
+    "UnmatchedKeyCondition",
     "Update",
     "compile_condition",
     "compile_key_condition",
     "compile_projection",
     "compile_update",
+    "prepare_key_condition",
 ]

@@ -104,7 +104,7 @@ class UpdateNode:
 @lru_cache(maxsize=1024)
 def parse_condition(text: str) -> ConditionNode:
     """The tree of a condition, filter or key condition; InvalidExpression if the text is none."""
-    parser = _Parser(text)
+    parser = _Parser(text, is_condition=True)
     return parser.finished(parser.condition())
 
 
@@ -123,9 +123,9 @@ def parse_projection(text: str) -> tuple[Path, ...]:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_condition: bool = False) -> None:
         self._text = text
-        self._tokens = tokens_of(text)
+        self._tokens = tokens_of(text, is_condition=is_condition)
         self._at = 0
         self._nesting = 0
         self._operators = 0
@@ -268,8 +268,8 @@ class _Parser:
             section = self._section_keyword()
             sections.append(section)
             actions += self.separated(partial(self._action, section))
-        repeated = next((name for at, name in enumerate(sections) if name in sections[:at]), None)
-        return UpdateNode(tuple(actions), repeated)
+        repeated = [section for at, section in enumerate(sections) if section in sections[:at]]
+        return UpdateNode(tuple(actions), repeated[0] if repeated else None)
 
     def _section_keyword(self) -> Section:
         for section in _SECTIONS:

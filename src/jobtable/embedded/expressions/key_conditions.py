@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
@@ -17,6 +17,7 @@ from jobtable.embedded.schema import KeyAttribute
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
+Values: TypeAlias = Mapping[str, AttributeValue]
 RangeOperator: TypeAlias = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 _MIRRORED: dict[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
@@ -60,10 +61,31 @@ class _OneKey:
     operands: tuple[str, ...]
 
 
-def compile_key_condition(
-    text: str, placeholders: Placeholders, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
-) -> KeyCondition:
-    """The key condition against a key schema, or RequestRefused."""
+class UnmatchedKeyCondition:
+    """A key condition that is right by itself. DynamoDB holds it against the key schema only later.
+
+    Of a Query it checks FilterExpression, ProjectionExpression and KeyConditionExpression, in this order, then what
+    was not used of the placeholders, and then whether the key condition suits the schema.
+    """
+
+    __slots__ = ("_names_key", "_text", "_values")
+
+    def __init__(self, text: str, placeholders: Placeholders) -> None:
+        self._text = text
+        self._names_key = placeholders.names_key
+        self._values = placeholders.values
+
+    def against(self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> KeyCondition:
+        """The key condition against a key schema, or RequestRefused."""
+        given = _conditions_by_attribute(self._text, self._names_key)
+        if len(given) > max(2, len(partition) + len(sort)):
+            raise RequestRefused("Conditions can be of length 1 or 2 only")
+        partition_values = tuple(_equality(given, attribute, self._values) for attribute in partition)
+        return KeyCondition(partition_values, *_sort_condition(given, len(partition), sort, self._values))
+
+
+def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKeyCondition:
+    """The key condition before it is held against a key schema, or RequestRefused."""
     try:
         program = condition_program(text, placeholders.names_key)
         for check in program.checks:
@@ -71,10 +93,14 @@ def compile_key_condition(
     except InvalidExpression as error:
         raise error.refused("KeyConditionExpression") from error
     placeholders.use(program.names_used, program.values_used)
-    given = _conditions_by_attribute(text, placeholders.names_key)
-    _check_number(given, partition, sort)
-    partition_values = tuple(_equality(given, attribute, placeholders) for attribute in partition)
-    return KeyCondition(partition_values, *_sort_condition(given, len(partition), sort, placeholders))
+    return UnmatchedKeyCondition(text, placeholders)
+
+
+def compile_key_condition(
+    text: str, placeholders: Placeholders, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
+) -> KeyCondition:
+    """The key condition against a key schema, or RequestRefused; both steps in one."""
+    return prepare_key_condition(text, placeholders).against(partition, sort)
 
 
 @lru_cache(maxsize=1024)
@@ -124,39 +150,31 @@ def _only_attribute(operands: tuple[Operand, ...], names: dict[str, str]) -> str
         raise RequestRefused(f"{_IN_CONDITION}No key attribute specified")
     if len(paths) > 1:
         raise RequestRefused(f"{_IN_CONDITION}Multiple attribute names used in one condition")
-    path = resolved(paths[0], names)
-    if len(path) > 1:
+    name, *inner = resolved(paths[0], names)
+    if inner:
         raise RequestRefused(
-            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-            f"Key: {path[0]}"
+            f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: {name}"
         )
-    return str(path[0])
+    return str(name)
 
 
 def _invalid_operator(operator: str) -> RequestRefused:
     return RequestRefused(f"Invalid operator used in KeyConditionExpression: {operator}")
 
 
-def _check_number(
-    given: dict[str, _OneKey], partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
-) -> None:
-    if len(given) > max(2, len(partition) + len(sort)):
-        raise RequestRefused("Conditions can be of length 1 or 2 only")
-
-
-def _equality(given: dict[str, _OneKey], attribute: KeyAttribute, placeholders: Placeholders) -> AttributeValue:
+def _equality(given: dict[str, _OneKey], attribute: KeyAttribute, values: Values) -> AttributeValue:
     one = given.get(attribute.name)
     if one is None:
         raise _missed(attribute)
-    values = _typed_operands(one, attribute, placeholders)
+    operands = _typed_operands(one, attribute, values)
     if one.operator != "=":
         raise RequestRefused("Query key condition not supported")
-    _check_not_empty(values, attribute)
-    return values[0]
+    _check_not_empty(operands, attribute)
+    return operands[0]
 
 
 def _sort_condition(
-    given: dict[str, _OneKey], used: int, sort: tuple[KeyAttribute, ...], placeholders: Placeholders
+    given: dict[str, _OneKey], used: int, sort: tuple[KeyAttribute, ...], values: Values
 ) -> tuple[tuple[AttributeValue, ...], SortRange | None]:
     """Equalities from left to right, then at most one range; `used` conditions are on the partition."""
     equal: list[AttributeValue] = []
@@ -167,13 +185,13 @@ def _sort_condition(
         if one is None:
             raise _missed(attribute)
         used += 1
-        values = _typed_operands(one, attribute, placeholders)
-        _check_not_empty(values, attribute)
+        operands = _typed_operands(one, attribute, values)
+        _check_not_empty(operands, attribute)
         if one.operator != "=":
             if used < len(given):
                 raise RequestRefused("Query key condition not supported")
-            return tuple(equal), SortRange(_RANGES[one.operator], values)
-        equal.append(values[0])
+            return tuple(equal), SortRange(_RANGES[one.operator], operands)
+        equal.append(operands[0])
     if used < len(given):
         raise RequestRefused("Query key condition not supported")
     return tuple(equal), None
@@ -183,13 +201,13 @@ def _missed(attribute: KeyAttribute) -> RequestRefused:
     return RequestRefused(f"Query condition missed key schema element: {attribute.name}")
 
 
-def _typed_operands(one: _OneKey, attribute: KeyAttribute, placeholders: Placeholders) -> tuple[AttributeValue, ...]:
-    values = tuple(placeholders.values[name] for name in one.operands)
-    if any(attribute.type not in value for value in values):
+def _typed_operands(one: _OneKey, attribute: KeyAttribute, values: Values) -> tuple[AttributeValue, ...]:
+    operands = tuple(values[name] for name in one.operands)
+    if any(attribute.type not in operand for operand in operands):
         raise RequestRefused(
             "One or more parameter values were invalid: Condition parameter type does not match schema type"
         )
-    return values
+    return operands
 
 
 def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute) -> None:

@@ -70,7 +70,15 @@ def not_distinct(operator: str, path: Path) -> Check:
 
 
 def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
-    """Only strings, numbers and binary values have an order."""
+    """IN takes up to 100 choices; only strings, numbers and binary values have an order."""
+    if operator == "IN" and len(operands) > 101:
+        return [
+            always(
+                InvalidExpression(
+                    f"The IN operator is provided with too many operands; number of operands: {len(operands) - 1}"
+                )
+            )
+        ]
     if operator not in _ORDERING:
         return []
     return [of_type(operator, operand.name, ORDERED_TYPES) for operand in operands if isinstance(operand, ValueOperand)]

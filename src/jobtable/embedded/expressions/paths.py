@@ -19,7 +19,9 @@ MAX_INDEX = 2**31 - 1
 
 
 def resolved(path: Path, names: Mapping[str, str]) -> Path:
-    """The path with its placeholders replaced; InvalidExpression if one is not defined."""
+    """The path with its placeholders replaced; InvalidExpression if one is not defined, or the path too long."""
+    if len(path) > MAX_PATH_LENGTH:
+        raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {len(path)}")
     parts: list[str | int] = []
     for part in path:
         if isinstance(part, str) and part[0] == "#":

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from jobtable.embedded.expressions import grammar
 from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Sum, Test, UpdateNode
-from jobtable.embedded.expressions.paths import MAX_INDEX, MAX_PATH_LENGTH, Path
+from jobtable.embedded.expressions.paths import MAX_INDEX, Path
 from jobtable.embedded.expressions.reserved import RESERVED_WORDS
 from jobtable.embedded.expressions.tokens import InvalidExpression
 
@@ -51,15 +51,13 @@ def checked_projection(text: str) -> tuple[Path, ...]:
 
 
 def check_path(path: Path) -> None:
-    """InvalidExpression for a reserved word, an index out of range, or too many parts."""
+    """InvalidExpression for a reserved word, or an index out of range."""
     for part in path:
         if isinstance(part, int):
             if part > MAX_INDEX:
                 raise InvalidExpression(f"List index is not within the allowable range; index: [{part}]")
         elif part.upper() in RESERVED_WORDS:
             raise InvalidExpression(f"Attribute name is a reserved keyword; reserved keyword: {part}")
-    if len(path) > MAX_PATH_LENGTH:
-        raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {len(path)}")
 
 
 def _check_condition(node: ConditionNode) -> None:
@@ -72,10 +70,6 @@ def _check_condition(node: ConditionNode) -> None:
     elif isinstance(node, Test):
         for operand in node.operands:
             _check_condition_operand(operand)
-        if node.operator == "IN" and len(node.operands) > 101:
-            raise InvalidExpression(
-                f"The IN operator is provided with too many operands; number of operands: {len(node.operands) - 1}"
-            )
     else:
         for condition in node.conditions:
             _check_condition(condition)

@@ -11,7 +11,7 @@ KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD
 MAX_EXPRESSION_BYTES = 4096
 
 _TOKEN = re.compile(
-    r"""[ \t\r\n\f]*(?:
+    r"""[ \t\r\n]*(?:
       (?P<name>[A-Za-z][A-Za-z0-9_]*)
     | (?P<placeholder>\#[A-Za-z0-9_]+)
     | (?P<value>:[A-Za-z0-9_]+)
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_BLANKS = " \t\r\n\f"
+_BLANKS = " \t\r\n"
 
 
 class Token(NamedTuple):
@@ -41,13 +41,15 @@ class InvalidExpression(Exception):
         return RequestRefused(f"Invalid {parameter}: {self}")
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str, *, is_condition: bool) -> list[Token]:
     """The tokens of an expression, with one of kind "end" behind them; InvalidExpression if it is empty or too long."""
     if not text:
         raise InvalidExpression("The expression can not be empty;")
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_EXPRESSION_BYTES:
-        raise InvalidExpression(f"Expression size has exceeded the maximum allowed size; expression size: {size}")
+        # DynamoDB names the size only for conditions.
+        size_shown = f" expression size: {size}" if is_condition else ""
+        raise InvalidExpression(f"Expression size has exceeded the maximum allowed size;{size_shown}")
     tokens = []
     for match in _TOKEN.finditer(text.rstrip(_BLANKS)):
         kind = match.lastgroup or "unknown"

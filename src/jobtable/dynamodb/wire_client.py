@@ -24,6 +24,7 @@ except ImportError as error:
 if TYPE_CHECKING:
     from botocore.client import BaseClient
     from botocore.config import Config
+    from botocore.model import OperationModel
 
 BODY = "Body"
 """The one parameter of every call of a wire client: the request as JSON bytes."""
@@ -91,8 +92,10 @@ def wire_client(session: Session, service: str, config: Config, **options: Any) 
     return client
 
 
-def _take_body(params: dict[str, Any], context: dict[str, Any], **_: object) -> None:
+def _take_body(params: dict[str, Any], model: OperationModel, context: dict[str, Any], **_: object) -> None:
     context["jobtable_body"] = params.pop(BODY)
+    if "RequestItems" in model.input_shape.members:
+        params["RequestItems"] = {}  # the rules that choose the endpoint look for the tables of a batch there
 
 
 def _send_body(params: dict[str, Any], context: dict[str, Any], **_: object) -> None:

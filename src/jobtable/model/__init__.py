@@ -2,7 +2,19 @@
 
 from jobtable.model.entity import Entity, Part, camel_case
 from jobtable.model.expressions import Attribute, Condition, Update
-from jobtable.model.fields import Attr, Beside, Json, Name, OrNull, PackedVector, Stored, Timestamp, Uuid, Vector
+from jobtable.model.fields import (
+    Attr,
+    Beside,
+    Json,
+    Name,
+    OrNull,
+    PackedVector,
+    Stored,
+    Timestamp,
+    Uuid,
+    Vector,
+    default,
+)
 from jobtable.model.selection import Key, Selection
 from jobtable.model.table import Index, Table
 
@@ -27,4 +39,5 @@ __all__ = [
     "Uuid",
     "Vector",
     "camel_case",
+    "default",
 ]

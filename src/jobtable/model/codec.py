@@ -6,7 +6,7 @@ decoder fail, and then goes through pydantic, which either understands it or say
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class PartCodec:
         writer.line(
             f"    more = None if {known}.issuperset(item) else {{k: item[k] for k in item if k not in {known}}}"
         )
-        decode_fields(writer, self.fields.values(), {"get": "get", "item": "item"}, {})
+        decode_fields(writer, self.fields.values(), {})
         construct(writer, self.cls)
         return writer.function("decode")
 
@@ -197,8 +197,7 @@ class EntityCodec:
             writer.line(f"    if not {inner}.issuperset(data):")
             writer.line(f"        rest = {{k: data[k] for k in data if k not in {inner}}}")
             writer.line(f'        more = {{**(more or {{}}), {envelope!r}: {{"M": rest}}}}')
-        containers = {"get": "get", "item": "item", "get_inside": "get_inside", "data": "data"}
-        decode_fields(writer, stored, containers, sources)
+        decode_fields(writer, schema.fields.values(), sources)
         construct(writer, schema.cls)
         return writer.function("decode")
 
@@ -280,7 +279,7 @@ class EntityCodec:
         return " ".join(f"{name}={next(iter(item[name].values()))!r}" for name in names if item.get(name))
 
 
-def encode_fields(writer: Source, fields: Any, target: str, head: dict[str, str]) -> None:
+def encode_fields(writer: Source, fields: Iterable[FieldSchema], target: str, head: dict[str, str]) -> None:
     """Write the statements that put fields into the dict `target`; `head` goes in first."""
     sources = dict(head)
     later: list[FieldSchema] = []
@@ -301,11 +300,14 @@ def _encode_source(field: FieldSchema, value: str, writer: Source) -> str:
     return f'({{"NULL": True}} if {value} is None else {source})' if field.optional else source
 
 
-def decode_fields(writer: Source, fields: Any, containers: Mapping[str, str], sources: dict[str, str]) -> None:
-    """Write the statement that makes the dict `values` of an instance; `sources` are already known."""
-    pairs = dict(sources)
+def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mapping[str, str]) -> None:
+    """Write the statement that makes the dict `values` of an instance; `sources` are known already."""
+    pairs: dict[str, str] = {}
     for field in fields:
-        get, item = ("get_inside", "data") if field.envelope else (containers["get"], containers["item"])
+        if field.name in sources:
+            pairs[field.name] = sources[field.name]
+            continue
+        get, item = ("get_inside", "data") if field.envelope else ("get", "item")
         decoded = field.kind.decode("a", writer.names)
         if field.optional:
             missing = "None" if field.info.default is None else writer.names.of(_Missing(field), "missing") + "()"

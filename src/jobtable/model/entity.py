@@ -23,7 +23,12 @@ def camel_case(name: str) -> str:
     return first + "".join(word.title() for word in rest)
 
 
-class Record(BaseModel, frozen=True):
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class RecordMeta(ModelMetaclass):
+    """Tells the checker that records are immutable and made with keywords."""
+
+
+class Record(BaseModel, metaclass=RecordMeta, frozen=True):
     """What entities and their parts share: immutable, strict about unknown arguments, keeping what they do not know."""
 
     model_config = ConfigDict(
@@ -62,7 +67,7 @@ def _choices_of(fields: Mapping[str, FieldSchema]) -> dict[str, wire.Choice]:
     return {name: field.kind for name, field in fields.items() if isinstance(field.kind, wire.Choice)}
 
 
-class Part(Record, frozen=True):
+class Part(Record):
     """A model nested in an entity; stored as a map."""
 
     __codec__: ClassVar[PartCodec]
@@ -76,7 +81,7 @@ class Part(Record, frozen=True):
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
-class EntityMeta(ModelMetaclass):
+class EntityMeta(RecordMeta):
     """Gives an entity's class its attributes: `Job.status` is an Attribute to build conditions and updates from."""
 
     def __getattr__(cls, name: str) -> Any:  # noqa: N805 - the instance of a metaclass is a class

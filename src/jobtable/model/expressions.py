@@ -20,9 +20,10 @@ WireForm = dict[str, Any]
 
 
 class Placeholders:
-    """The names and values of one request's expressions."""
+    """The names and values of one request's expressions; a second set in one request takes another letter."""
 
-    def __init__(self) -> None:
+    def __init__(self, letter: str = "n") -> None:
+        self._letter = letter
         self._names: dict[str, str] = {}
         self.values: dict[str, WireForm] = {}
 
@@ -32,7 +33,7 @@ class Placeholders:
 
     def name(self, name: str) -> str:
         """The placeholder of an attribute's name."""
-        return self._names.setdefault(name, f"#n{len(self._names)}")
+        return self._names.setdefault(name, f"#{self._letter}{len(self._names)}")
 
     def path(self, steps: tuple[str | int, ...]) -> str:
         """A document path."""
@@ -431,6 +432,14 @@ def write_updates(clauses: list[tuple[Clause, str]]) -> str:
     words: tuple[Clause, ...] = ("SET", "REMOVE", "ADD", "DELETE")
     groups = ((word, [text for clause, text in clauses if clause == word]) for word in words)
     return " ".join(f"{word} {', '.join(texts)}" for word, texts in groups if texts)
+
+
+def all_of(*conditions: Condition | None) -> Condition | None:
+    """All conditions together; those that are None do not count."""
+    given = tuple(condition for condition in conditions if condition is not None)
+    if len(given) < 2:
+        return given[0] if given else None
+    return _Joined("AND", given)
 
 
 def as_condition(given: Condition | bool | None) -> Condition | None:

@@ -6,7 +6,7 @@ import math
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, get_args, overload
 
 from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer
 from pydantic_core import CoreSchema
@@ -37,6 +37,11 @@ class Attr(Generic[T]):
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         (inner,) = get_args(source)
         return handler(inner)
+
+
+def default(value: T) -> Attr[T]:
+    """The default of a field that is marked with Attr; it is the value itself, said so that the checker agrees."""
+    return cast("Attr[T]", value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +106,8 @@ Uuid: TypeAlias = Annotated[str, BeforeValidator(_canonical_uuid), Form("uuid")]
 
 
 def _finite_floats(value: Any) -> list[float]:
-    to_list = getattr(value, "tolist", None)
-    numbers = [float(number) for number in (to_list() if callable(to_list) else value)]
+    elements = value.tolist() if hasattr(value, "tolist") else value
+    numbers = [float(number) for number in elements]
     if not all(map(math.isfinite, numbers)):
         raise ValueError("a vector holds finite numbers only")
     return numbers

@@ -23,7 +23,7 @@ _AS_GIVEN = {wire.Text: str, wire.Bool: bool, wire.Int: int, wire.Float: float, 
 """Types whose values need no look by pydantic, where the field has no constraints."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FieldSchema:
     """A field: where it stands in the item, and in which form."""
 
@@ -67,7 +67,7 @@ class FieldSchema:
             raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100}: {reason}") from error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeyPart:
     """One attribute of a key, and what it is made from: a template, a field as it is, or the type's name."""
 
@@ -99,7 +99,7 @@ class KeyPart:
         return self.template.text if self.template else self.constant or f"{{{self.attribute}}}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KeySchema:
     """The primary key of an entity, or its key in one index."""
 
@@ -131,7 +131,7 @@ class KeySchema:
         return " / ".join(str(part) for part in self.parts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EntitySchema:
     """An entity: its fields, its keys, its table, its codec."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -103,30 +103,17 @@ class Template:
         return "".join(pieces)
 
     def may_equal(self, other: Template) -> bool:
-        """Whether some values make both templates the same text (walks both as automata, side by side)."""
-        left, right = self._symbols(), other._symbols()
-        seen, todo = {(0, 0)}, [(0, 0)]
-        while todo:
-            i, j = todo.pop()
-            if i == len(left) and j == len(right):
-                return True
-            for a, next_i in _steps(left, i):
-                for b, next_j in _steps(right, j):
-                    if (next_i, next_j) not in seen and _meet(a, b):
-                        seen.add((next_i, next_j))
-                        todo.append((next_i, next_j))
-        return False
+        """Whether some values make both templates the same text."""
+        return _meet_as_automata(_symbols(self.parts), _symbols(other.parts), whole=True)
 
-    def _symbols(self) -> list[_Symbol]:
-        symbols: list[_Symbol] = []
-        for part in self.parts:
-            if part.form is None:
-                symbols += [_Symbol(frozenset(character), False) for character in part.literal]
-            elif part.form.width is not None:
-                symbols += [_Symbol(part.form.characters, False)] * part.form.width
-            else:
-                symbols.append(_Symbol(part.form.characters, True))
-        return symbols
+    def may_begin(self, other: Template, given: int) -> bool:
+        """Whether a text of `other` can begin as this template does when its first `given` fields are known."""
+        fields = 0
+        for at, part in enumerate(self.parts):
+            if part.form is not None and fields == given:
+                return _meet_as_automata(_symbols(self.parts[:at]), _symbols(other.parts), whole=False)
+            fields += part.form is not None
+        return self.may_equal(other)
 
     def _refuse_ambiguity(self, owner: str) -> None:
         for part, following in zip(self.parts, self.parts[1:], strict=False):
@@ -149,6 +136,33 @@ class Template:
 class _Symbol:
     characters: frozenset[str] | None
     repeats: bool
+
+
+def _symbols(parts: Sequence[Part]) -> list[_Symbol]:
+    symbols: list[_Symbol] = []
+    for part in parts:
+        if part.form is None:
+            symbols += [_Symbol(frozenset(character), False) for character in part.literal]
+        elif part.form.width is not None:
+            symbols += [_Symbol(part.form.characters, False)] * part.form.width
+        else:
+            symbols.append(_Symbol(part.form.characters, True))
+    return symbols
+
+
+def _meet_as_automata(left: list[_Symbol], right: list[_Symbol], *, whole: bool) -> bool:
+    """Whether a text matches both, or, if not whole, begins with one that matches the left: walks both side by side."""
+    seen, todo = {(0, 0)}, [(0, 0)]
+    while todo:
+        i, j = todo.pop()
+        if i == len(left) and (j == len(right) or not whole):
+            return True
+        for a, next_i in _steps(left, i):
+            for b, next_j in _steps(right, j):
+                if (next_i, next_j) not in seen and _meet(a, b):
+                    seen.add((next_i, next_j))
+                    todo.append((next_i, next_j))
+    return False
 
 
 def _steps(symbols: list[_Symbol], at: int) -> list[tuple[_Symbol, int]]:
@@ -273,7 +287,7 @@ def _real_form(spec: str, owner: str, kind: type[float] | type[Decimal]) -> KeyF
     width = int(spec[:-1])
 
     def render(value: float | Decimal) -> str:
-        number = Decimal(repr(value)) if isinstance(value, float) else value
+        number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         if not number.is_finite() or number < 0 or number >= 10**width:
             raise ValueRefusedError(f"{value} does not fit a key with {width} digits before the point")
         whole, _, fraction = f"{number:f}".partition(".")

@@ -1,0 +1,115 @@
+"""Many items in few requests, each item on its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jobtable.errors import IncompleteBatchError, ValueRefusedError
+from jobtable.model.entity import Entity
+from jobtable.model.selection import Selection
+from jobtable.store import requests
+from jobtable.store.backend import Item, Request, Response
+from jobtable.store.requests import Target
+
+if TYPE_CHECKING:
+    from jobtable.store.store import Store
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Entity)
+
+_MOST_WRITES = 25
+_MOST_GETS = 100
+
+
+class Batches:
+    """The batch verbs of a store. What the backend leaves unprocessed is sent again with growing pauses."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, selections: Sequence[Selection[E]], *, consistent: bool) -> list[E | None]:
+        """The entities under the keys, in their order."""
+        wanted = [(self._store.table_name(s.entity.__schema__.table), requests.key_of(s)) for s in selections]
+        distinct = {_name_of(table, key): (table, key) for table, key in wanted}
+        found: dict[str, Item] = {}
+        primary = {
+            self._store.table_name(s.entity.__schema__.table): s.entity.__schema__.table.primary for s in selections
+        }
+        for chunk in _chunks(distinct.values(), _MOST_GETS):
+            for table, item in self._get_chunk(chunk, consistent):
+                found[_name_of(table, {name: item[name] for name in primary[table]})] = item
+        items = (found.get(_name_of(table, key)) for table, key in wanted)
+        decoders = (selection.entity.__schema__.codec.decode for selection in selections)
+        return [None if item is None else decode(item) for decode, item in zip(decoders, items, strict=True)]
+
+    def put(self, entities: Iterable[Entity]) -> int:
+        """Store the entities."""
+        return self._write(self._put_request(entity) for entity in entities)
+
+    def delete(self, targets: Iterable[Target]) -> int:
+        """Take the items out."""
+        return self._write(self._delete_request(target) for target in targets)
+
+    def _put_request(self, entity: Entity) -> tuple[str, Item, Request]:
+        write = requests.put(entity, None)
+        if "ConditionExpression" in write.members:
+            raise ValueRefusedError(f"{write.describe()}: it shares its keys with another entity; put it on its own")
+        return self._store.table_name(write.schema.table), write.key, {"PutRequest": {"Item": write.members["Item"]}}
+
+    def _delete_request(self, target: Target) -> tuple[str, Item, Request]:
+        key = requests.key_of(target)
+        return self._store.table_name(requests.schema_of(target).table), key, {"DeleteRequest": {"Key": key}}
+
+    def _get_chunk(self, chunk: list[tuple[str, Item]], consistent: bool) -> Iterator[tuple[str, Item]]:
+        tables: Request = {}
+        for table, key in chunk:
+            tables.setdefault(table, {"Keys": [], "ConsistentRead": consistent})["Keys"].append(key)
+        send = self._sender("BatchGetItem", "UnprocessedKeys", writes=False)
+        for response in send(tables):
+            for table, items in response.get("Responses", {}).items():
+                for item in items:
+                    yield table, item
+
+    def _write(self, writes: Iterable[tuple[str, Item, Request]]) -> int:
+        """Send writes in requests of 25. The last of several writes to one key wins, as one after the other."""
+        count = 0
+        send = self._sender("BatchWriteItem", "UnprocessedItems", writes=True)
+        for chunk in _chunks(writes, _MOST_WRITES):
+            distinct = {_name_of(table, key): (table, request) for table, key, request in chunk}
+            tables: dict[str, list[Request]] = {}
+            for table, request in distinct.values():
+                tables.setdefault(table, []).append(request)
+            for _ in send(tables):
+                pass
+            count += len(chunk)
+        return count
+
+    def _sender(self, operation: str, unprocessed: str, *, writes: bool) -> Callable[[Any], Iterator[Response]]:
+        def send(tables: Any) -> Iterator[Response]:
+            left = tables
+            pauses = self._store.backoff.pauses()
+            while left:
+                request = {"RequestItems": left, "ReturnConsumedCapacity": "TOTAL"}
+                response = self._store.ask(operation, request, f"batch.{operation}", writes=writes)
+                yield response
+                progress = response.get(unprocessed) != left
+                left = response.get(unprocessed) or {}
+                if progress:
+                    pauses = self._store.backoff.pauses()
+                if left and next(pauses, self) is self:
+                    raise IncompleteBatchError(f"{operation}: the backend left items unprocessed", tuple(left.items()))
+
+        return send
+
+
+def _name_of(table: str, key: Item) -> str:
+    return table + json.dumps(key, sort_keys=True)
+
+
+def _chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(values)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -1,0 +1,274 @@
+"""Queries: lazy, typed, paging by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Generic, TypeVar
+
+from jobtable.errors import ValueRefusedError
+from jobtable.model.expressions import AttributeIs, Condition, Placeholders, all_of, as_condition
+from jobtable.model.schema import EntitySchema, KeySchema
+from jobtable.model.selection import Selection
+from jobtable.store.backend import Item, Request, Response
+from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
+
+T = TypeVar("T")
+_HIGHEST = "\U0010ffff" * 8
+"""Sorts behind every text that a key goes on with."""
+_LEAST_READ_AHEAD = 100
+"""How many items are evaluated at once, at least, where a filter may leave some out."""
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """Some results, and the cursor to go on from; None behind the last one."""
+
+    items: list[T]
+    cursor: str | None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Which part of the selection: limits on the next field of the sort key."""
+
+    after: Any = None
+    before: Any = None
+    between: tuple[Any, Any] | None = None
+
+    @property
+    def are_given(self) -> bool:
+        return self.after is not None or self.before is not None or self.between is not None
+
+
+class Query(Generic[T]):
+    """What a query will find. Iterating asks, page by page; each iteration asks anew."""
+
+    def __init__(
+        self,
+        ask: Callable[[str, Request], Response],
+        request: Request,
+        read: Callable[[Item], T],
+        *,
+        key: KeySchema,
+        schema: EntitySchema,
+        limit: int | None = None,
+        only_type: str | None = None,
+    ) -> None:
+        if limit is not None and limit < 1:
+            raise ValueRefusedError(f"limit is {limit}; it is at least 1")
+        self._ask = ask
+        self._request = request
+        self._read = read
+        self._key = key
+        self._schema = schema
+        self._limit = limit
+        self._only_type = only_type
+
+    def __iter__(self) -> Iterator[T]:
+        left = self._limit
+        for items in self._responses(None, left):
+            for item in items:
+                yield self._read(item)
+                if left is not None:
+                    left -= 1
+                    if left == 0:
+                        return
+
+    def first(self) -> T | None:
+        """The first result, or None."""
+        for items in self._responses(None, 1):
+            for item in items:
+                return self._read(item)
+        return None
+
+    def page(self, cursor: str | None = None, size: int = 50) -> Page[T]:
+        """Up to `size` results behind the cursor: as many, unless it is the last page."""
+        if size < 1:
+            raise ValueRefusedError(f"a page of {size}; it has at least 1")
+        start = read_cursor(cursor, self._fingerprint) if cursor else None
+        found: list[Item] = []
+        for items in self._responses(start, size + 1):
+            found += items
+            if len(found) > size:
+                break
+        if len(found) <= size:
+            return Page([self._read(item) for item in found], None)
+        position = {name: found[size - 1][name] for name in self._position_attributes}
+        return Page([self._read(item) for item in found[:size]], write_cursor(position, self._fingerprint))
+
+    def count(self) -> int:
+        """How many there are; reads them all, but sends none."""
+        total = 0
+        for response in self._raw({**self._request, "Select": "COUNT"}, None, None):
+            total += response["Count"]
+        return total
+
+    def _responses(self, start: Item | None, wanted: int | None) -> Iterator[list[Item]]:
+        type_attribute = self._schema.table.type_attribute
+        for response in self._raw(self._request, start, wanted):
+            items: list[Item] = response["Items"]
+            if self._only_type is not None and type_attribute is not None:
+                items = [item for item in items if item[type_attribute]["S"] == self._only_type]
+            yield items
+
+    def _raw(self, request: Request, start: Item | None, wanted: int | None) -> Iterator[Response]:
+        request = dict(request)
+        if wanted is not None:
+            filtered = "FilterExpression" in request or self._only_type is not None
+            request["Limit"] = max(wanted, _LEAST_READ_AHEAD) if filtered else wanted
+        while True:
+            if start is not None:
+                request["ExclusiveStartKey"] = start
+            response = self._ask("Query", request)
+            yield response
+            start = response.get("LastEvaluatedKey")
+            if start is None:
+                return
+
+    @cached_property
+    def _fingerprint(self) -> bytes:
+        return fingerprint(self._request)
+
+    @cached_property
+    def _position_attributes(self) -> tuple[str, ...]:
+        index = self._key.index.attributes if self._key.index else ()
+        return tuple(dict.fromkeys((*self._schema.table.primary, *index)))
+
+
+def query_request(
+    selection: Selection[Any],
+    bounds: Bounds,
+    *,
+    where: Condition | bool | None,
+    newest_first: bool,
+    consistent: bool,
+) -> Request:
+    """The request of a query, without the table's name."""
+    schema = selection.entity.__schema__
+    placeholders = Placeholders()
+    texts = [f"{placeholders.name(name)} = {placeholders.value(wire)}" for name, wire in selection.equal.items()]
+    texts += _range_text(selection, bounds, placeholders)
+    request: Request = {"KeyConditionExpression": " AND ".join(texts)}
+    condition = as_condition(where)
+    type_attribute = schema.table.type_attribute
+    if type_attribute and (bounds.are_given or _is_shared(schema, selection)):
+        condition = all_of(AttributeIs((type_attribute,), {"S": schema.type_name}), condition)
+    if condition is not None:
+        request["FilterExpression"] = condition.write(placeholders)
+    if newest_first:
+        request["ScanIndexForward"] = False
+    if selection.key.index is not None:
+        request["IndexName"] = selection.key.index.name
+    elif consistent:
+        request["ConsistentRead"] = True
+    placeholders.add_to(request)
+    return request
+
+
+def _is_shared(schema: EntitySchema, selection: Selection[Any]) -> bool:
+    sort_inputs = [name for part in selection.key.sort for name in part.inputs]
+    given = sum(name in selection.values for name in sort_inputs)
+    return _shares_range(schema, selection.key, given, len(schema.table.entities))
+
+
+def _range_text(selection: Selection[Any], bounds: Bounds, placeholders: Placeholders) -> list[str]:
+    part = selection.open_part
+    if part is None:
+        if bounds.are_given:
+            raise ValueRefusedError(f"{selection} names the whole key; there is nothing to be before or after")
+        return []
+    if part.natural is not None:
+        return _natural_range(selection, bounds, placeholders)
+    name = placeholders.name(part.attribute)
+    if not bounds.are_given:
+        return [f"begins_with({name}, {placeholders.value({'S': selection.prefix})})"] if selection.prefix else []
+    low, high = _text_range(selection, bounds)
+    return [f"{name} BETWEEN {placeholders.value({'S': low})} AND {placeholders.value({'S': high})}"]
+
+
+def _text_range(selection: Selection[Any], bounds: Bounds) -> tuple[str, str]:
+    """The lowest and the highest key text within the bounds on the next field of a template."""
+    template = selection.open_part.template if selection.open_part else None
+    field = selection.next_field
+    if template is None or field is None:
+        raise ValueRefusedError(f"{selection} has no next field to compare")
+    at = next(i for i, part in enumerate(template.parts) if part.field == field.name)
+    form, behind = template.parts[at].form, template.parts[at + 1 :]
+    # Keys with the same value go on with the literal behind it, up to the last that may follow.
+    literal = behind[0].literal if behind else ""
+    if form is None:
+        raise ValueRefusedError(f"{selection} has no next field to compare")
+
+    def text(value: Any) -> str:
+        return selection.prefix + form.render(field.accept(value)) + literal
+
+    if bounds.between is not None:
+        low, high = bounds.between
+        return text(low), text(high) + (_HIGHEST if behind else "")
+    low_text = selection.prefix or "\x00"
+    high_text = selection.prefix + _HIGHEST
+    if bounds.after is not None:
+        low_text = text(bounds.after) + (_HIGHEST if behind else "\x00")
+    if bounds.before is not None:
+        high_text = _just_before(text(bounds.before))
+    return low_text, high_text
+
+
+def _just_before(text: str) -> str:
+    """A text with nothing that a key can be between it and `text`: the last character one lower, then the highest."""
+    last = ord(text[-1])
+    lower = chr(0xD7FF) if last == 0xE000 else chr(last - 1)
+    return text[:-1] + lower + _HIGHEST if last else text[:-1]
+
+
+def _natural_range(selection: Selection[Any], bounds: Bounds, placeholders: Placeholders) -> list[str]:
+    """Bounds on a key attribute that is a field itself."""
+    part, field = selection.open_part, selection.next_field
+    if part is None or field is None or not bounds.are_given:
+        return []
+    name = placeholders.name(part.attribute)
+
+    def value(given: Any) -> str:
+        return placeholders.value(field.kind.to_wire(field.accept(given)))
+
+    if bounds.between is not None:
+        low, high = bounds.between
+        return [f"{name} BETWEEN {value(low)} AND {value(high)}"]
+    if bounds.after is not None and bounds.before is not None:
+        raise ValueRefusedError(f"{selection}: give between instead of after and before")
+    if bounds.after is not None:
+        return [f"{name} > {value(bounds.after)}"]
+    return [f"{name} < {value(bounds.before)}"]
+
+
+@lru_cache(maxsize=4096)
+def _shares_range(schema: EntitySchema, key: KeySchema, given: int, entities: int) -> bool:
+    """Whether items of another entity can stand among those that a key selects with that many sort fields.
+
+    `entities`, how many the table has, makes an answer invalid when another one is declared.
+    """
+    for other in schema.table.entities.values():
+        if other is schema:
+            continue
+        for theirs in other.keys:
+            if theirs.index == key.index and _can_meet(key, theirs, given):
+                return True
+    return False
+
+
+def _can_meet(key: KeySchema, theirs: KeySchema, given: int) -> bool:
+    if not all(mine.may_equal(other) for mine, other in zip(key.partition, theirs.partition, strict=True)):
+        return False
+    for mine, other in zip(key.sort, theirs.sort, strict=True):
+        if mine.template and other.template:
+            inputs = len(mine.inputs)
+            if not mine.template.may_begin(other.template, min(given, inputs)):
+                return False
+            given -= inputs
+            if given < 0:
+                return True
+        elif not mine.may_equal(other):
+            return False
+    return True

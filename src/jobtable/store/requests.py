@@ -1,0 +1,138 @@
+"""The request of each verb: from entities, selections and expressions to DynamoDB's wire form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import to_json
+
+from jobtable.errors import ValueRefusedError
+from jobtable.model.entity import Entity
+from jobtable.model.expressions import (
+    AttributeIs,
+    Condition,
+    HasAttribute,
+    Placeholders,
+    Update,
+    all_of,
+    as_condition,
+)
+from jobtable.model.schema import EntitySchema
+from jobtable.model.selection import Selection
+from jobtable.store.backend import Item
+from jobtable.store.updates import UpdatePlan
+
+MOST_ITEM_BYTES = 400 * 1024
+Target = Selection[Any] | Entity
+"""What a verb works on: one complete key, or the entity that has it."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write, as PutItem, UpdateItem, DeleteItem or a transaction's action takes it."""
+
+    verb: str
+    schema: EntitySchema
+    key: Item
+    members: dict[str, Any]
+    """The request without table, return values and capacity."""
+
+    def describe(self) -> str:
+        """For messages: what is done to which key."""
+        return f"{self.verb} {self.schema.name} {self.schema.codec.describe_key(self.key)}"
+
+
+def schema_of(target: Target) -> EntitySchema:
+    """The entity that a target is of."""
+    return (target.entity if isinstance(target, Selection) else type(target)).__schema__
+
+
+def key_of(target: Target) -> Item:
+    """The primary key of a target, in wire form."""
+    if not isinstance(target, Selection):
+        return schema_of(target).codec.key_of(target)
+    if target.open_part is not None or target.key.index is not None:
+        raise ValueRefusedError(f"{target} does not name one item; give the whole primary key")
+    return dict(target.equal)
+
+
+def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> Write:
+    """Write the whole item; `add` writes only where there is none."""
+    schema = schema_of(entity)
+    item = schema.codec.encode(entity)
+    refuse_oversize(item, schema)
+    condition = as_condition(when)
+    if verb == "add":
+        condition = HasAttribute(schema.table.pk, present=False)
+    elif schema.shares_keys_with and schema.table.type_attribute:
+        own = AttributeIs((schema.table.type_attribute,), {"S": schema.type_name})
+        condition = all_of(HasAttribute(schema.table.pk, present=False) | own, condition)
+    key = {name: item[name] for name in schema.table.primary}
+    return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders()))
+
+
+def update(target: Target, updates: Sequence[Update], when: Condition | bool | None) -> Write:
+    """Change some attributes of an item that must be there."""
+    schema = schema_of(target)
+    key = key_of(target)
+    given = target.values if isinstance(target, Selection) else {n: getattr(target, n) for n in schema.primary.inputs}
+    plan = UpdatePlan(schema, updates, given, None if isinstance(target, Selection) else target)
+    placeholders = Placeholders()
+    expression = plan.write(placeholders)
+    condition = all_of(HasAttribute(schema.table.pk), as_condition(when), *plan.conditions)
+    members = {"Key": key, "UpdateExpression": expression}
+    return Write("update", schema, key, members | _conditional(condition, placeholders))
+
+
+def delete(target: Target, when: Condition | bool | None) -> Write:
+    """Take an item out of the table; without a condition it need not be there."""
+    schema, key = schema_of(target), key_of(target)
+    return Write("delete", schema, key, {"Key": key} | _conditional(as_condition(when), Placeholders()))
+
+
+def check(target: Target, when: Condition | bool) -> Write:
+    """Let a transaction happen only if an item is in this state."""
+    schema, key = schema_of(target), key_of(target)
+    return Write("check", schema, key, {"Key": key} | _conditional(as_condition(when), Placeholders()))
+
+
+def _conditional(condition: Condition | None, placeholders: Placeholders) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    if condition is not None:
+        members["ConditionExpression"] = condition.write(placeholders)
+    placeholders.add_to(members)
+    return members
+
+
+def refuse_oversize(item: Item, schema: EntitySchema) -> None:
+    """Refuse an item over 400 KB. Its JSON is never shorter than what DynamoDB counts, so most need one look."""
+    if len(to_json(item)) <= MOST_ITEM_BYTES:
+        return
+    size = sum(len(name.encode()) + _size(value) for name, value in item.items())
+    if size > MOST_ITEM_BYTES:
+        raise ValueRefusedError(
+            f"{schema.name} {schema.codec.describe_key(item)} has {size:,} bytes, and DynamoDB allows "
+            f"{MOST_ITEM_BYTES:,}; keep large values in object storage"
+        )
+
+
+def _size(wire: dict[str, Any]) -> int:
+    """The size of a value as DynamoDB counts it; of numbers, the upper bound."""
+    ((tag, value),) = wire.items()
+    match tag:
+        case "S":
+            return len(str(value).encode())
+        case "B":
+            return len(value) * 3 // 4 - str(value)[-2:].count("=")
+        case "N":
+            return len(str(value).replace(".", "").strip("-0")) // 2 + 2
+        case "L":
+            return 3 + sum(1 + _size(each) for each in value)
+        case "M":
+            return 3 + sum(1 + len(name.encode()) + _size(each) for name, each in value.items())
+        case "SS" | "NS" | "BS":
+            return sum(_size({tag[0]: each}) for each in value)
+        case _:
+            return 1

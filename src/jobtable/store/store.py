@@ -1,0 +1,290 @@
+"""The store: typed verbs over a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.errors import (
+    AlreadyExistsError,
+    BackendUnavailable,
+    ConditionalCheckFailed,
+    ConditionFailedError,
+    NotFoundError,
+    RequestError,
+    TableNotFound,
+)
+from jobtable.model.entity import Entity
+from jobtable.model.expressions import AttributeIs, Condition, Placeholders, Update, all_of, as_condition, attribute_of
+from jobtable.model.selection import Selection
+from jobtable.model.table import Table
+from jobtable.store import requests
+from jobtable.store.backend import Backend, Request, Response
+from jobtable.store.batches import Batches
+from jobtable.store.capacity import CapacityMeter
+from jobtable.store.collections import entity_of
+from jobtable.store.projections import project, values_of
+from jobtable.store.queries import Bounds, Query, query_request
+from jobtable.store.requests import Target, Write
+from jobtable.store.retries import Backoff
+from jobtable.store.scans import Scan
+from jobtable.store.tables import Tables
+from jobtable.store.transactions import Transaction, transact_get
+
+E = TypeVar("E", bound=Entity)
+
+_OPERATIONS = {"put": "PutItem", "add": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}
+
+
+class Store:
+    """Reads and writes entities on one backend. One verb for one act: get raises, find gives None, query streams.
+
+    Reads by primary key are consistent unless told otherwise; DynamoDB charges half for `consistent=False`.
+    Any thread may use a store. Requests that certainly did not take effect, and those that may be repeated without
+    harm, are sent again after a pause; others raise, because only the caller knows whether to repeat them.
+    """
+
+    def __init__(
+        self, backend: Backend, *, prefix: str = "", clock: Clock = SYSTEM_CLOCK, backoff: Backoff | None = None
+    ) -> None:
+        self.backend = backend
+        self.prefix = prefix
+        self.clock = clock
+        self.backoff = backoff or Backoff(clock=clock)
+        self.capacity = CapacityMeter()
+        self.tables = Tables(self)
+        self._batches = Batches(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the backend; nothing acknowledged is lost."""
+        self.backend.close()
+
+    def table_name(self, table: Table) -> str:
+        """The name of a table on the backend."""
+        return self.prefix + table.name
+
+    # --- one item ---------------------------------------------------------------------------------------------------
+
+    def get(self, selection: Selection[E], *, consistent: bool = True) -> E:
+        """The entity under a primary key, or NotFoundError."""
+        found = self.find(selection, consistent=consistent)
+        if found is None:
+            raise NotFoundError(f"there is no {selection}")
+        return found
+
+    def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
+        """The entity under a primary key, or None."""
+        schema = selection.entity.__schema__
+        request: Request = {
+            "TableName": self.prefix + schema.table.name,
+            "Key": requests.key_of(selection),
+            "ConsistentRead": consistent,
+            "ReturnConsumedCapacity": "TOTAL",
+        }
+        response = self.ask("GetItem", request, selection.key.pattern)
+        item = response.get("Item")
+        return None if item is None else schema.codec.decode(item)
+
+    def add(self, entity: Entity) -> None:
+        """Store a new item, or raise AlreadyExistsError and change nothing."""
+        write = requests.put(entity, None, verb="add")
+        try:
+            self._write(write)
+        except ConditionalCheckFailed as error:
+            raise AlreadyExistsError(f"cannot {write.describe()}: it is there already") from error
+        except BackendUnavailable:
+            self._add_again(write, entity)
+
+    def _add_again(self, write: Write, entity: Entity) -> None:
+        """Send an add whose answer was lost again. If it had happened, it now finds its own item."""
+        try:
+            self._write(write, repeatable=True)
+        except ConditionalCheckFailed as error:
+            if write.schema.codec.decode(error.details["Item"]) != entity:
+                raise AlreadyExistsError(f"cannot {write.describe()}: it is there already") from error
+
+    def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
+        """Store an item as a whole, in place of what is under its key."""
+        write = requests.put(entity, when)
+        self._conditional(write, repeatable="ConditionExpression" not in write.members)
+
+    def update(self, target: Selection[E] | E, *updates: Update, when: Condition | bool | None = None) -> E:
+        """Change attributes of an item that is there, index keys included, in one request; gives the new state.
+
+        Raises NotFoundError, or ConditionFailedError with the item as it is. Given an entity that was read, fields
+        that index keys need are taken from it, on condition that they have not changed since.
+        """
+        write = requests.update(target, updates, when)
+        response = self._conditional(write, "ALL_NEW")
+        changed: E = write.schema.codec.decode(response["Attributes"])
+        return changed
+
+    def delete(self, target: Target, *, when: Condition | bool | None = None) -> bool:
+        """Take an item out; says whether it was there."""
+        write = requests.delete(target, when)
+        response = self._conditional(write, "ALL_OLD", repeatable=when is None)
+        return "Attributes" in response
+
+    # --- many items -------------------------------------------------------------------------------------------------
+
+    def query(
+        self,
+        selection: Selection[E],
+        *,
+        after: Any = None,
+        before: Any = None,
+        between: tuple[Any, Any] | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+        where: Condition | bool | None = None,
+        consistent: bool = True,
+    ) -> Query[E]:
+        """The entities of a selection in key order, lazily.
+
+        `after` and `before` (both excluded) and `between` (both included) speak of the next field of the sort key
+        behind those that the selection gives.
+        """
+        request = query_request(
+            selection, Bounds(after, before, between), where=where, newest_first=newest_first, consistent=consistent
+        )
+        schema = selection.entity.__schema__
+        return Query(
+            self._asker(selection.key.pattern),
+            self._on_table(schema.table, request),
+            schema.codec.decode,
+            key=selection.key,
+            schema=schema,
+            limit=limit,
+            only_type=schema.type_name if schema.table.type_attribute else None,
+        )
+
+    def collection(
+        self, selection: Selection[Any], *, newest_first: bool = False, consistent: bool = True
+    ) -> Query[Entity]:
+        """Everything under a partition key, whatever its type, in key order, by one query."""
+        schema = selection.entity.__schema__
+        placeholders = Placeholders()
+        partition = {part.attribute for part in selection.key.partition}
+        texts = [f"{placeholders.name(n)} = {placeholders.value(selection.equal[n])}" for n in partition]
+        request: Request = {"KeyConditionExpression": " AND ".join(texts), "ScanIndexForward": not newest_first}
+        if selection.key.index is not None:
+            request["IndexName"] = selection.key.index.name
+        elif consistent:
+            request["ConsistentRead"] = True
+        placeholders.add_to(request)
+        return Query(
+            self._asker(f"{schema.name}.collection"),
+            self._on_table(schema.table, request),
+            lambda item: entity_of(schema.table, item),
+            key=selection.key,
+            schema=schema,
+        )
+
+    def count(self, selection: Selection[Any], *, where: Condition | bool | None = None, **bounds: Any) -> int:
+        """How many entities a selection has."""
+        return self.query(selection, where=where, **bounds).count()
+
+    def values(self, selection: Selection[Any], *attributes: Any, where: Condition | bool | None = None) -> Query[Any]:
+        """Only some attributes of the selected entities: a tuple each, or the bare value of a single attribute."""
+        chosen = [attribute_of(attribute) for attribute in attributes]
+        request = query_request(selection, Bounds(), where=where, newest_first=False, consistent=False)
+        schema = selection.entity.__schema__
+        return Query(
+            self._asker(f"{selection.key.pattern}.values"),
+            self._on_table(schema.table, project(request, chosen, schema)),
+            lambda item: values_of(item, chosen),
+            key=selection.key,
+            schema=schema,
+            only_type=schema.type_name if schema.table.type_attribute else None,
+        )
+
+    def scan(self, entity: type[E], *, segments: int = 1, where: Condition | bool | None = None) -> Iterator[E]:
+        """Every entity of a type, in no order, read in parallel segments. Reads the whole table: not for daily use."""
+        schema = entity.__schema__
+        condition = as_condition(where)
+        if schema.table.type_attribute:
+            condition = all_of(AttributeIs((schema.table.type_attribute,), {"S": schema.type_name}), condition)
+        placeholders = Placeholders()
+        request: Request = {} if condition is None else {"FilterExpression": condition.write(placeholders)}
+        placeholders.add_to(request)
+        scan = Scan(self._asker(f"{schema.name}.scan"), self._on_table(schema.table, request), segments)
+        return (schema.codec.decode(item) for item in scan)
+
+    def batch_get(self, selections: Iterable[Selection[E]], *, consistent: bool = True) -> list[E | None]:
+        """The entities under many primary keys, in the order of the keys; None where there is none."""
+        return self._batches.get(list(selections), consistent=consistent)
+
+    def batch_put(self, entities: Iterable[Entity]) -> int:
+        """Store many items, each on its own; gives their number. IncompleteBatchError has what is left."""
+        return self._batches.put(entities)
+
+    def batch_delete(self, targets: Iterable[Target]) -> int:
+        """Take many items out, each on its own; gives their number."""
+        return self._batches.delete(targets)
+
+    # --- all or nothing ---------------------------------------------------------------------------------------------
+
+    def transaction(self, *, token: str | None = None) -> Transaction:
+        """Up to 100 writes that happen together or not at all:
+
+        with store.transaction() as tx:
+            tx.add(status)
+            tx.update(Job.key(job_id=j), Job.status.set("RUNNING"), when=Job.status == "PENDING")
+        """
+        return Transaction(self, token)
+
+    def get_together(self, *selections: Selection[Any]) -> tuple[Any, ...]:
+        """Up to 100 entities as they are at one instant; None where there is none."""
+        return transact_get(self, selections)
+
+    # --- asking the backend -----------------------------------------------------------------------------------------
+
+    def ask(
+        self, operation: str, request: Request, pattern: str, *, writes: bool = False, repeatable: bool = True
+    ) -> Response:
+        """One request, sent again where that does no harm, its capacity counted under the access pattern."""
+        try:
+            response = self.backend.execute(operation, request)
+        except TableNotFound as error:
+            hint = "create it with store.tables.create(...)" if "TableName" in request else ""
+            raise TableNotFound(" ".join(filter(None, [error.message, hint])), code=error.code) from error
+        except RequestError as error:
+            again = self.backend.execute
+            response = self.backoff.again(lambda: again(operation, request), error, repeatable=repeatable)
+        self.capacity.record(pattern, response, writes=writes)
+        return response
+
+    def _asker(self, pattern: str) -> Callable[[str, Request], Response]:
+        return lambda operation, request: self.ask(operation, request, pattern)
+
+    def _on_table(self, table: Table, request: Request) -> Request:
+        return {"TableName": self.table_name(table), **request, "ReturnConsumedCapacity": "TOTAL"}
+
+    def _write(self, write: Write, returned: str | None = None, *, repeatable: bool = False) -> Response:
+        request = self._on_table(write.schema.table, write.members)
+        if "ConditionExpression" in request:
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        if returned is not None:
+            request["ReturnValues"] = returned
+        pattern = f"{write.schema.name}.{write.verb}"
+        return self.ask(_OPERATIONS[write.verb], request, pattern, writes=True, repeatable=repeatable)
+
+    def _conditional(self, write: Write, returned: str | None = None, *, repeatable: bool = False) -> Response:
+        try:
+            return self._write(write, returned, repeatable=repeatable)
+        except ConditionalCheckFailed as error:
+            item = error.details.get("Item")
+            if not item:
+                raise NotFoundError(f"cannot {write.describe()}: it is not there") from error
+            current = entity_of(write.schema.table, item)
+            raise ConditionFailedError(f"cannot {write.describe()}: its condition does not hold", current) from error

@@ -1,0 +1,202 @@
+"""Tables: created, compared with what is deployed, and deleted, from their declaration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jobtable.errors import BackendUnavailable, TableInUse, TableNotFound
+from jobtable.model.table import Index, Table
+from jobtable.store.backend import Request
+
+if TYPE_CHECKING:
+    from jobtable.store.store import Store
+
+_LONGEST_WAIT_SECONDS = 600.0
+
+
+def create_request(table: Table, name: str) -> Request:
+    """The CreateTable request of a declaration."""
+    request: Request = {
+        "TableName": name,
+        "AttributeDefinitions": [
+            {"AttributeName": attribute, "AttributeType": kind} for attribute, kind in table.key_types().items()
+        ],
+        "KeySchema": _key_schema(table.primary[:1], table.primary[1:]),
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    if table.indexes:
+        request["GlobalSecondaryIndexes"] = [index_request(index) for index in table.indexes.values()]
+    if table.stream:
+        request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    return request
+
+
+def index_request(index: Index) -> Request:
+    """An index as CreateTable and UpdateTable take it."""
+    projection: Request = {"ProjectionType": index.projection}
+    if isinstance(index.projection, tuple):
+        projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
+    return {
+        "IndexName": index.name,
+        "KeySchema": _key_schema(index.partition, index.sort),
+        "Projection": projection,
+    }
+
+
+def _key_schema(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
+    hashes = [{"AttributeName": name, "KeyType": "HASH"} for name in partition]
+    return hashes + [{"AttributeName": name, "KeyType": "RANGE"} for name in sort]
+
+
+class Tables:
+    """The tables of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def create(self, *tables: Table) -> None:
+        """Create the tables that are not there yet, and wait until they can be used."""
+        for table in tables:
+            try:
+                self._execute("CreateTable", create_request(table, self._store.table_name(table)))
+            except TableInUse:
+                self._wait_until_active(table)
+                continue
+            self._wait_until_active(table)
+            self._set_up(table)
+
+    def delete(self, *tables: Table) -> None:
+        """Delete the tables with all that is in them; one that is not there is no error."""
+        for table in tables:
+            try:
+                self._execute("DeleteTable", {"TableName": self._store.table_name(table)})
+            except TableNotFound:
+                continue
+            self._wait_until_gone(table)
+
+    def describe(self, table: Table) -> dict[str, Any]:
+        """What the backend says of a table, or TableNotFound."""
+        response = self._execute("DescribeTable", {"TableName": self._store.table_name(table)})
+        description: dict[str, Any] = response["Table"]
+        return description
+
+    def names(self) -> list[str]:
+        """The names of all tables with the store's prefix, without it."""
+        names: list[str] = []
+        request: Request = {}
+        while True:
+            response = self._execute("ListTables", request)
+            names += response["TableNames"]
+            if "LastEvaluatedTableName" not in response:
+                break
+            request["ExclusiveStartTableName"] = response["LastEvaluatedTableName"]
+        prefix = self._store.prefix
+        return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+
+    def differences(self, table: Table) -> list[str]:
+        """What differs between the declaration and what is deployed, in words; empty where nothing does."""
+        name = self._store.table_name(table)
+        try:
+            deployed = self.describe(table)
+        except TableNotFound:
+            return [f"table {name} is declared, but not deployed"]
+        wanted = create_request(table, name)
+        return [
+            *_key_differences(f"table {name}", wanted, deployed),
+            *_type_differences(wanted, deployed),
+            *_index_differences(wanted, deployed),
+            *self._setting_differences(table, name, deployed),
+        ]
+
+    def _setting_differences(self, table: Table, name: str, deployed: dict[str, Any]) -> list[str]:
+        found = []
+        ttl = self._time_to_live(name)
+        if ttl != table.ttl:
+            found.append(f"time to live is declared on {table.ttl or 'no attribute'}, but deployed on {ttl or 'none'}")
+        streams = deployed.get("StreamSpecification", {}).get("StreamEnabled", False)
+        if streams != table.stream:
+            found.append(f"a stream is {'declared' if table.stream else 'deployed'}, but not the other way round")
+        return found
+
+    def _set_up(self, table: Table) -> None:
+        name = self._store.table_name(table)
+        if table.ttl is not None:
+            setting = {"Enabled": True, "AttributeName": table.ttl}
+            self._execute("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": setting})
+        if table.recovery:
+            setting = {"PointInTimeRecoveryEnabled": True}
+            self._execute("UpdateContinuousBackups", {"TableName": name, "PointInTimeRecoverySpecification": setting})
+
+    def _time_to_live(self, name: str) -> str | None:
+        described = self._execute("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]
+        enabled = described.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+        attribute: str | None = described.get("AttributeName") if enabled else None
+        return attribute
+
+    def _wait_until_active(self, table: Table) -> None:
+        clock = self._store.clock
+        deadline = clock.monotonic() + _LONGEST_WAIT_SECONDS
+        while True:
+            described = self.describe(table)
+            states = [
+                described["TableStatus"],
+                *(i["IndexStatus"] for i in described.get("GlobalSecondaryIndexes", [])),
+            ]
+            if set(states) == {"ACTIVE"}:
+                return
+            self._give_up_after(deadline, f"table {described['TableName']} is still {', '.join(states)}")
+
+    def _wait_until_gone(self, table: Table) -> None:
+        deadline = self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
+        while True:
+            try:
+                described = self.describe(table)
+            except TableNotFound:
+                return
+            self._give_up_after(deadline, f"table {described['TableName']} is still {described['TableStatus']}")
+
+    def _give_up_after(self, deadline: float, message: str) -> None:
+        if self._store.clock.monotonic() > deadline:
+            raise BackendUnavailable(f"{message} after {_LONGEST_WAIT_SECONDS:.0f} seconds")
+        self._store.clock.sleep(0.5)
+
+    def _execute(self, operation: str, request: Request) -> dict[str, Any]:
+        return self._store.ask(operation, request, f"tables.{operation}", repeatable=False)
+
+
+def _key_differences(what: str, wanted: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
+    def keys(described: dict[str, Any]) -> str:
+        return ", ".join(f"{key['AttributeName']} ({key['KeyType']})" for key in described["KeySchema"])
+
+    if keys(wanted) == keys(deployed):
+        return []
+    return [f"{what}: its key is declared as {keys(wanted)}, but deployed as {keys(deployed)}"]
+
+
+def _type_differences(wanted: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
+    there = {d["AttributeName"]: d["AttributeType"] for d in deployed["AttributeDefinitions"]}
+    return [
+        f"{d['AttributeName']} is declared as {d['AttributeType']}, but deployed as {there[d['AttributeName']]}"
+        for d in wanted["AttributeDefinitions"]
+        if there.get(d["AttributeName"], d["AttributeType"]) != d["AttributeType"]
+    ]
+
+
+def _index_differences(wanted: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
+    declared = {index["IndexName"]: index for index in wanted.get("GlobalSecondaryIndexes", [])}
+    there = {index["IndexName"]: index for index in deployed.get("GlobalSecondaryIndexes", [])}
+    found = [f"index {name} is declared, but not deployed" for name in declared.keys() - there.keys()]
+    found += [f"index {name} is deployed, but not declared" for name in there.keys() - declared.keys()]
+    for name in declared.keys() & there.keys():
+        found += _key_differences(f"index {name}", declared[name], there[name])
+        found += _projection_differences(name, declared[name]["Projection"], there[name]["Projection"])
+    return sorted(found)
+
+
+def _projection_differences(name: str, wanted: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
+    def words(projection: dict[str, Any]) -> str:
+        return " ".join([projection["ProjectionType"], *sorted(projection.get("NonKeyAttributes", []))])
+
+    if words(wanted) == words(deployed):
+        return []
+    return [f"index {name}: it is declared to project {words(wanted)}, but deployed with {words(deployed)}"]

@@ -1,0 +1,161 @@
+"""Writes that happen together or not at all."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from jobtable.errors import TransactionCanceled, TransactionConflict, TransactionFailedError, ValueRefusedError
+from jobtable.model.entity import Entity
+from jobtable.model.expressions import Condition, Update
+from jobtable.model.selection import Selection
+from jobtable.store import requests
+from jobtable.store.backend import Request
+from jobtable.store.requests import Target, Write
+
+if TYPE_CHECKING:
+    from jobtable.store.store import Store
+
+MOST_ACTIONS = 100
+_ACTION = {"add": "Put", "put": "Put", "update": "Update", "delete": "Delete", "check": "ConditionCheck"}
+_PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+"""Reasons that say nothing of the items: the same transaction may succeed when it is sent again."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An action of a transaction that did not hold."""
+
+    action: str
+    """What was to be done to which key."""
+    index: int
+    code: str
+    message: str
+    current: Any
+    """The entity that is there, where a condition failed."""
+
+
+class Transaction:
+    """Collects writes with the verbs of the store and commits them when its block ends without an exception."""
+
+    def __init__(self, store: Store, token: str | None = None) -> None:
+        self._store = store
+        self._token = token or str(uuid.uuid4())
+        self._writes: list[Write] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.commit()
+
+    def __len__(self) -> int:
+        return len(self._writes)
+
+    def add(self, entity: Entity) -> None:
+        """Store a new item."""
+        self._take(requests.put(entity, None, verb="add"))
+
+    def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
+        """Store an item as a whole."""
+        self._take(requests.put(entity, when))
+
+    def update(self, target: Target, *updates: Update, when: Condition | bool | None = None) -> None:
+        """Change attributes of an item that is there."""
+        self._take(requests.update(target, updates, when))
+
+    def delete(self, target: Target, *, when: Condition | bool | None = None) -> None:
+        """Take an item out."""
+        self._take(requests.delete(target, when))
+
+    def check(self, target: Target, when: Condition | bool) -> None:
+        """Change nothing, but let the transaction happen only if this holds."""
+        self._take(requests.check(target, when))
+
+    def commit(self) -> None:
+        """Do all of it, or raise TransactionFailedError and do nothing. A lost answer is asked for again."""
+        if not self._writes:
+            return
+        try:
+            self._send()
+        except TransactionCanceled as error:
+            last = self._send_again(error) if _is_passing(error) else error
+            if last is not None:
+                raise self._failed(last) from error
+
+    def _send(self) -> None:
+        self._store.ask("TransactWriteItems", self._request(), f"transaction.{self._pattern()}", writes=True)
+
+    def _send_again(self, error: TransactionCanceled) -> TransactionCanceled | None:
+        for _ in self._store.backoff.pauses():
+            try:
+                self._send()
+            except TransactionCanceled as next_error:
+                error = next_error
+                if not _is_passing(error):
+                    return error
+            else:
+                return None
+        return error
+
+    def _take(self, write: Write) -> None:
+        if len(self._writes) == MOST_ACTIONS:
+            raise ValueRefusedError(f"a transaction takes {MOST_ACTIONS} actions; {write.describe()} is one more")
+        self._writes.append(write)
+
+    def _request(self) -> Request:
+        actions = []
+        for write in self._writes:
+            body = {
+                "TableName": self._store.table_name(write.schema.table),
+                **write.members,
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+            actions.append({_ACTION[write.verb]: body})
+        return {"TransactItems": actions, "ClientRequestToken": self._token, "ReturnConsumedCapacity": "TOTAL"}
+
+    def _pattern(self) -> str:
+        return "+".join(dict.fromkeys(write.schema.name for write in self._writes))
+
+    def _failed(self, error: TransactionCanceled) -> TransactionFailedError:
+        failures = []
+        reasons = error.details.get("CancellationReasons", [])
+        for index, (write, reason) in enumerate(zip(self._writes, reasons, strict=False)):
+            if reason.get("Code", "None") == "None":
+                continue
+            item = reason.get("Item")
+            current = write.schema.codec.decode(item) if item else None
+            failures.append(Failure(write.describe(), index, reason["Code"], reason.get("Message", ""), current))
+        told = "; ".join(f"{failure.action}: {failure.code}" for failure in failures) or error.message
+        return TransactionFailedError(f"nothing was done, because it was not possible to {told}", tuple(failures))
+
+
+def _is_passing(error: TransactionCanceled) -> bool:
+    codes = {reason.get("Code", "None") for reason in error.details.get("CancellationReasons", [])} - {"None"}
+    return bool(codes) and codes <= _PASSING
+
+
+def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[Any, ...]:
+    """The entities under several keys at one instant."""
+    if not 1 <= len(selections) <= MOST_ACTIONS:
+        raise ValueRefusedError(f"{len(selections)} keys; a consistent read of several items takes 1 to {MOST_ACTIONS}")
+    gets = [
+        {"Get": {"TableName": store.table_name(s.entity.__schema__.table), "Key": requests.key_of(s)}}
+        for s in selections
+    ]
+    request = {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"}
+    pattern = "+".join(dict.fromkeys(s.entity.__schema__.name for s in selections))
+    try:
+        response = store.ask("TransactGetItems", request, f"get_together.{pattern}")
+    except TransactionCanceled as error:
+        if _is_passing(error):
+            raise TransactionConflict(error.message) from error
+        raise
+    pairs = zip(selections, response["Responses"], strict=True)
+    return tuple(s.entity.__schema__.codec.decode(r["Item"]) if r.get("Item") else None for s, r in pairs)

@@ -1,0 +1,156 @@
+"""Hypothesis strategies that make entities, with values that are hard on keys and codecs among them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any, TypeVar, get_args
+
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from jobtable.errors import ValueRefusedError
+from jobtable.model import wire
+from jobtable.model.entity import Entity, Part, Record
+from jobtable.model.schema import FieldSchema
+
+E = TypeVar("E", bound=Record)
+
+HOSTILE_TEXTS = [
+    "#",
+    "%",
+    "%23",
+    "%25",
+    "##",
+    "a#b",
+    "\x00",
+    "\x00\x01",
+    "é",
+    "e\u0301",
+    "👩‍🚀",
+    "\U0010ffff",
+    "\uffff",
+    "\ud7ff",
+    " ",
+    "!",
+    "'; DROP TABLE x; --",
+    "{job_id}",
+    "../..",
+    ":v0",
+    "#n0",
+    "x" * 1024,
+]
+
+texts = st.one_of(st.sampled_from(HOSTILE_TEXTS), st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
+"""Any text, the empty one and the awkward ones included."""
+
+_floats = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e120, max_value=1e120).filter(
+    lambda number: number == 0 or abs(number) > 1e-120
+)
+_decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=10)
+_times = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30)).map(
+    lambda t: t.replace(tzinfo=UTC)
+)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**30), 10**30) | _floats | texts | st.binary(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+_SCALARS: dict[type[wire.WireType], st.SearchStrategy[Any]] = {
+    wire.Text: texts,
+    wire.UuidText: st.uuids().map(str),
+    wire.Bool: st.booleans(),
+    wire.Int: st.integers(-(10**37), 10**37) | st.integers(0, 120),
+    wire.Float: _floats | st.floats(0, 1).filter(lambda n: n == 0 or n > 1e-120),
+    wire.DecimalNumber: _decimals,
+    wire.Binary: st.binary(max_size=50),
+    wire.Instant: _times,
+    wire.Day: st.dates(min_value=date(1, 1, 1)),
+    wire.Numbers: st.lists(_floats, max_size=5),
+    wire.PackedNumbers: st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), max_size=5),
+    wire.Anything: _json,
+}
+
+
+def entities(cls: type[E]) -> st.SearchStrategy[E]:
+    """Valid instances of an entity or a part whose keys DynamoDB would take."""
+    return _instances(cls).filter(_can_be_stored)
+
+
+def _instances(cls: type[E]) -> st.SearchStrategy[E]:
+    fields = cls.__schema__.fields if issubclass(cls, Entity) else _part_fields(cls)
+    values = {name: _values(field) for name, field in fields.items()}
+    return st.fixed_dictionaries(values).map(_maker(cls)).filter(lambda made: made is not None)
+
+
+def _maker(cls: type[E]) -> Callable[[dict[str, Any]], Any]:
+    def make(values: dict[str, Any]) -> E | None:
+        try:
+            return cls(**values)
+        except ValidationError:
+            return None  # the entity has constraints of its own: the values do not count
+
+    return make
+
+
+def _part_fields(cls: type[Record]) -> dict[str, FieldSchema]:
+    return dict(cls.__codec__.fields) if issubclass(cls, Part) else {}
+
+
+def _can_be_stored(instance: Any) -> bool:
+    if not isinstance(instance, Entity):
+        return True
+    try:
+        type(instance).__schema__.codec.encode(instance)
+    except ValueRefusedError:
+        return False
+    return True
+
+
+def _values(field: FieldSchema) -> st.SearchStrategy[Any]:
+    literals = [a for a in get_args(field.info.annotation) if isinstance(a, str)]
+    values = st.sampled_from(literals) if literals else kind_values(field.kind)
+    bounded = _bounded(field, values)
+    return st.none() | bounded if field.optional else bounded
+
+
+def _bounded(field: FieldSchema, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Numbers within the limits that a field declares, so that few are thrown away."""
+    low = next((mark.ge for mark in field.info.metadata if hasattr(mark, "ge")), None)
+    high = next((mark.le for mark in field.info.metadata if hasattr(mark, "le")), None)
+    if low is None and high is None:
+        return values
+    if isinstance(field.kind, wire.Int):
+        return st.integers(low if low is not None else -(10**9), high if high is not None else 10**9)
+    if isinstance(field.kind, wire.Float):
+        limits = st.floats(low, high, allow_nan=False, allow_infinity=False)
+        return limits.filter(lambda n: n == 0 or 1e-120 < abs(n) < 1e120)
+    return values
+
+
+def kind_values(kind: wire.WireType) -> st.SearchStrategy[Any]:
+    """Values of one wire type."""
+    if type(kind) in _SCALARS:
+        return _SCALARS[type(kind)]
+    match kind:
+        case wire.Choice():
+            return st.sampled_from(list(kind.enum))
+        case wire.Many():
+            return st.lists(kind_values(kind.inner), max_size=3)
+        case wire.Mapped():
+            return st.dictionaries(texts, kind_values(kind.inner), max_size=3)
+        case wire.Distinct():
+            return st.frozensets(kind_values(kind.inner).filter(_may_be_in_set), max_size=3)
+        case wire.Nullable():
+            return st.none() | kind_values(kind.inner)
+        case wire.Nested():
+            return _instances(kind.part)
+        case _:
+            raise TypeError(f"no strategy for {kind}")
+
+
+def _may_be_in_set(value: Any) -> bool:
+    return not (isinstance(value, float) and math.copysign(1, value) < 0 and value == 0) and value != Decimal("-0")

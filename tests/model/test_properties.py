@@ -1,0 +1,128 @@
+"""The properties of the model, over every registered entity and hostile values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.samples import ENTITIES
+
+from jobtable.model import Entity, wire
+from jobtable.model.templates import Template
+from jobtable.testing.strategies import entities
+
+every_entity = pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)
+relaxed = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+def templates(cls: type[Entity]) -> list[Template]:
+    return [part.template for key in cls.__schema__.keys for part in key.parts if part.template]
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_an_item_gives_its_entity_back(cls: type[Entity], data: st.DataObject) -> None:
+    entity = data.draw(entities(cls))
+    codec = cls.__schema__.codec
+    assert codec.decode(codec.encode(entity)) == entity
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_the_slow_way_reads_the_same_as_the_fast_one(cls: type[Entity], data: st.DataObject) -> None:
+    entity = data.draw(entities(cls))
+    codec = cls.__schema__.codec
+    assert codec._decode_loosely(codec.encode(entity)) == entity
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_keys_are_invertible(cls: type[Entity], data: st.DataObject) -> None:
+    values = vars(data.draw(entities(cls)))
+    for template in templates(cls):
+        if all(values[name] is not None for name in template.fields):
+            assert template.parse(template.render(values)) == {name: values[name] for name in template.fields}
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_a_prefix_never_selects_another_tuple(cls: type[Entity], data: st.DataObject) -> None:
+    one, other = (vars(data.draw(entities(cls))) for _ in range(2))
+    for template in templates(cls):
+        if any(values[name] is None for values in (one, other) for name in template.fields):
+            continue
+        for count in range(len(template.fields) + 1):
+            known = template.fields[:count]
+            forms = [part.form for part in template.parts if part.form][:count]
+            prefix = template.prefix([form.render(one[name]) for form, name in zip(forms, known, strict=True)])
+            same = all(one[name] == other[name] for name in known)
+            rendered = template.render(other)
+            selected = rendered == prefix if count == len(template.fields) else rendered.startswith(prefix)
+            assert selected == same
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_keys_sort_as_their_values_do(cls: type[Entity], data: st.DataObject) -> None:
+    one, other = (vars(data.draw(entities(cls))) for _ in range(2))
+    fields = cls.__schema__.fields
+    for template in templates(cls):
+        for part in template.parts:
+            kind = fields[part.field].kind if part.form else None
+            sorts = isinstance(kind, wire.Instant | wire.Day | wire.Float | wire.Int | wire.DecimalNumber)
+            if part.form is None or not sorts or ":d}" in template.text:
+                continue
+            a, b = one[part.field], other[part.field]
+            if a is not None and b is not None:
+                assert (a < b) == (part.form.render(a).encode() < part.form.render(b).encode())
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_undeclared_attributes_survive(cls: type[Entity], data: st.DataObject) -> None:
+    codec = cls.__schema__.codec
+    item = codec.encode(data.draw(entities(cls)))
+    foreign: dict[str, Any] = {"another programs attribute": {"S": "kept"}, "n": {"M": {"x": {"N": "1"}}}}
+    inside = next((field.envelope for field in cls.__schema__.fields.values() if field.envelope), None)
+    stored = {**item, **foreign}
+    if inside:
+        stored[inside] = {"M": {**item[inside]["M"], "alsoHere": {"BOOL": True}}}
+    read = codec.decode(stored)
+    assert codec.encode(read) == stored
+    assert codec.encode(read.replace()) == stored
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_index_keys_are_derived_and_sparse(cls: type[Entity], data: st.DataObject) -> None:
+    entity = data.draw(entities(cls))
+    schema = cls.__schema__
+    item = schema.codec.encode(entity)
+    for key in schema.indexes.values():
+        present = all(getattr(entity, name) is not None for name in key.inputs)
+        for part in key.parts:
+            if part.template is not None:
+                assert (part.attribute in item) == present
+                if present:
+                    assert item[part.attribute] == {"S": part.template.render(vars(entity))}
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_json_gives_the_entity_back(cls: type[Entity], data: st.DataObject) -> None:
+    entity = data.draw(entities(cls))
+    if not any(isinstance(field.kind, wire.Anything) for field in cls.__schema__.fields.values()):
+        assert cls.model_validate_json(entity.model_dump_json()) == entity
+    assert cls.model_json_schema()["title"] == cls.__name__

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.expressions import Placeholders, Projection, compile_projection
-from jobtable.embedded.keys import key_position
+from jobtable.embedded.keys import key_position, plain_position
 from jobtable.embedded.requests import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -22,6 +22,7 @@ from jobtable.embedded.requests import (
     find_table,
     refuse_legacy_parameters,
 )
+from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.units import (
     Units,
@@ -37,6 +38,7 @@ from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response
 
+_ABSENT = object()
 _GET_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
     "Key": REQUIRED_MAP,
@@ -62,6 +64,10 @@ _UPDATE_MEMBERS = {**_DELETE_MEMBERS, "UpdateExpression": OPTIONAL_STRING}
 
 def get_item(storage: Storage, request: Request) -> Response:
     """One item by its key; no Item member if there is none."""
+    target = _plain_target(storage, request)
+    if target is not None:
+        found = storage.get(*target)
+        return {} if found is None else {"Item": from_json(found, cache_strings="keys")}
     check_members(request, _GET_MEMBERS)
     refuse_legacy_parameters(request)
     key = validate_item(request["Key"])
@@ -77,6 +83,18 @@ def get_item(storage: Storage, request: Request) -> Response:
         size = 0 if item is None else item_size(item)
         response["ConsumedCapacity"] = Units(read_units(size, read_rate(request))).report(table.name, wanted)
     return response
+
+
+def _plain_target(storage: Storage, request: Request) -> tuple[TableSchema, bytes] | None:
+    """What a request asks for that has a table, a key of short strings and nothing else; None for any other."""
+    name, key = request.get("TableName"), request.get("Key")
+    consistent = request.get("ConsistentRead", _ABSENT)
+    is_plain = len(request) == 2 if consistent is _ABSENT else len(request) == 3 and type(consistent) is bool
+    if not is_plain or type(name) is not str or type(key) is not dict:
+        return None
+    table = storage.table(name)
+    position = None if table is None else plain_position(table, key)
+    return None if table is None or position is None else (table, position)
 
 
 def projection_of(request: Request) -> Projection | None:

@@ -10,6 +10,10 @@ from jobtable.store.backend import AttributeValue, Item
 
 MAX_PARTITION_BYTES = 2048
 MAX_SORT_BYTES = 1024
+_SHORT = MAX_SORT_BYTES // 4
+"""So many characters are never too many bytes."""
+_SHORT_PART = _SHORT // 4
+"""The same for each of the (at most four) parts of an index key."""
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
@@ -26,6 +30,21 @@ class SchemaMismatch(RequestRefused):
 
 class ItemKeyMismatch(SchemaMismatch):
     """The primary key of an item to put is missing or of another type."""
+
+
+def plain_position(table: TableSchema, key: Item) -> bytes | None:
+    """The position for a key of short strings, as most are; None for a key that must be looked at more closely."""
+    attributes = _key_attributes(table)
+    if len(key) != len(attributes):
+        return None
+    for attribute in attributes:
+        value = key.get(attribute.name)
+        if type(value) is not dict or len(value) != 1 or attribute.type != "S":
+            return None
+        text = value.get("S")
+        if type(text) is not str or not 0 < len(text) <= _SHORT:
+            return None
+    return table.position(key)
 
 
 def key_position(table: TableSchema, key: Item) -> bytes:
@@ -64,7 +83,9 @@ def refuse_empty_key(table: TableSchema, item: Item) -> None:
 
 
 def check_index_keys(table: TableSchema, item: Item) -> None:
-    """RequestRefused if an attribute of the item cannot be the key that an index makes of it."""
+    """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
+    if _are_plain(table, item):
+        return
     for index in table.indexes.values():
         for attribute in (*index.partition, *index.sort):
             kind = _kind_if_empty(item.get(attribute.name))
@@ -78,10 +99,12 @@ def check_index_keys(table: TableSchema, item: Item) -> None:
 
 
 def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[str]) -> None:
-    """As check_index_keys, of the item after an update, for the attributes that the update wrote.
+    """The same for the item after an update, and the attributes that the update wrote.
 
     Others may be unfit: an index that was added later leaves such items out.
     """
+    if _are_plain(table, item):
+        return
     for index in table.indexes.values():
         for attribute in (*index.partition, *index.sort):
             kind = attribute.name in updated and _kind_if_empty(item.get(attribute.name))
@@ -91,6 +114,17 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
                     f" not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value."
                 )
     _check_index_types_and_sizes(table, item, updated)
+
+
+def _are_plain(table: TableSchema, item: Item) -> bool:
+    """Whether every index key attribute of the item is of its type, not empty, and too short to matter."""
+    for index in table.indexes.values():
+        for attributes in (index.partition, index.sort):
+            for attribute in attributes:
+                value = item.get(attribute.name)
+                if value is not None and not 0 < len(value.get(attribute.type, "")) <= _SHORT_PART:
+                    return False
+    return True
 
 
 def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset[str] | None) -> None:

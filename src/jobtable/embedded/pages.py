@@ -76,7 +76,7 @@ def _whole_items(view: View, reading: Reading) -> Page:
         if total >= PAGE_BYTES:
             is_cut = next(entries, None) is not None
             break
-    items: list[Item] = from_json(b"[" + b",".join(bodies) + b"]") if reading.wants_items else []
+    items: list[Item] = from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys") if reading.wants_items else []
     last: Item | None = None
     if is_cut:
         last = items[-1] if items else from_json(bodies[-1])

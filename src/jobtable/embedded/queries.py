@@ -11,8 +11,8 @@ from jobtable.embedded.expressions import (
     Placeholders,
     Projection,
     compile_condition,
-    compile_key_condition,
     compile_projection,
+    prepare_key_condition,
 )
 from jobtable.embedded.keys import key_position
 from jobtable.embedded.pages import Page, Reading, read_page
@@ -70,10 +70,11 @@ def query(storage: Storage, request: Request) -> Response:
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
     placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
-    source = _source(storage, request, placeholders)
-    partition, sort = source.key_attributes()
-    condition = compile_key_condition(text, placeholders, partition, sort)
+    filter_, projection = _filter_and_projection(request, placeholders)
+    unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
+    source = _source(storage, request, filter_, projection)
+    condition = unmatched.against(*source.key_attributes())
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
     start = _start_position(source, request)
@@ -91,8 +92,9 @@ def scan(storage: Storage, request: Request) -> Response:
     _check_limit(request)
     refuse_legacy_parameters(request)
     placeholders = Placeholders.of(request, "FilterExpression")
-    source = _source(storage, request, placeholders)
+    filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
+    source = _source(storage, request, filter_, projection)
     start = _start_position(source, request)
     bounds = _segment_bounds(request)
     if start is not None and not _contains(bounds, start):
@@ -146,10 +148,15 @@ def _check_limit(request: Request) -> None:
         raise RequestRefused("Limit must be greater than or equal to 1")
 
 
-def _source(storage: Storage, request: Request, placeholders: Placeholders) -> _Source:
+def _filter_and_projection(request: Request, placeholders: Placeholders) -> tuple[Condition | None, Projection | None]:
     filter_text, projection_text = request.get("FilterExpression"), request.get("ProjectionExpression")
-    filter_ = None if filter_text is None else compile_condition(filter_text, placeholders, "FilterExpression")
-    projection = None if projection_text is None else compile_projection(projection_text, placeholders)
+    return (
+        None if filter_text is None else compile_condition(filter_text, placeholders, "FilterExpression"),
+        None if projection_text is None else compile_projection(projection_text, placeholders),
+    )
+
+
+def _source(storage: Storage, request: Request, filter_: Condition | None, projection: Projection | None) -> _Source:
     table = find_table(storage, request["TableName"])
     return _Source(table, _index(table, request), filter_, projection, request.get("Select"))
 

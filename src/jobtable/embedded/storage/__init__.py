@@ -18,8 +18,8 @@
     Transaction.token(token) -> (request, response) | None
     Transaction.remember(token, request, response)     idempotency tokens, kept 10 minutes
 
-A table that is deleted between `table()` and its use is ResourceNotFoundException ("Cannot do operations on a
-non-existent table") from whichever call meets that first. What SQLite or the disk reports is BackendUnavailable.
+A table that is deleted between `table()` and its use is ResourceNotFoundException ("Requested resource not found") from
+whichever call meets that first. What SQLite or the disk reports is BackendUnavailable.
 """
 
 from jobtable.embedded.storage.store import Snapshot, Storage

@@ -11,6 +11,7 @@ from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.transactions import Transaction
+from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
 
 
@@ -59,8 +60,14 @@ def change_table(transaction: Transaction, before: TableRecord, after: TableReco
     _follow_journal(transaction, after)
 
 
+def fill_indexes(transaction: Transaction, record: TableRecord) -> None:
+    """Fill the indexes of a new table from items that were stored without them."""
+    for index in record.indexes:
+        _fill_index(transaction, record.table_schema(), index)
+
+
 def drop_table(transaction: Transaction, record: TableRecord) -> None:
-    """Remove a table with all that belongs to it, but for the journal: its stream can be read on until it is trimmed."""
+    """Remove a table with all that belongs to it but the journal: its stream can be read on until it is trimmed."""
     _changing(transaction)
     connection = transaction.connection
     for index in record.indexes:
@@ -93,26 +100,27 @@ def _follow_journal(transaction: Transaction, record: TableRecord) -> None:
 
 def _fill_index(transaction: Transaction, table: TableSchema, record: IndexRecord) -> None:
     index = table.indexes[record.name]
-    entries = 0
+    entries = total = 0
 
     def rows() -> Iterator[tuple[bytes, int]]:
-        nonlocal entries
-        for position, item in _items(transaction, table):
+        nonlocal entries, total
+        for position, size, item in _items(transaction, table):
             place = table.index_position(index, item)
             if place is not None:
                 entries += 1
+                total += size if index.projection == "ALL" else item_size(table.projected(index, item))
                 yield place, len(place) - len(position) + 1
 
     transaction.connection.executemany(statements.of_index(index.id).put, rows())
-    transaction.count(index.id, entries, 0)
+    transaction.count(index.id, entries, total)
 
 
 def _fill_expiry(transaction: Transaction, table: TableSchema) -> None:
-    times = ((expiry_time(table.ttl_attribute, item), position) for position, item in _items(transaction, table))
+    times = ((expiry_time(table.ttl_attribute, item), position) for position, _, item in _items(transaction, table))
     rows = (row for row in times if row[0] is not None)
     transaction.connection.executemany(statements.of_expiry(table.id).put, rows)
 
 
-def _items(transaction: Transaction, table: TableSchema) -> Iterator[tuple[bytes, Item]]:
-    for position, _, item in transaction.range(table, None, b"", None):
-        yield position, from_json(item)
+def _items(transaction: Transaction, table: TableSchema) -> Iterator[tuple[bytes, int, Item]]:
+    for position, size, item in transaction.range(table, None, b"", None):
+        yield position, size, from_json(item)

@@ -48,7 +48,7 @@ def is_missing_table(error: Exception) -> bool:
 
 def table_not_found() -> RequestError:
     """DynamoDB's answer for an item operation on a table that is not there."""
-    return request_error("ResourceNotFoundException", "Cannot do operations on a non-existent table")
+    return request_error("ResourceNotFoundException", "Requested resource not found")
 
 
 def _advice(error: Failure) -> str:

@@ -18,6 +18,7 @@ from jobtable.embedded.storage.problems import cannot_open, is_missing_table, ta
 from jobtable.embedded.storage.temporary import TemporaryFolder
 from jobtable.embedded.storage.transactions import Transaction, View
 from jobtable.embedded.storage.turn import Turn
+from jobtable.embedded.storage.upkeep import Upkeep, keep_up
 from jobtable.embedded.storage.writer import Writer
 from jobtable.errors import JobtableError
 
@@ -51,8 +52,10 @@ class Storage:
         self._connections = Connections(self.path, self._connect)
         self._writer = Writer(self, self._turn, self._connect)
         self._take, self._give = self._connections.take, self._connections.give
+        self._upkeep = Upkeep(self, self._turn)
         self._is_closed = False
         forks.register(self)
+        self._upkeep.start_if_needed()
 
     def table(self, name: str) -> TableSchema | None:
         """The table as the last committed change of any process left it, or None."""
@@ -92,12 +95,17 @@ class Storage:
             return
         self._is_closed = True
         forks.unregister(self)
+        self._upkeep.stop()
         refusal = f"{self.path} has been closed"
         self._writer.close(refusal)
         self._connections.close(refusal)
         self._turn.close()
         if self._folder:
             self._folder.close()
+
+    def keep_up(self) -> int:
+        """Delete what has expired and trim the journals now, instead of at the next round; gives how many expired."""
+        return keep_up(self)
 
     def now(self) -> float:
         """Seconds since 1970 on the storage's clock."""
@@ -130,6 +138,7 @@ class Storage:
     def catalogue_changed(self, version: int) -> None:
         """A write transaction changed the catalogue and is committed."""
         self._turn.announce(version)
+        self._upkeep.start_if_needed()
 
     def before_fork(self) -> None:
         """Be still: no write under way, and every connection closed that is not in use."""
@@ -138,7 +147,6 @@ class Storage:
         while self._connections.pause() and time.monotonic() < deadline:
             self._connections.resume()
             time.sleep(0.001)
-            continue
 
     def after_fork_in_parent(self) -> None:
         """Go on."""
@@ -150,6 +158,8 @@ class Storage:
         self._turn = self._open_turn()
         self._connections.restart_in_child()
         self._writer.restart_in_child(self._turn)
+        self._upkeep = Upkeep(self, self._turn)
+        self._cache = Cache(b"")
 
     def _connect(self) -> sqlite3.Connection:
         return files.connect(self.path, self._durability)
@@ -165,6 +175,7 @@ class Storage:
         version = self._turn.catalogue_version()
         if version != cache.version:
             cache = self._cache = Cache(version)
+            self._upkeep.start_if_needed()
         return cache
 
 

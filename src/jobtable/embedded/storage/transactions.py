@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
 from pydantic_core import to_json
 
 from jobtable.embedded.schema import IndexSchema, TableSchema
 from jobtable.embedded.storage import statements
-from jobtable.embedded.storage.catalogue import Cache
+from jobtable.embedded.storage.catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.problems import table_not_found
+from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
 
 Entry: TypeAlias = tuple[bytes, int, bytes]
 """The position, the size as DynamoDB measures it, and the whole item as JSON."""
+
+_State: TypeAlias = tuple[Item | None, int]
+"""The item of a position, or None, and its size."""
 
 
 class View:
@@ -50,6 +54,20 @@ class View:
         self._cursors.append(cursor)
         return cursor
 
+    def record(self, name: str) -> TableRecord | None:
+        """Everything about a table that is not an item, or None."""
+        return read_record(self.connection, name)
+
+    def table_names(self, after: str, limit: int) -> list[str]:
+        """Names of tables in order, from the first one after `after`."""
+        sql = "SELECT name FROM tables WHERE name > ? ORDER BY name LIMIT ?"
+        return [name for (name,) in self.connection.execute(sql, (after, limit))]
+
+    def counters(self, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """For each id of a table or index: how many entries it has, and their bytes as DynamoDB measures them."""
+        sql = "SELECT items, bytes FROM counters WHERE id = ?"
+        return {id_: self.connection.execute(sql, (id_,)).fetchone() for id_ in ids}
+
     def end_reads(self) -> None:
         """Let go of what unfinished ranges hold."""
         for cursor in self._cursors:
@@ -75,12 +93,10 @@ class Transaction(View):
         table = self._current(table)
         connection, sql = self.connection, statements.of_table(table.id)
         body = to_json(item)
-        if old is None:
-            self._count(table.id, 1, size)
-        else:
-            self._count(table.id, 0, size - connection.execute(sql.size, (position,)).fetchone()[0])
+        old_size = 0 if old is None else connection.execute(sql.size, (position,)).fetchone()[0]
+        self._count(table.id, int(old is None), size - old_size)
         connection.execute(sql.put, (position, size, body))
-        self._keep_in_step(table, position, old, item)
+        self._keep_in_step(table, position, (old, old_size), (item, size))
         if table.is_journaled and old != item:
             self._journal(table, position, None if old is None else to_json(old), body)
 
@@ -89,9 +105,10 @@ class Transaction(View):
         self.has_written = True
         table = self._current(table)
         connection, sql = self.connection, statements.of_table(table.id)
-        self._count(table.id, -1, -connection.execute(sql.size, (position,)).fetchone()[0])
+        old_size = connection.execute(sql.size, (position,)).fetchone()[0]
+        self._count(table.id, -1, -old_size)
         connection.execute(sql.delete, (position,))
-        self._keep_in_step(table, position, old, None)
+        self._keep_in_step(table, position, (old, old_size), (None, 0))
         if table.is_journaled:
             self._journal(table, position, to_json(old), None, by_service=by_service)
 
@@ -115,6 +132,14 @@ class Transaction(View):
         """How the number of entries and their bytes changed, for each id of a table or index."""
         return self._counts
 
+    def counters(self, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
+        """As of a View, with what this transaction has changed so far."""
+        stored = super().counters(ids)
+        for id_, (items, size) in self._counts.items():
+            if id_ in stored:
+                stored[id_] = (stored[id_][0] + items, stored[id_][1] + size)
+        return stored
+
     def count(self, id_: int, items: int, size: int) -> None:
         """Note that entries came (or went, if negative) outside of put and delete."""
         self._count(id_, items, size)
@@ -132,22 +157,28 @@ class Transaction(View):
             counts[0] += items
             counts[1] += size
 
-    def _keep_in_step(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
+    def _keep_in_step(self, table: TableSchema, position: bytes, before: _State, after: _State) -> None:
+        (old, old_size), (new, new_size) = before, after
         for index in table.indexes.values():
-            before = None if old is None else table.index_position(index, old)
-            after = None if new is None else table.index_position(index, new)
-            if before != after:
-                self._move_in_index(index, position, before, after)
+            old_place = None if old is None else table.index_position(index, old)
+            new_place = None if new is None else table.index_position(index, new)
+            if old_place != new_place:
+                self._move_in_index(index, len(position), old_place, new_place)
+            size = _entry_size(table, index, new_place, new, new_size) - _entry_size(
+                table, index, old_place, old, old_size
+            )
+            self._count(index.id, (new_place is not None) - (old_place is not None), size)
         if table.ttl_attribute is not None:
             self._move_expiry(table, position, old, new)
 
-    def _move_in_index(self, index: IndexSchema, position: bytes, before: bytes | None, after: bytes | None) -> None:
+    def _move_in_index(
+        self, index: IndexSchema, position_length: int, before: bytes | None, after: bytes | None
+    ) -> None:
         sql = statements.of_index(index.id)
         if before is not None:
             self.connection.execute(sql.delete, (before,))
         if after is not None:
-            self.connection.execute(sql.put, (after, len(after) - len(position) + 1))
-        self._count(index.id, (after is not None) - (before is not None), 0)
+            self.connection.execute(sql.put, (after, len(after) - position_length + 1))
 
     def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
         sql = statements.of_expiry(table.id)
@@ -166,6 +197,13 @@ class Transaction(View):
         self._microseconds = self._microseconds or int(self._now() * 1_000_000)
         row = (self._microseconds, position, old, new, by_service)
         self.connection.execute(statements.of_journal(table.id).add, row)
+
+
+def _entry_size(table: TableSchema, index: IndexSchema, place: bytes | None, item: Item | None, size: int) -> int:
+    """The bytes of an item that an index holds."""
+    if place is None or item is None:
+        return 0
+    return size if index.projection == "ALL" else item_size(table.projected(index, item))
 
 
 _TOKEN_SECONDS = 600

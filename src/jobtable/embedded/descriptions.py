@@ -1,0 +1,110 @@
+"""Tables as DynamoDB describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jobtable.embedded.key_schemas import key_elements
+from jobtable.embedded.names import index_arn, stream_arn, table_arn
+from jobtable.embedded.storage import View
+from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, TableRecord, Throughput
+
+Description = dict[str, Any]
+
+
+def describe_table(view: View, record: TableRecord) -> Description:
+    """The TableDescription of a table."""
+    counts = view.counters([record.id, *(index.id for index in record.indexes)])
+    items, size = counts[record.id]
+    return {
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": type_} for name, type_ in record.attributes.items()
+        ],
+        "TableName": record.name,
+        "KeySchema": key_elements((record.partition,), (record.sort,) if record.sort else ()),
+        "TableStatus": "ACTIVE",
+        "CreationDateTime": record.created,
+        "ProvisionedThroughput": _throughput(record.throughput),
+        "TableSizeBytes": size,
+        "ItemCount": items,
+        "TableArn": table_arn(record.name),
+        "TableId": record.uuid,
+        **_billing(record),
+        **_indexes(record, counts),
+        **_stream(record),
+        **_options(record),
+        "DeletionProtectionEnabled": record.is_protected,
+    }
+
+
+def _throughput(throughput: Throughput) -> Description:
+    return {
+        "LastIncreaseDateTime": throughput.increased or 0.0,
+        "LastDecreaseDateTime": throughput.decreased or 0.0,
+        "NumberOfDecreasesToday": 0,
+        "ReadCapacityUnits": throughput.read,
+        "WriteCapacityUnits": throughput.write,
+    }
+
+
+def _billing(record: TableRecord) -> Description:
+    if record.on_demand_since is None:
+        return {}
+    mode = "PAY_PER_REQUEST" if record.is_on_demand else "PROVISIONED"
+    summary = {"BillingMode": mode, "LastUpdateToPayPerRequestDateTime": record.on_demand_since}
+    return {"BillingModeSummary": summary, **_limit(record.on_demand)}
+
+
+def _limit(limit: OnDemandLimit | None) -> Description:
+    if limit is None:
+        return {}
+    units = {"MaxReadRequestUnits": limit.read, "MaxWriteRequestUnits": limit.write}
+    return {"OnDemandThroughput": {name: -1 if value is None else value for name, value in units.items()}}
+
+
+def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]]) -> Description:
+    local = [_index(record, index, counts) for index in record.indexes if index.is_local]
+    others = [_index(record, index, counts) for index in record.indexes if not index.is_local]
+    return ({"LocalSecondaryIndexes": local} if local else {}) | ({"GlobalSecondaryIndexes": others} if others else {})
+
+
+def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int, int]]) -> Description:
+    items, size = counts[index.id]
+    included = {"NonKeyAttributes": list(index.included)} if index.included else {}
+    description: Description = {
+        "IndexName": index.name,
+        "KeySchema": key_elements(index.partition, index.sort),
+        "Projection": {"ProjectionType": index.projection, **included},
+    }
+    if not index.is_local:
+        description["IndexStatus"] = "ACTIVE"
+        if index.throughput.read:
+            units = {"ReadCapacityUnits": index.throughput.read, "WriteCapacityUnits": index.throughput.write}
+            description["ProvisionedThroughput"] = units
+    return description | {
+        "IndexSizeBytes": size,
+        "ItemCount": items,
+        "IndexArn": index_arn(record.name, index.name),
+        **_limit(index.on_demand),
+    }
+
+
+def _stream(record: TableRecord) -> Description:
+    description: Description = {}
+    if record.stream is not None:
+        description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": record.stream.view}
+    if record.latest_stream_label is not None:
+        description["LatestStreamLabel"] = record.latest_stream_label
+        description["LatestStreamArn"] = stream_arn(record.name, record.latest_stream_label)
+    return description
+
+
+def _options(record: TableRecord) -> Description:
+    description: Description = {}
+    if record.table_class is not None:
+        description["TableClassSummary"] = {"TableClass": record.table_class}
+    if record.encryption is not None:
+        description["SSEDescription"] = {"Status": "ENABLED", **record.encryption}
+    if record.restored_from is not None:
+        description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": False}
+    return description

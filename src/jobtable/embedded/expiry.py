@@ -1,0 +1,60 @@
+"""UpdateTimeToLive and DescribeTimeToLive."""
+
+from __future__ import annotations
+
+from jobtable.embedded.key_schemas import text
+from jobtable.embedded.names import no_such_table, table_of, valid_attribute_name
+from jobtable.embedded.requests import expect_type
+from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.definitions import change_table
+from jobtable.embedded.table_requests import flag
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Request, Response
+
+
+def update(storage: Storage, request: Request) -> Response:
+    """UpdateTimeToLive; items expire from now on by the attribute, those that are there already included."""
+    name = table_of(request)
+    specification = request.get("TimeToLiveSpecification")
+    if specification is None:
+        raise RequestRefused("TimeToLiveSpecification cannot be null")
+    expect_type(specification, dict)
+    attribute = text(specification, "AttributeName")
+    if attribute is None:
+        raise RequestRefused("AttributeName cannot be null when time to live is being enabled")
+    valid_attribute_name(attribute)
+    is_enabled = bool(flag(specification, "Enabled"))
+
+    def action(transaction: Transaction) -> Response:
+        record = transaction.record(name)
+        if record is None:
+            raise no_such_table()
+        _check_change(record, attribute, is_enabled)
+        change = {"ttl_attribute": attribute if is_enabled else None}
+        change_table(transaction, record, record.model_copy(update=change))
+        return {"TimeToLiveSpecification": {"Enabled": is_enabled, "AttributeName": attribute}}
+
+    return storage.write(action)
+
+
+def describe(storage: Storage, request: Request) -> Response:
+    """DescribeTimeToLive."""
+    name = table_of(request)
+    with storage.read() as view:
+        record = view.record(name)
+    if record is None:
+        raise no_such_table()
+    if record.ttl_attribute is None:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": record.ttl_attribute}}
+
+
+def _check_change(record: TableRecord, attribute: str, is_enabled: bool) -> None:
+    current = record.ttl_attribute
+    if current is None and not is_enabled:
+        raise RequestRefused("TimeToLive is already disabled")
+    if current is not None and current != attribute:
+        raise RequestRefused("TimeToLive is active on a different AttributeName")
+    if current is not None and is_enabled:
+        raise RequestRefused("TimeToLive is already enabled")

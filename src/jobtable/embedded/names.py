@@ -1,0 +1,83 @@
+"""Names of tables and indexes, and the ARNs that are made of them."""
+
+from __future__ import annotations
+
+import re
+
+from jobtable.embedded.requests import expect_type
+from jobtable.errors import RequestError, RequestRefused, TableNotFound
+from jobtable.store.backend import Request
+
+REGION = "ddblocal"
+ACCOUNT = "000000000000"
+_TABLES = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/"
+
+_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}", re.ASCII)
+_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
+_INVALID_NAME = (
+    "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the"
+    " characters a-z, A-Z, 0-9, '_', '-', and '.'"
+)
+_INVALID_ATTRIBUTE = (
+    "Names of key attributes and attributes projected into an index must be between 1 and 255 characters, inclusive"
+)
+
+
+def table_arn(table: str) -> str:
+    """The ARN of a table."""
+    return _TABLES + table
+
+
+def index_arn(table: str, index: str) -> str:
+    """The ARN of an index."""
+    return f"{_TABLES}{table}/index/{index}"
+
+
+def stream_arn(table: str, label: str) -> str:
+    """The ARN of a stream."""
+    return f"{_TABLES}{table}/stream/{label}"
+
+
+def stream_of_arn(arn: str) -> tuple[str, str] | None:
+    """The table and the label that a stream's ARN names; None if it is none."""
+    table, found, label = arn.removeprefix(_TABLES).partition("/stream/")
+    return (table, label) if found and arn.startswith(_TABLES) else None
+
+
+def table_of_arn(arn: str) -> str | None:
+    """The table that an ARN names, in whichever region and account; None if it is none."""
+    match = _ARN.fullmatch(arn)
+    return match and match[1]
+
+
+def valid_name(name: object) -> str:
+    """A name for a table or index, or RequestRefused."""
+    if name is None:
+        raise RequestRefused(_INVALID_NAME)
+    expect_type(name, str)
+    text = str(name)
+    if not _NAME.fullmatch(text):
+        raise RequestRefused(_INVALID_NAME)
+    return text
+
+
+def valid_attribute_name(name: str) -> str:
+    """The name of an attribute in a key or projection, or RequestRefused."""
+    if not 1 <= len(name.encode()) <= 255:
+        raise RequestRefused(_INVALID_ATTRIBUTE)
+    return name
+
+
+def table_of(request: Request, member: str = "TableName") -> str:
+    """The table that a request names, by its name or its ARN; RequestRefused if it names none."""
+    name = request.get(member)
+    if name is None:
+        path = member[:1].lower() + member[1:]
+        raise RequestRefused(f"Value null at '{path}' failed to satisfy constraint: Member must not be null")
+    expect_type(name, str)
+    return table_of_arn(name) or valid_name(name)
+
+
+def no_such_table() -> RequestError:
+    """DynamoDB's answer for a table that is not there."""
+    return TableNotFound("Cannot do operations on a non-existent table")

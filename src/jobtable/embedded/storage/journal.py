@@ -1,0 +1,122 @@
+"""The journal of a table: every change in the order of the commits, for streams and point-in-time recovery.
+
+Sequence numbers of one journal have no gaps, and their times rise with them (as far as the clock does), so a time is
+found by halving.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from jobtable.embedded.storage import statements
+from jobtable.embedded.storage.catalogue import StreamRecord
+from jobtable.embedded.storage.transactions import Transaction, View
+
+STREAM_SECONDS = 24 * 3600
+_TRIMMED_AT_ONCE = 500
+
+
+class Change(NamedTuple):
+    """One change of one item; the items are JSON, None where there was or is none."""
+
+    sequence: int
+    microseconds: int
+    position: bytes
+    old: bytes | None
+    new: bytes | None
+    by_service: bool
+
+
+def last_sequence(view: View, table_id: int) -> int:
+    """The number of the last change, also when it has been trimmed; 0 if there was none."""
+    if not exists(view, table_id):
+        return 0
+    row = view.connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (f"journal_{table_id}",)).fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def exists(view: View, table_id: int) -> bool:
+    """Whether the table has a journal."""
+    name = f"journal_{table_id}"
+    return view.connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is not None
+
+
+def first_sequence(view: View, table_id: int) -> int:
+    """The number of the oldest change that is kept, or of the next one if none is."""
+    sql = f"SELECT min(sequence) FROM journal_{table_id}"  # noqa: S608 - the name is made from a number
+    (first,) = view.connection.execute(sql).fetchone()
+    return int(first) if first is not None else last_sequence(view, table_id) + 1
+
+
+def sequence_after(view: View, table_id: int, seconds: float) -> int:
+    """The number of the first kept change that is later than a time, or of the next one to come."""
+    sql = f"SELECT time FROM journal_{table_id} WHERE sequence = ?"  # noqa: S608 - the name is made from a number
+    low, high = first_sequence(view, table_id), last_sequence(view, table_id) + 1
+    while low < high:
+        middle = (low + high) // 2
+        (time,) = view.connection.execute(sql, (middle,)).fetchone()
+        if time > seconds * 1_000_000:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def changes(view: View, table_id: int, first: int, last: int | None, limit: int) -> Iterator[Change]:
+    """Changes in order, from one number on, up to another (None: to the end)."""
+    sql = (
+        "SELECT sequence, time, position, old, new, by_service"  # noqa: S608 - the name is made from a number
+        f" FROM journal_{table_id} WHERE sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+    )
+    end = 2**62 if last is None else last
+    return map(Change._make, view.connection.execute(sql, (first, end, limit)))
+
+
+def states_at(view: View, table_id: int, first_undone: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """For each position that changed since: the item as it was before that change (JSON, or None)."""
+    journal = f"journal_{table_id}"
+    sql = (
+        f"SELECT position, old FROM {journal} WHERE sequence IN"  # noqa: S608 - the name is made from a number
+        f" (SELECT min(sequence) FROM {journal} WHERE sequence >= ? GROUP BY position)"
+    )
+    return iter(view.connection.execute(sql, (first_undone,)))
+
+
+def streams(view: View, table_name: str | None = None) -> list[StreamRecord]:
+    """All streams that can be read, of one table or of all, the newest of a table first."""
+    sql = "SELECT record FROM streams WHERE table_name = ? OR ? IS NULL ORDER BY table_name, label DESC"
+    rows = view.connection.execute(sql, (table_name, table_name))
+    return [StreamRecord.model_validate_json(row) for (row,) in rows]
+
+
+def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
+    """Store a stream's description."""
+    transaction.has_written = True
+    row = (stream.label, stream.table_name, stream.table_id, stream.model_dump_json().encode())
+    transaction.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)", row)
+
+
+def journals(connection: sqlite3.Connection) -> list[int]:
+    """The ids of the tables that have a journal, deleted ones included."""
+    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'journal_*'")
+    return [int(name.removeprefix("journal_")) for (name,) in rows]
+
+
+def trim_some(transaction: Transaction, table_id: int, horizon: float | None) -> bool:
+    """Remove a few of the changes from before a time (None: the whole journal); True: there are more."""
+    transaction.has_written = True
+    connection = transaction.connection
+    if not exists(transaction, table_id):
+        return False
+    first = first_sequence(transaction, table_id)
+    end = (
+        last_sequence(transaction, table_id) + 1 if horizon is None else sequence_after(transaction, table_id, horizon)
+    )
+    stop = min(end, first + _TRIMMED_AT_ONCE)
+    connection.execute(f"DELETE FROM journal_{table_id} WHERE sequence < ?", (stop,))  # noqa: S608 - a number
+    if horizon is None and stop >= end:
+        connection.execute(statements.of_journal(table_id).drop)
+        connection.execute("DELETE FROM streams WHERE table_id = ?", (table_id,))
+    return stop < end

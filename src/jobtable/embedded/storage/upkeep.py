@@ -1,0 +1,139 @@
+"""What happens by itself: expired items go, and the journal is trimmed to what is kept."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol, TypeVar
+
+from pydantic_core import from_json
+
+from jobtable.embedded.storage import journal, statements
+from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.transactions import Transaction
+from jobtable.embedded.storage.turn import Turn
+from jobtable.errors import RequestError, StorageError
+
+T = TypeVar("T")
+
+_SECONDS_BETWEEN_ROUNDS = 15.0
+_EXPIRED_AT_ONCE = 50
+_OLDEST_EXPIRY = 5 * 365 * 86_400  # DynamoDB leaves alone what expired more than five years ago
+
+
+class Upkeepable(Protocol):
+    """What upkeep needs of a storage."""
+
+    def now(self) -> float: ...
+    def write(self, action: Callable[[Transaction], T], /) -> T: ...
+    def take(self) -> sqlite3.Connection: ...
+    def give(self, connection: sqlite3.Connection, /) -> None: ...
+
+
+class Upkeep:
+    """A thread that runs while some table has a TTL attribute or a journal. One process does the work at a time."""
+
+    def __init__(self, storage: Upkeepable, turn: Turn) -> None:
+        self._storage = storage
+        self._turn = turn
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def start_if_needed(self) -> None:
+        """Start the thread unless it runs or has nothing to do."""
+        with self._lock:
+            if self._thread is not None or self._stop.is_set() or not has_work(self._storage):
+                return
+            self._thread = threading.Thread(target=self._run, name="jobtable-upkeep", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop.set()
+        with self._lock:
+            thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(_SECONDS_BETWEEN_ROUNDS):
+            try:
+                if self._turn.is_mine_to_keep_up():
+                    keep_up(self._storage, self._stop.is_set)
+                if not has_work(self._storage):
+                    with self._lock:
+                        self._thread = None
+                    return
+            except (RequestError, StorageError, sqlite3.Error):
+                # A full disk, say: whoever writes next is told; the next round tries again.
+                continue
+
+
+def has_work(storage: Upkeepable) -> bool:
+    """Whether some table has a TTL attribute or a journal."""
+    connection = storage.take()
+    sql = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
+    found = connection.execute(sql).fetchone() is not None
+    storage.give(connection)
+    return found
+
+
+def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
+    """Do all that is due now, in small transactions; gives the number of items that expired."""
+    expired = 0
+    for name in _tables_with_expiry(storage):
+        removed = _EXPIRED_AT_ONCE
+        while removed == _EXPIRED_AT_ONCE and not is_stopped():
+            removed = storage.write(partial(_expire_some, name, storage.now()))
+            expired += removed
+    connection = storage.take()
+    ids = journal.journals(connection)
+    storage.give(connection)
+    for table_id in ids:
+        has_more = True
+        while has_more and not is_stopped():
+            has_more = storage.write(partial(_trim_some, table_id, storage.now()))
+    return expired
+
+
+def _tables_with_expiry(storage: Upkeepable) -> list[str]:
+    connection = storage.take()
+    rows = connection.execute(
+        "SELECT t.name FROM sqlite_schema s JOIN tables t ON s.name = 'expiry_' || t.id WHERE s.type = 'table'"
+    ).fetchall()
+    storage.give(connection)
+    return [name for (name,) in rows]
+
+
+def _expire_some(name: str, now: float, transaction: Transaction) -> int:
+    """Delete a few expired items. What is renewed meanwhile has moved in the list, so it is not found here."""
+    table = transaction.table(name)
+    if table is None or table.ttl_attribute is None:
+        return 0
+    sql = statements.of_expiry(table.id).due
+    due = transaction.connection.execute(sql, (int(now) - _OLDEST_EXPIRY, int(now), _EXPIRED_AT_ONCE)).fetchall()
+    for _, position in due:
+        stored = transaction.get(table, position)
+        if stored is not None:
+            transaction.delete(table, position, from_json(stored), by_service=True)
+    return len(due)
+
+
+def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
+    return journal.trim_some(transaction, table_id, _horizon(transaction, table_id, now))
+
+
+def _horizon(transaction: Transaction, table_id: int, now: float) -> float | None:
+    """From when on the changes of a table are kept; None: nobody needs them."""
+    needed: list[float] = []
+    for stream in journal.streams(transaction):
+        if stream.table_id == table_id and (stream.closed is None or stream.closed > now - journal.STREAM_SECONDS):
+            needed.append(now - journal.STREAM_SECONDS)
+    row = transaction.connection.execute("SELECT record FROM tables WHERE id = ?", (table_id,)).fetchone()
+    record = None if row is None else TableRecord.model_validate_json(row[0])
+    if record is not None and record.recovery is not None:
+        needed.append(now - record.recovery.days * 86_400)
+    return min(needed, default=None)

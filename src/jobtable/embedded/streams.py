@@ -1,0 +1,252 @@
+"""The streams API: what changed in a table during the last day, in order, read from its journal."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from jobtable.embedded.key_schemas import text
+from jobtable.embedded.names import stream_arn, stream_of_arn, table_of_arn, valid_name
+from jobtable.embedded.requests import expect_type
+from jobtable.embedded.storage import Storage, Transaction, View, journal
+from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
+from jobtable.embedded.stream_records import record_of
+from jobtable.errors import RequestRefused, StreamExpired, TableNotFound, request_error
+from jobtable.store.backend import Request, Response
+
+_MOST_STREAMS = 100
+_MOST_RECORDS = 1000
+_MOST_BYTES = 1024 * 1024
+_ITERATOR_SECONDS = 15 * 60
+_DIGITS = 21
+_TRIMMED = "The operation attempted to read past the oldest stream record in a shard."
+
+
+class Iterator(NamedTuple):
+    """A place in a stream: the next change to read, and when the iterator was given out."""
+
+    stream: StreamRecord
+    sequence: int
+    made: float
+
+
+def enabled(transaction: Transaction, record: TableRecord, view: ViewType, now: float) -> TableRecord:
+    """The table with a new stream that begins here."""
+    taken = {stream.label for stream in journal.streams(transaction, record.name)}
+    moment = datetime.fromtimestamp(now, UTC)
+    while (label := moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}") in taken:
+        moment += timedelta(milliseconds=1)
+    key = [(record.partition, "HASH")] + ([(record.sort, "RANGE")] if record.sort else [])
+    stream = StreamRecord(
+        label=label,
+        view=view,
+        created=now,
+        after_sequence=journal.last_sequence(transaction, record.id),
+        table_name=record.name,
+        table_id=record.id,
+        key=tuple(key),
+    )
+    journal.save_stream(transaction, stream)
+    return record.model_copy(update={"stream": stream, "latest_stream_label": label})
+
+
+def disabled(transaction: Transaction, record: TableRecord, now: float) -> TableRecord:
+    """The table without its stream, which ends here and can be read for another day."""
+    if record.stream is not None:
+        end = {"closed": now, "last_sequence": journal.last_sequence(transaction, record.id)}
+        journal.save_stream(transaction, record.stream.model_copy(update=end))
+    return record.model_copy(update={"stream": None})
+
+
+def list_streams(storage: Storage, request: Request) -> Response:
+    """ListStreams, of one table or of all."""
+    limit = _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
+    name, start = text(request, "TableName"), text(request, "ExclusiveStartStreamArn")
+    if name is not None:
+        name = table_of_arn(name) or valid_name(name)
+    with storage.read() as view:
+        found = [stream_arn(one.table_name, one.label) for one in journal.streams(view, name)]
+    if start is not None:
+        found = found[found.index(start) + 1 :] if start in found else []
+    response: Response = {"Streams": [_summary(arn) for arn in found[:limit]]}
+    if len(found) > limit:
+        response["LastEvaluatedStreamArn"] = found[limit - 1]
+    return response
+
+
+def describe(storage: Storage, request: Request) -> Response:
+    """DescribeStream: the stream and its one shard."""
+    arn = text(request, "StreamArn")
+    if arn is None:
+        raise RequestRefused("Invalid StreamArn")
+    _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
+    with storage.read() as view:
+        stream = _find(view, arn)
+    if stream is None:
+        raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")
+    numbers = {"StartingSequenceNumber": _number(stream.after_sequence + 1)}
+    if stream.last_sequence is not None:
+        numbers["EndingSequenceNumber"] = _number(max(stream.last_sequence, stream.after_sequence + 1))
+    shard = {"ShardId": _shard(stream), "SequenceNumberRange": numbers}
+    description: dict[str, Any] = {
+        "StreamArn": arn,
+        "StreamLabel": stream.label,
+        "StreamStatus": "ENABLED" if stream.closed is None else "DISABLED",
+        "StreamViewType": stream.view,
+        "CreationRequestDateTime": stream.created,
+        "TableName": stream.table_name,
+        "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in stream.key],
+        "Shards": [] if text(request, "ExclusiveStartShardId") == shard["ShardId"] else [shard],
+    }
+    return {"StreamDescription": description}
+
+
+def iterator(storage: Storage, request: Request) -> Response:
+    """GetShardIterator; it can be used for 15 minutes."""
+    shard, arn, kind = text(request, "ShardId"), text(request, "StreamArn"), text(request, "ShardIteratorType")
+    if shard is None:
+        raise RequestRefused("No ShardId specified.")
+    number = _sequence_number(request, kind)
+    with storage.read() as view:
+        stream = None if arn is None else _find(view, arn)
+        if stream is None or arn is None:
+            raise TableNotFound("Stream does not exist")
+        if shard != _shard(stream):
+            raise TableNotFound("Shard does not exist")
+        sequence = _start(view, stream, kind, number, storage.now())
+    return {"ShardIterator": _iterator_text(Iterator(stream, sequence, storage.now()))}
+
+
+def records(storage: Storage, request: Request) -> Response:
+    """GetRecords: up to 1000 changes or 1 MB, and where to go on; no next iterator at the end of a closed stream."""
+    limit = _limit(request, _MOST_RECORDS, "Limit should be less than or equal to 1000")
+    now = storage.now()
+    with storage.read() as view:
+        place = _place(view, text(request, "ShardIterator"))
+        if now - place.made > _ITERATOR_SECONDS:
+            raise request_error("ExpiredIteratorException", "The ShardIterator has expired: get a new one")
+        stream, sequence = place.stream, place.sequence
+        if sequence < _oldest(view, stream, now):
+            raise StreamExpired(_TRIMMED)
+        found: list[Response] = []
+        size = 0
+        for change in journal.changes(view, stream.table_id, sequence, stream.last_sequence, limit):
+            record = record_of(stream, change, _number(change.sequence))
+            size += record["dynamodb"]["SizeBytes"]
+            if found and size > _MOST_BYTES:
+                break
+            found.append(record)
+            sequence = change.sequence + 1
+    if stream.last_sequence is not None and sequence > stream.last_sequence:
+        return {"Records": found}
+    return {"Records": found, "NextShardIterator": _iterator_text(Iterator(stream, sequence, now))}
+
+
+def _summary(arn: str) -> dict[str, str]:
+    table, label = stream_of_arn(arn) or ("", "")
+    return {"StreamArn": arn, "TableName": table, "StreamLabel": label}
+
+
+def _limit(request: Request, most: int, message: str) -> int:
+    limit = request.get("Limit")
+    if limit is None:
+        return most
+    expect_type(limit, int)
+    if limit < 1:
+        raise RequestRefused(
+            f"1 validation error detected: Value '{limit}' at 'limit' failed to satisfy constraint: Member must have"
+            " value greater than or equal to 1"
+        )
+    if limit > most:
+        raise RequestRefused(f"One or more parameter values were invalid: {message}")
+    return int(limit)
+
+
+def _find(view: View, arn: str) -> StreamRecord | None:
+    table, label = stream_of_arn(arn) or ("", "")
+    return next((stream for stream in journal.streams(view, table) if stream.label == label), None)
+
+
+def _shard(stream: StreamRecord) -> str:
+    mark = hashlib.blake2b(f"{stream.table_id}/{stream.label}".encode(), digest_size=4).hexdigest()
+    return f"shardId-{int(stream.created * 1000):020d}-{mark}"
+
+
+def _number(sequence: int) -> str:
+    return f"{sequence:0{_DIGITS}d}"
+
+
+def _sequence_number(request: Request, kind: str | None) -> int | None:
+    number = text(request, "SequenceNumber")
+    if kind not in ("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
+        shown = "null" if kind is None else f"'{kind}'"
+        rule = (
+            "not be null"
+            if kind is None
+            else ("satisfy enum value set: [AT_SEQUENCE_NUMBER, AFTER_SEQUENCE_NUMBER, TRIM_HORIZON, LATEST]")
+        )
+        raise RequestRefused(
+            f"1 validation error detected: Value {shown} at 'shardIteratorType' failed to satisfy constraint: Member"
+            f" must {rule}"
+        )
+    if kind in ("TRIM_HORIZON", "LATEST"):
+        if number is not None:
+            raise RequestRefused(
+                "One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type"
+            )
+        return None
+    if number is not None and len(number) < _DIGITS:
+        raise RequestRefused(
+            f"1 validation error detected: Value '{number}' at 'sequenceNumber' failed to satisfy constraint: Member"
+            f" must have length greater than or equal to {_DIGITS}"
+        )
+    if number is None or not (number.isascii() and number.isdigit()) or len(number) > 40:
+        raise RequestRefused("One or more parameter values were invalid: Invalid SequenceNumber")
+    return int(number)
+
+
+def _start(view: View, stream: StreamRecord, kind: str | None, number: int | None, now: float) -> int:
+    """The first change that an iterator reads."""
+    oldest = _oldest(view, stream, now)
+    end = (journal.last_sequence(view, stream.table_id) if stream.last_sequence is None else stream.last_sequence) + 1
+    if number is None:
+        return end if kind == "LATEST" else oldest
+    if not stream.after_sequence < number < end:
+        raise RequestRefused("Invalid SequenceNumber for the shard")
+    start = number if kind == "AT_SEQUENCE_NUMBER" else number + 1
+    if start < oldest:
+        raise StreamExpired(_TRIMMED)
+    return start
+
+
+def _oldest(view: View, stream: StreamRecord, now: float) -> int:
+    """The first change of the stream that is not older than a day."""
+    if not journal.exists(view, stream.table_id):
+        return stream.after_sequence + 1
+    kept = journal.sequence_after(view, stream.table_id, now - journal.STREAM_SECONDS)
+    return max(kept, stream.after_sequence + 1)
+
+
+def _iterator_text(place: Iterator) -> str:
+    content = f"{_shard(place.stream)}|{_number(place.sequence)}|{int(place.made * 1000):0{_DIGITS}d}"
+    arn = stream_arn(place.stream.table_name, place.stream.label)
+    return f"{arn}|001|{base64.b64encode(content.encode()).decode()}"
+
+
+def _place(view: View, given: str | None) -> Iterator:
+    parts = (given or "").split("|")
+    try:
+        arn, _, encoded = parts
+        shard, sequence, made = base64.b64decode(encoded, validate=True).decode().split("|")
+        numbers = int(sequence), int(made)
+    except (ValueError, binascii.Error) as error:
+        raise RequestRefused("Invalid ShardIterator") from error
+    stream = _find(view, arn)
+    if stream is None:
+        raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")
+    if shard != _shard(stream) or numbers[0] <= stream.after_sequence:
+        raise RequestRefused("Invalid ShardIterator")
+    return Iterator(stream, numbers[0], numbers[1] / 1000)

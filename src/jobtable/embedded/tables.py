@@ -1,0 +1,167 @@
+"""CreateTable, DescribeTable, ListTables, UpdateTable, DeleteTable, and what is said of the service itself."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from jobtable.embedded import expiry, recovery, streams, tags
+from jobtable.embedded.descriptions import describe_table
+from jobtable.embedded.names import REGION, no_such_table, table_of, valid_name
+from jobtable.embedded.requests import expect_type
+from jobtable.embedded.storage import Storage, Transaction, View
+from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
+from jobtable.embedded.table_requests import MOST_UNITS, new_table
+from jobtable.embedded.table_updates import index_record, updated
+from jobtable.errors import RequestRefused, TableInUse
+from jobtable.store.backend import Request, Response
+
+Handler: TypeAlias = Callable[[Storage, Request], Response]
+"""One operation: it may change the storage, and gives the response or raises RequestError."""
+
+_MOST_NAMES = 100
+_MOST_ACCOUNT_UNITS = 80_000
+
+
+def create(storage: Storage, request: Request) -> Response:
+    """CreateTable; the table is usable at once."""
+    wanted = new_table(request, tags.tags_of(request, "Tags"))
+
+    def action(transaction: Transaction) -> Response:
+        if transaction.record(wanted.name) is not None:
+            raise TableInUse("Cannot create preexisting table")
+        now = storage.now()
+        record = TableRecord(
+            id=new_id(transaction),
+            uuid=str(uuid.uuid4()),
+            name=wanted.name,
+            created=now,
+            attributes=wanted.attributes,
+            partition=wanted.key[0][0],
+            sort=wanted.key[1][0] if wanted.key[1] else None,
+            indexes=tuple(index_record(transaction, index) for index in wanted.indexes),
+            is_on_demand=wanted.is_on_demand,
+            on_demand_since=now if wanted.is_on_demand else None,
+            throughput=wanted.throughput,
+            on_demand=wanted.on_demand,
+            table_class=wanted.table_class,
+            is_protected=wanted.is_protected,
+            encryption=wanted.encryption,
+            tags=wanted.tags,
+        )
+        if wanted.view is not None:
+            record = streams.enabled(transaction, record, wanted.view, now)
+        create_table(transaction, record)
+        return {"TableDescription": describe_table(transaction, record)}
+
+    return storage.write(action)
+
+
+def describe(storage: Storage, request: Request) -> Response:
+    """DescribeTable."""
+    name = table_of(request)
+    with storage.read() as view:
+        return {"Table": describe_table(view, _existing(view, name))}
+
+
+def list_names(storage: Storage, request: Request) -> Response:
+    """ListTables: names in order, at most 100 at a time."""
+    limit, start = request.get("Limit"), request.get("ExclusiveStartTableName")
+    if limit is not None:
+        _check_limit(limit)
+    after = "" if start is None else valid_name(start)
+    wanted = _MOST_NAMES if limit is None else limit
+    with storage.read() as view:
+        names = view.table_names(after, wanted + 1)
+    if len(names) <= wanted:
+        return {"TableNames": names}
+    return {"TableNames": names[:wanted], "LastEvaluatedTableName": names[wanted - 1]}
+
+
+def update(storage: Storage, request: Request) -> Response:
+    """UpdateTable; all changes are done, and a new index is filled, when it returns."""
+    name = table_of(request)
+
+    def action(transaction: Transaction) -> Response:
+        before = _existing(transaction, name)
+        after = updated(transaction, before, request, storage.now())
+        change_table(transaction, before, after)
+        return {"TableDescription": describe_table(transaction, after)}
+
+    return storage.write(action)
+
+
+def delete(storage: Storage, request: Request) -> Response:
+    """DeleteTable; its stream can be read for another day."""
+    name = table_of(request)
+
+    def action(transaction: Transaction) -> Response:
+        record = _existing(transaction, name)
+        if record.is_protected:
+            raise RequestRefused(
+                "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
+                " protection first."
+            )
+        description = describe_table(transaction, record)
+        if record.stream is not None:
+            streams.disabled(transaction, record, storage.now())
+        drop_table(transaction, record)
+        return {"TableDescription": description}
+
+    return storage.write(action)
+
+
+def describe_limits(storage: Storage, request: Request) -> Response:
+    """DescribeLimits: DynamoDB's defaults; the engine does not throttle."""
+    return {
+        "AccountMaxReadCapacityUnits": _MOST_ACCOUNT_UNITS,
+        "AccountMaxWriteCapacityUnits": _MOST_ACCOUNT_UNITS,
+        "TableMaxReadCapacityUnits": MOST_UNITS,
+        "TableMaxWriteCapacityUnits": MOST_UNITS,
+    }
+
+
+def describe_endpoints(storage: Storage, request: Request) -> Response:
+    """DescribeEndpoints."""
+    return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}
+
+
+def _existing(view: View, name: str) -> TableRecord:
+    record = view.record(name)
+    if record is None:
+        raise no_such_table()
+    return record
+
+
+def _check_limit(limit: Any) -> None:
+    expect_type(limit, int)
+    if limit < 1:
+        raise RequestRefused("Limit must be greater than or equal to 1")
+    if limit > _MOST_NAMES:
+        raise RequestRefused(f"Limit in ListTables must be <= {_MOST_NAMES}")
+
+
+OPERATIONS: dict[str, Handler] = {
+    "CreateTable": create,
+    "DescribeTable": describe,
+    "ListTables": list_names,
+    "UpdateTable": update,
+    "DeleteTable": delete,
+    "DescribeLimits": describe_limits,
+    "DescribeEndpoints": describe_endpoints,
+    "UpdateTimeToLive": expiry.update,
+    "DescribeTimeToLive": expiry.describe,
+    "TagResource": tags.tag,
+    "UntagResource": tags.untag,
+    "ListTagsOfResource": tags.list_tags,
+    "DescribeContinuousBackups": recovery.describe,
+    "UpdateContinuousBackups": recovery.update,
+    "RestoreTableToPointInTime": recovery.restore,
+    "ListStreams": streams.list_streams,
+    "DescribeStream": streams.describe,
+    "GetShardIterator": streams.iterator,
+    "GetRecords": streams.records,
+}
+"""Every operation that is about tables, streams or backups rather than items."""

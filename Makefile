@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
 ARGS ?=
 TESTS ?= tests
 WORKERS ?= auto
@@ -32,8 +33,16 @@ format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.installed
-	$(BIN)/python -m bench $(ARGS)
+$(BENCH)/.installed: pyproject.toml constraints.txt bench/requirements.txt
+	@echo "setting up $(BENCH), which has the peers" >&2
+	@$(PYTHON) -m venv $(BENCH)
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-r bench/requirements.txt -e ".[all]"
+	@touch $@
+
+bench: $(BENCH)/.installed
+	@$(BENCH)/bin/python -m bench $(ARGS)
 
 faults: $(VENV)/.installed
 	$(BIN)/python -m faults $(ARGS)

@@ -1,0 +1,20 @@
+"""Runs the benchmarks named on the command line, or all of them; prints one JSON object a line."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+BENCHMARKS = ("round_trip", "in_process", "over_http", "typed_against_local", "scale")
+
+
+def main(names: list[str]) -> None:
+    unknown = sorted(set(names) - set(BENCHMARKS))
+    if unknown:
+        raise SystemExit(f"there is no benchmark {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    for name in names or BENCHMARKS:
+        importlib.import_module(f"bench.{name}").run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

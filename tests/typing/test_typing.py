@@ -24,11 +24,12 @@ def mypy_faults(path: Path) -> set[int]:
 
 
 def pyright_faults(path: Path) -> set[int]:
-    command = [str(BIN / "pyright"), "--outputjson", str(path)]
+    command = [str(BIN / "pyright"), "--outputjson", "--project", str(HERE)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stderr
     found = json.loads(done.stdout)["generalDiagnostics"]
-    return {each["range"]["start"]["line"] + 1 for each in found if each["severity"] == "error"}
+    faults = [each for each in found if each["severity"] == "error" and each["file"] == str(path)]
+    return {each["range"]["start"]["line"] + 1 for each in faults}
 
 
 CHECKERS = pytest.mark.parametrize("faults", [mypy_faults, pyright_faults])

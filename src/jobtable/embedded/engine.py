@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, NoReturn
 
 from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.embedded import batches, items, queries, transactions
+from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.storage import Storage
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request, Response
 
-Handler: TypeAlias = Callable[[Storage, Request], Response]
-
-_HANDLERS: dict[str, Handler] = {
+_HANDLERS: dict[str, tables.Handler] = {
+    **tables.OPERATIONS,
     **items.OPERATIONS,
     **queries.OPERATIONS,
     **batches.OPERATIONS,

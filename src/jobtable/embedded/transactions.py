@@ -35,6 +35,7 @@ from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.units import (
     TRANSACTIONAL,
+    Split,
     Units,
     read_units,
     wanted_capacity,
@@ -214,6 +215,7 @@ class _Run:
         self._capacity = wanted_capacity(request)
         self._wants_metrics = wants_collection_metrics(request)
         self._consumed: dict[str, Units] = {}
+        self._split: Split = "WriteCapacityUnits"
         self._metrics: dict[str, list[dict[str, Any]]] = {}
 
     def __call__(self, transaction: Transaction) -> None:
@@ -261,6 +263,7 @@ class _Run:
                 f"The ClientRequestToken {self._token} was used in the last 10 minutes with other actions: use a new"
                 " token for another transaction"
             )
+        self._split = "ReadCapacityUnits"
         self._consumed = {name: Units(units) for name, units in from_json(read_units_by_table).items()}
 
 
@@ -301,7 +304,9 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     response: Response = {"Responses": responses}
     capacity = wanted_capacity(request)
     if capacity:
-        response["ConsumedCapacity"] = [units.report(name, capacity) for name, units in consumed.items()]
+        response["ConsumedCapacity"] = [
+            units.report(name, capacity, "ReadCapacityUnits") for name, units in consumed.items()
+        ]
     return response
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from jobtable.embedded.schema import IndexSchema, TableSchema
 from jobtable.embedded.storage import View
@@ -14,6 +14,8 @@ from jobtable.store.backend import Item, Request
 EVENTUAL = 0.5
 CONSISTENT = 1.0
 TRANSACTIONAL = 2.0
+
+Split: TypeAlias = Literal["ReadCapacityUnits", "WriteCapacityUnits"]
 
 _READ_BLOCK = 4096
 _WRITE_BLOCK = 1024
@@ -40,21 +42,28 @@ class Units:
             for name, units in theirs.items():
                 mine[name] = mine.get(name, 0.0) + units * factor
 
-    def report(self, table_name: str, wanted: str) -> dict[str, Any]:
-        """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES."""
+    def report(self, table_name: str, wanted: str, split: Split | None = None) -> dict[str, Any]:
+        """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
+
+        Transactions say besides in `split` whether the units are of reads or of writes.
+        """
         total = self.table + sum(self.local.values()) + sum(self.global_.values())
-        report: dict[str, Any] = {"TableName": table_name, "CapacityUnits": total}
+        report: dict[str, Any] = {"TableName": table_name, **_capacity(total, split)}
         if wanted == "INDEXES":
-            report["Table"] = {"CapacityUnits": self.table}
+            report["Table"] = _capacity(self.table, split)
             if self.local:
-                report["LocalSecondaryIndexes"] = _by_name(self.local)
+                report["LocalSecondaryIndexes"] = _by_name(self.local, split)
             if self.global_:
-                report["GlobalSecondaryIndexes"] = _by_name(self.global_)
+                report["GlobalSecondaryIndexes"] = _by_name(self.global_, split)
         return report
 
 
-def _by_name(units: dict[str, float]) -> dict[str, Any]:
-    return {name: {"CapacityUnits": value} for name, value in units.items()}
+def _capacity(units: float, split: Split | None) -> dict[str, float]:
+    return {"CapacityUnits": units} if split is None else {"CapacityUnits": units, split: units}
+
+
+def _by_name(units: dict[str, float], split: Split | None) -> dict[str, Any]:
+    return {name: _capacity(value, split) for name, value in units.items()}
 
 
 def wanted_capacity(request: Request) -> str | None:

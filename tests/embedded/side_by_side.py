@@ -1,0 +1,141 @@
+"""The embedded engine and DynamoDB Local side by side, on the same tables with the same items."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from jobtable.embedded import EmbeddedBackend
+from tests.embedded.differential.peers import Answer, EmbeddedPeer, LocalPeer, Peer
+from tests.embedded.differential.tables import Index, Table
+
+Request = dict[str, Any]
+
+
+def S(text: str) -> dict[str, str]:
+    return {"S": text}
+
+
+def N(number: float | str) -> dict[str, str]:
+    return {"N": str(number)}
+
+
+_KEYS_ONLY = {"ProjectionType": "KEYS_ONLY"}
+_PK, _SK, _G1, _G2, _L1 = ("pk", "S"), ("sk", "S"), ("g1", "S"), ("g2", "N"), ("l1", "S")
+
+TABLES = (
+    Table("hash", _PK),
+    Table("binary", ("pk", "N"), ("sk", "B")),
+    Table(
+        "main",
+        _PK,
+        _SK,
+        (
+            Index("gall", (_G1,), (_G2,)),
+            Index("gkeys", (_G1,), (), _KEYS_ONLY),
+            Index("ginc", (_G2,), (_G1,), {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["a", "b"]}),
+            Index("lall", (_PK,), (_L1,), is_local=True),
+            Index("lkeys", (_PK,), (_G2,), _KEYS_ONLY, is_local=True),
+        ),
+    ),
+)
+
+# What DynamoDB Local says, and what the service says in its place. Both are patterns of whole messages.
+REWORDED: tuple[tuple[str, str], ...] = (
+    ("Cannot do operations on a non-existent table", "Requested resource not found"),
+    ("Value (null|\\[\\]) at .*|Value t+ at .*", "1 validation error detected: Value .*"),
+    ("Member must have length less than or equal to 100", "1 validation error detected: Value .* equal to 100"),
+    ("Invalid table/index name.*", "[12] validation errors? detected: .*tableName.*"),
+    ("Cannot have null key for .*", "1 validation error detected: Value null at 'key' .*"),
+    ("Item to put in PutItem cannot be null", "1 validation error detected: Value null at 'item' .*"),
+    ("The supplied Item contains a null AttributeValue", "1 validation error detected: Value null at 'requestItems.*"),
+    (
+        "The number of conditions on the keys is invalid|One of the required keys was not given a value|"
+        "One or more parameter values were invalid: Type mismatch for key|Invalid attribute value type",
+        "The provided key element does not match the schema|"
+        "One or more parameter values were invalid: (Missing the key|Type mismatch for (key|Index Key)) .*",
+    ),
+    (
+        "One or more parameter values were invalid: Type mismatch for Index Key",
+        "One or more parameter values were invalid: Type mismatch for Index Key .* IndexName: .*",
+    ),
+    (
+        "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",
+        "One or more parameter values were invalid: (Size of hashkey|Aggregated size of all range keys) has exceeded .*",
+    ),
+    ("(?s)One or more parameter values are not valid.*IndexName: \\w+, IndexKey: \\w+",) * 2,
+    ("A value provided cannot be converted into a number", "The parameter cannot be converted to a numeric value.*"),
+    ("Return values set to invalid value", "1 validation error detected: Value '\\w+' at 'returnValues' .*"),
+    ("Select must be ALL_ATTRIBUTES, .*", "1 validation error detected: Value '\\w+' at 'select' .*"),
+    ("Query condition missed key schema element", "Query condition missed key schema element: .*"),
+    (
+        "Exclusive Start Key must have same size as table's key schema|Type mismatch for attribute to update",
+        "The provided starting key is invalid.*",
+    ),
+    (
+        "The provided starting key does not match the range key predicate",
+        "The provided starting key is outside query boundaries based on provided conditions",
+    ),
+    ("If segment is specified, .*", "The TotalSegments parameter is required .*"),
+    ("If total segments is specified, .*", "The Segment parameter is required .*"),
+    ("1 validation error detected: Value '-?\\d+' at 'segment' .*", "The Segment parameter is zero-based .*|1 valid.*"),
+    ("1 validation error detected: Value '0' at 'segment' .*", "1 validation error detected: Value '0' at 'total.*"),
+    (
+        "BatchGetItem must have some requests set|BatchWriteItem cannot have a null or no requests set",
+        "1 validation error detected: Value .* at 'requestItems' .*",
+    ),
+    ("The list of keys in RequestItems for .*", "1 validation error detected: Value .* at 'requestItems\\.hash.*"),
+    ("The batch write request list for a table .*", "1 validation error detected: Value .* at 'requestItems\\.hash.*"),
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The engine and DynamoDB Local."""
+
+    backend: EmbeddedBackend
+    embedded: Peer
+    local: Peer
+
+    def both(self, operation: str, request: Request) -> Answer:
+        """Ask both, check that they say the same, and give the engine's answer."""
+        ours, theirs = self.embedded.ask(operation, request), self.local.ask(operation, request)
+        assert ours.code == theirs.code, f"{operation} {request}: {ours} but {theirs}"
+        if ours.code is not None and ours.message != theirs.message:
+            assert _says_the_same(ours.message, theirs.message), f"{operation} {request}: {ours} but {theirs}"
+        elif _unordered(ours.body) != _unordered(theirs.body):
+            raise AssertionError(f"{operation} {request}: {ours.body} but {theirs.body}")
+        return ours
+
+
+def _says_the_same(ours: str, theirs: str) -> bool:
+    return any(re.fullmatch(local, theirs) and re.fullmatch(service, ours) for local, service in REWORDED)
+
+
+def _unordered(body: Request) -> Request:
+    """ConsumedCapacity and Responses of several tables come in no order."""
+    listed = body.get("ConsumedCapacity")
+    if not isinstance(listed, list):
+        return body
+    return body | {"ConsumedCapacity": sorted(listed, key=lambda one: str(one["TableName"]))}
+
+
+def prepare(backend: EmbeddedBackend, local: LocalPeer, items: dict[str, list[Request]]) -> Pair:
+    """Create the tables with these items on both."""
+    pair = Pair(backend, EmbeddedPeer(backend), local)
+    for peer in (pair.embedded, pair.local):
+        for table in TABLES:
+            created = peer.ask("CreateTable", table.definition())
+            assert created.code is None, created
+        for name, rows in items.items():
+            for row in rows:
+                stored = peer.ask("PutItem", {"TableName": name, "Item": row})
+                assert stored.code is None, stored
+    return pair
+
+
+def clear(local: LocalPeer) -> None:
+    """Remove the tables from DynamoDB Local."""
+    for table in TABLES:
+        local.ask("DeleteTable", {"TableName": table.name})

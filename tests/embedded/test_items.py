@@ -1,0 +1,293 @@
+"""GetItem, PutItem, UpdateItem and DeleteItem."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound
+from tests.embedded.side_by_side import N, Pair, Request, S
+
+HASH: Request = {"TableName": "hash"}
+MAIN: Request = {"TableName": "main"}
+ONE: Request = {**HASH, "Key": {"pk": S("1")}}
+PUT: Request = {**HASH, "Item": {"pk": S("1"), "x": S("b")}}
+ROW: Request = {**MAIN, "Key": {"pk": S("p"), "sk": S("1")}}
+IN_MAIN = {"pk": S("a"), "sk": S("b")}
+TOO_LARGE = S("x" * 409_600)
+
+FAULTS: list[tuple[str, Request]] = [
+    *(("GetItem", {"TableName": name, "Key": {"pk": S("1")}}) for name in ("", "a", "a!b", "x" * 256, "nope")),
+    ("GetItem", {"Key": {"pk": S("1")}}),
+    ("GetItem", HASH),
+    *(
+        ("GetItem", {**HASH, "Key": key})
+        for key in (
+            {},
+            {"pk": {}},
+            {"pk": {"S": "a", "N": "1"}},
+            {"pk": N(1)},
+            {"pk": N("x")},
+            {"pk": S("")},
+            {"pk": S("x" * 2049)},
+            {"pk": S("a"), "x": S("b")},
+            {"x": S("b")},
+            {"pk": {"NULL": True}},
+        )
+    ),
+    *(
+        ("GetItem", {**MAIN, "Key": key})
+        for key in (
+            {"pk": S("b")},
+            {"pk": S("b"), "sk": S("")},
+            {"pk": S("b"), "sk": S("é" * 513)},
+            {"pk": S(""), "sk": N(1)},
+        )
+    ),
+    ("GetItem", {"TableName": "binary", "Key": {"pk": N(1), "sk": {"B": ""}}}),
+    ("GetItem", {**ONE, "ProjectionExpression": ""}),
+    ("GetItem", {**ONE, "ProjectionExpression": "a,,"}),
+    ("GetItem", {**ONE, "ExpressionAttributeNames": {"#a": "x"}}),
+    ("GetItem", {**ONE, "ExpressionAttributeNames": {"#a": "x"}, "ProjectionExpression": "b"}),
+    ("GetItem", {**ONE, "AttributesToGet": ["a"], "ProjectionExpression": "b"}),
+    ("GetItem", {**HASH, "Key": {"x": S("a")}, "ProjectionExpression": "a,,"}),
+    ("PutItem", HASH),
+    *(
+        ("PutItem", {**HASH, "Item": item})
+        for item in (
+            {},
+            {"a": S("b")},
+            {"pk": N(1)},
+            {"pk": S("")},
+            {"pk": S("x" * 2049)},
+            {"pk": S("a"), "big": TOO_LARGE},
+            {"x": TOO_LARGE},
+            {"pk": S("a"), "": S("b")},
+        )
+    ),
+    *(
+        ("PutItem", {**MAIN, "Item": {**IN_MAIN, **attributes}})
+        for attributes in (
+            {"g1": N(1)},
+            {"g1": S("")},
+            {"g1": S("x" * 2049)},
+            {"g1": S("x" * 1025), "g2": N(1)},
+            {"g1": {"NULL": True}},
+            {"l1": S("x" * 1025)},
+            {"l1": S("")},
+            {"l1": N(1)},
+        )
+    ),
+    *(("PutItem", {**PUT, "ReturnValues": wanted}) for wanted in ("ALL_NEW", "UPDATED_OLD", "UPDATED_NEW", "x")),
+    ("PutItem", {**PUT, "ReturnValuesOnConditionCheckFailure": "x"}),
+    ("PutItem", {**PUT, "ConditionExpression": ""}),
+    ("PutItem", {**PUT, "ConditionExpression": "a = :b"}),
+    ("PutItem", {**PUT, "ConditionExpression": "a = :b", "ExpressionAttributeValues": {":b": S("1"), ":c": S("2")}}),
+    ("PutItem", {**PUT, "ExpressionAttributeValues": {":b": S("1")}}),
+    ("PutItem", {**PUT, "ConditionExpression": "attribute_exists(pk)", "ExpressionAttributeValues": {}}),
+    ("PutItem", {**PUT, "ConditionExpression": "attribute_exists(pk)", "Expected": {"a": {"Exists": False}}}),
+    ("PutItem", {**HASH, "Item": {"x": S("b")}, "ReturnValues": "ALL_NEW"}),
+    ("UpdateItem", HASH),
+    ("UpdateItem", {**ONE, "UpdateExpression": ""}),
+    ("UpdateItem", {**ONE, "UpdateExpression": "SET pk = :a", "ExpressionAttributeValues": {":a": S("1")}}),
+    ("UpdateItem", {**HASH, "Key": {"pk": N(1)}, "UpdateExpression": "REMOVE pk"}),
+    ("UpdateItem", {**ONE, "UpdateExpression": "SET x =", "ConditionExpression": "a="}),
+    ("UpdateItem", {**ONE, "UpdateExpression": "REMOVE x", "ConditionExpression": "a="}),
+    ("UpdateItem", {**ONE, "UpdateExpression": "REMOVE x", "AttributeUpdates": {"x": {"Action": "DELETE"}}}),
+    ("UpdateItem", {**ONE, "UpdateExpression": "SET big = :a", "ExpressionAttributeValues": {":a": TOO_LARGE}}),
+    ("UpdateItem", {**ONE, "UpdateExpression": "SET nope.b = :a", "ExpressionAttributeValues": {":a": N(1)}}),
+    ("UpdateItem", {**ONE, "ExpressionAttributeValues": {":a": N(1)}}),
+    *(
+        ("UpdateItem", {**ROW, "UpdateExpression": "SET g1 = :a", "ExpressionAttributeValues": {":a": value}})
+        for value in (N(1), S(""), S("x" * 2049))
+    ),
+    ("DeleteItem", HASH),
+    ("DeleteItem", {**ONE, "ReturnValues": "ALL_NEW"}),
+    ("DeleteItem", {**ONE, "ConditionExpression": "a = "}),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_"), FAULTS)
+def test_faults_are_reported_as_dynamodb_does(filled_pair: Pair, operation: str, request_: Request) -> None:
+    assert filled_pair.both(operation, request_).code is not None
+
+
+SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
+    # DynamoDB Local fails inside on JSON of the wrong type, or reads it as text.
+    ("GetItem", {**HASH, "Key": 5}, "SerializationException", "Unexpected field type"),
+    ("GetItem", {"TableName": 5, "Key": {}}, "SerializationException", "NUMBER_VALUE cannot be converted to String"),
+    ("GetItem", {**HASH, "Key": {"pk": {"S": 5}}}, "SerializationException", "NUMBER_VALUE cannot be converted to"),
+    ("GetItem", {**ONE, "ConsistentRead": "x"}, "SerializationException", "STRING_VALUE cannot be converted to"),
+    ("PutItem", {**PUT, "ConditionExpression": ["a"]}, "SerializationException", "Unrecognized collection type"),
+    ("PutItem", {**HASH, "Item": {"pk": S("\ud800")}}, "SerializationException", "The request has text that is not"),
+    # DynamoDB Local takes any text for an enumeration, and reports one fault where the service reports all.
+    (
+        "GetItem",
+        {"TableName": "a!c", "Key": {}, "ReturnConsumedCapacity": "x"},
+        "ValidationException",
+        "2 validation errors detected: Value 'x' at 'returnConsumedCapacity' failed to satisfy constraint: Member must"
+        " satisfy enum value set: [INDEXES, TOTAL, NONE]; Value 'a!c' at 'tableName' failed to satisfy constraint:"
+        " Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+    ),
+    (
+        "PutItem",
+        {**PUT, "ReturnItemCollectionMetrics": "x"},
+        "ValidationException",
+        "1 validation error detected: Value 'x' at 'returnItemCollectionMetrics' failed to satisfy constraint: Member"
+        " must satisfy enum value set: [SIZE, NONE]",
+    ),
+    # DynamoDB Local looks for the table before it looks at values and expressions.
+    ("GetItem", {"TableName": "nope", "Key": {"pk": N("a")}}, "ValidationException", "The parameter cannot be"),
+    ("PutItem", {**PUT, "TableName": "nope", "ConditionExpression": "a ="}, "ValidationException", "Invalid Condition"),
+    # DynamoDB Local lets an update give the key of a local index another type.
+    (
+        "UpdateItem",
+        {**ROW, "UpdateExpression": "SET l1 = :a", "ExpressionAttributeValues": {":a": N(1)}},
+        "ValidationException",
+        "One or more parameter values were invalid: Type mismatch for Index Key l1 Expected: S Actual: N"
+        " IndexName: lall",
+    ),
+    # The engine's own limits.
+    ("GetItem", {**ONE, "AttributesToGet": ["a"]}, "ValidationException", "The parameters from before expressions"),
+    ("PutItem", {**PUT, "Expected": {}}, "ValidationException", "The parameters from before expressions"),
+    ("UpdateItem", {**ONE, "AttributeUpdates": {}}, "ValidationException", "The parameters from before expressions"),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_", "code", "message"), SERVICE_FAULTS)
+def test_faults_where_dynamodb_local_is_not_like_the_service(
+    backend: EmbeddedBackend, operation: str, request_: Request, code: str, message: str
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        backend.execute(operation, request_)
+    assert caught.value.code == code
+    assert caught.value.message.startswith(message)
+
+
+def update(expression: str, values: Request | None = None, **more: Any) -> tuple[str, Request]:
+    given = {} if values is None else {"ExpressionAttributeValues": values}
+    return "UpdateItem", {**ROW, "UpdateExpression": expression, **given, **more}
+
+
+SEQUENCE: list[tuple[str, Request]] = [
+    ("GetItem", ONE),
+    ("PutItem", {**PUT, "ReturnValues": "ALL_OLD", "ReturnConsumedCapacity": "INDEXES"}),
+    ("PutItem", {**PUT, "ReturnValues": "ALL_OLD"}),
+    ("PutItem", {**PUT, "ConditionExpression": "attribute_not_exists(pk)"}),
+    (
+        "PutItem",
+        {
+            **PUT,
+            "ConditionExpression": "attribute_not_exists(pk)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        },
+    ),
+    (
+        "DeleteItem",
+        {
+            **HASH,
+            "Key": {"pk": S("none")},
+            "ConditionExpression": "attribute_exists(pk)",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        },
+    ),
+    ("GetItem", {**ONE, "ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"}),
+    ("GetItem", {**ONE, "ReturnConsumedCapacity": "INDEXES"}),
+    ("GetItem", {**ONE, "ProjectionExpression": "x"}),
+    ("GetItem", {**ONE, "ProjectionExpression": "nothing"}),
+    ("UpdateItem", {**HASH, "Key": {"pk": S("made")}, "ReturnValues": "ALL_NEW"}),
+    ("UpdateItem", {**HASH, "Key": {"pk": S("removed")}, "UpdateExpression": "REMOVE y", "ReturnValues": "ALL_NEW"}),
+    ("GetItem", {**HASH, "Key": {"pk": S("removed")}}),
+    update("SET g1 = :g, g2 = :n, a = :g", {":g": S("g"), ":n": N(1)}, ReturnConsumedCapacity="INDEXES"),
+    update("SET a = :a", {":a": S("x" * 3000)}, ReturnConsumedCapacity="INDEXES", ReturnValues="UPDATED_OLD"),
+    update("SET c = :a", {":a": S("c")}, ReturnConsumedCapacity="INDEXES", ReturnValues="UPDATED_NEW"),
+    update("SET g1 = :a", {":a": S("moved")}, ReturnConsumedCapacity="INDEXES", ReturnValues="ALL_OLD"),
+    update("REMOVE g2", ReturnConsumedCapacity="INDEXES", ReturnValues="ALL_NEW"),
+    update("ADD n :n", {":n": N("1.5")}, ReturnValues="UPDATED_NEW"),
+    update("REMOVE nothing", ReturnValues="UPDATED_NEW"),
+    ("DeleteItem", {**ROW, "ReturnConsumedCapacity": "INDEXES", "ReturnValues": "ALL_OLD"}),
+    ("DeleteItem", {**ROW, "ReturnConsumedCapacity": "INDEXES"}),
+    ("GetItem", ROW),
+    ("PutItem", {"TableName": "binary", "Item": {"pk": N("010.0"), "sk": {"B": "AP8="}}}),
+    ("GetItem", {"TableName": "binary", "Key": {"pk": N("1e1"), "sk": {"B": "AP8="}}}),
+]
+
+
+def test_a_sequence_of_writes_and_reads_is_answered_as_dynamodb_does(pair: Pair) -> None:
+    for operation, request in SEQUENCE:
+        pair.both(operation, request)
+
+
+def test_updated_old_gives_the_old_value(backend: EmbeddedBackend) -> None:
+    backend.execute("PutItem", PUT)
+    change = {"UpdateExpression": "SET x = :a, y = :a", "ExpressionAttributeValues": {":a": S("n")}}
+    response = backend.execute("UpdateItem", {**ONE, **change, "ReturnValues": "UPDATED_OLD"})
+    assert response == {"Attributes": {"x": S("b")}}
+
+
+def test_the_request_is_neither_changed_nor_kept(backend: EmbeddedBackend) -> None:
+    inner: list[Any] = [S("a")]
+    put: Request = {**HASH, "Item": {"pk": S("1"), "n": N("1.0"), "l": {"L": inner}}}
+    before = copy.deepcopy(put)
+    backend.execute("PutItem", put)
+    assert put == before
+    inner.append(S("b"))
+    assert backend.execute("GetItem", ONE)["Item"]["l"] == {"L": [S("a")]}
+
+
+@pytest.mark.parametrize("wanted", ["ALL_NEW", "UPDATED_NEW"])
+def test_a_response_shares_nothing_with_the_request(backend: EmbeddedBackend, wanted: str) -> None:
+    values: Request = {":a": {"L": [S("a")]}}
+    change = {"UpdateExpression": "SET x = :a", "ExpressionAttributeValues": values, "ReturnValues": wanted}
+    response = backend.execute("UpdateItem", {**ONE, **change})
+    response["Attributes"]["x"]["L"].append(S("b"))
+    assert values == {":a": {"L": [S("a")]}}
+
+
+def test_a_failed_condition_changes_nothing_and_shows_the_item(backend: EmbeddedBackend) -> None:
+    backend.execute("PutItem", PUT)
+    refused = {"ConditionExpression": "attribute_not_exists(pk)", "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+    with pytest.raises(ConditionalCheckFailed) as caught:
+        backend.execute("PutItem", {**HASH, "Item": {"pk": S("1"), "x": S("new")}, **refused})
+    assert caught.value.details == {"Item": PUT["Item"]}
+    assert backend.execute("GetItem", ONE) == {"Item": PUT["Item"]}
+
+
+def test_an_item_of_exactly_400_kb_fits(backend: EmbeddedBackend) -> None:
+    fits = {"pk": S("1"), "x": S("x" * (409_600 - 4))}
+    backend.execute("PutItem", {**HASH, "Item": fits})
+    assert backend.execute("GetItem", ONE)["Item"] == fits
+    with pytest.raises(RequestRefused, match="Item size has exceeded"):
+        backend.execute("PutItem", {**HASH, "Item": {**fits, "y": S("")}})
+
+
+def test_an_update_may_leave_an_unfit_attribute_of_a_later_index_alone(backend: EmbeddedBackend) -> None:
+    backend.execute("PutItem", {**HASH, "Item": {"pk": S("1"), "later": N(1)}})
+    index = {
+        "IndexName": "by-later",
+        "KeySchema": [{"AttributeName": "later", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "ALL"},
+    }
+    definitions = [{"AttributeName": "later", "AttributeType": "S"}]
+    change = {"AttributeDefinitions": definitions, "GlobalSecondaryIndexUpdates": [{"Create": index}]}
+    backend.execute("UpdateTable", {**HASH, **change})
+    values = {":a": S("a")}
+    backend.execute("UpdateItem", {**ONE, "UpdateExpression": "SET x = :a", "ExpressionAttributeValues": values})
+    with pytest.raises(RequestRefused, match="Type mismatch for Index Key later"):
+        backend.execute("UpdateItem", {**ONE, "UpdateExpression": "SET later = later"})
+
+
+def test_a_table_may_be_named_by_its_arn(backend: EmbeddedBackend) -> None:
+    backend.execute("PutItem", PUT)
+    arn = backend.execute("DescribeTable", HASH)["Table"]["TableArn"]
+    assert backend.execute("GetItem", {"TableName": arn, "Key": ONE["Key"]}) == {"Item": PUT["Item"]}
+
+
+def test_a_deleted_table_is_not_found(backend: EmbeddedBackend) -> None:
+    backend.execute("DeleteTable", HASH)
+    for operation, request in (("GetItem", ONE), ("PutItem", PUT), ("DeleteItem", ONE)):
+        with pytest.raises(TableNotFound, match="Requested resource not found"):
+            backend.execute(operation, request)

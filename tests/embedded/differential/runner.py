@@ -89,7 +89,7 @@ class SideBySide:
                 if known is None:
                     return Difference(tuple(done), case)
                 self.listed[known.name] += 1
-                if case.embedded.code is None or case.local.code is None:
+                if (case.embedded.code is None) != (case.local.code is None):
                     return None  # One of them did what the other refused: from here on they may differ in anything.
             return self._differing_content(tuple(steps))
         finally:

@@ -71,6 +71,8 @@ def number_size(text: str) -> int:
     """
     if text == "0":
         return 1
+    if text[-1] != "0" and text.isdigit():
+        return (len(text) + 1) // 2 + 1
     negative = text[0] == "-"
     whole, _, fraction = (text[1:] if negative else text).partition(".")
     if len(whole) % 2:

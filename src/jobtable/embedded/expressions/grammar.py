@@ -268,7 +268,7 @@ class _Parser:
             section = self._section_keyword()
             sections.append(section)
             actions += self.separated(partial(self._action, section))
-        repeated = [section for at, section in enumerate(sections) if section in sections[:at]]
+        repeated: list[Section] = [section for at, section in enumerate(sections) if sections.index(section) < at]
         return UpdateNode(tuple(actions), repeated[0] if repeated else None)
 
     def _section_keyword(self) -> Section:

@@ -1,0 +1,108 @@
+"""Limits of expressions, and hostile texts: always a clear error, also where recursion could run out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtable.embedded.expressions import (
+    Placeholders,
+    compile_condition,
+    compile_projection,
+    compile_update,
+)
+from jobtable.embedded.expressions.reserved import RESERVED_WORDS
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Item
+
+VALUES = {":s": {"S": "a"}}
+ITEM: Item = {"a": {"S": "a"}}
+
+ACCEPTED = [
+    " AND ".join(["a = :s"] * 150),
+    " AND ".join(["attribute_exists(a)"] * 149) + " OR a = :s",
+    "NOT " * 298 + "a = :s",
+    "(".join(["a = :s AND "] * 149) + "a = :s" + ")" * 148,
+    "a IN (" + ",".join([":s"] * 100) + ")",
+    "a = :s" + " " * 4090,
+    "a = :s OR " + ".".join(["b"] * 32) + " = :s",
+]
+REFUSED = {
+    " AND ".join(["a = :s"] * 151): "The expression contains too many operators; operator count: 301",
+    "NOT " * 300 + "a = :s": "The expression contains too many operators; operator count: 301",
+    "(" * 500 + "a = :s" + ")" * 500: "The expression has redundant parentheses;",
+    "a IN (" + ",".join([":s"] * 101) + ")": (
+        "The IN operator is provided with too many operands; number of operands: 101"
+    ),
+    "a = :s" + " " * 4091: "Expression size has exceeded the maximum allowed size; expression size: 4097",
+    ".".join(["a"] * 33) + " = :s": "The document path has too many nesting levels; nesting levels: 33",
+    "a" + "[0]" * 32 + " = :s": "The document path has too many nesting levels; nesting levels: 33",
+    "attribute_type(a, b) OR a = :s": (
+        "Incorrect operand type for operator or function; operator or function: attribute_type, "
+        "operand type: {NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
+    ),
+    "a\f= :s": 'Syntax error; token: "\f", near: "a\f="',
+}
+
+
+@pytest.mark.parametrize("expression", ACCEPTED)
+def test_accepted_at_the_limit(expression: str) -> None:
+    assert compile_condition(expression, Placeholders(None, VALUES)).holds(ITEM)
+
+
+@pytest.mark.parametrize("expression", REFUSED)
+def test_refused_beyond_the_limit(expression: str) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        compile_condition(expression, Placeholders(None, VALUES), "FilterExpression")
+    assert caught.value.message == f"Invalid FilterExpression: {REFUSED[expression]}"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["(" * 2000 + "a", "size(" * 600 + "a", "((a) AND " * 400, "NOT " * 1000, "a" + "[0]" * 1300, "a = " + "(" * 2000],
+)
+def test_deep_nesting_is_refused(expression: str) -> None:
+    with pytest.raises(RequestRefused):
+        compile_condition(expression, Placeholders(None, VALUES))
+    with pytest.raises(RequestRefused):
+        compile_update(f"SET a = {expression}", Placeholders(None, VALUES))
+
+
+@pytest.mark.parametrize(
+    ("parameter", "compiled"), [("UpdateExpression", compile_update), ("ProjectionExpression", compile_projection)]
+)
+def test_size_of_other_expressions(parameter: str, compiled: object) -> None:
+    assert callable(compiled)
+    with pytest.raises(RequestRefused) as caught:
+        compiled("a" * 4097, Placeholders())
+    assert caught.value.message == f"Invalid {parameter}: Expression size has exceeded the maximum allowed size;"
+
+
+@pytest.mark.parametrize("word", sorted(RESERVED_WORDS))
+def test_reserved_words_are_no_names(word: str) -> None:
+    for spelled in (word, word.lower()):
+        with pytest.raises(RequestRefused, match=r"reserved keyword: |Syntax error"):
+            compile_projection(f"a, {spelled}", Placeholders())
+    assert compile_projection("#a", Placeholders({"#a": word})).apply({word: {"S": "x"}}) == {word: {"S": "x"}}
+
+
+def test_the_number_of_reserved_words() -> None:
+    assert len(RESERVED_WORDS) == 573
+
+
+PIECES = st.sampled_from(  # as text they read better than as a list of literals
+    "a b #n :s :n AND OR NOT ( ) [ ] 0 1 . , = <> < >= + - IN BETWEEN SET REMOVE ADD DELETE size contains ! é".split()  # noqa: SIM905  # the same
+)
+
+
+@given(st.lists(PIECES, max_size=25).map(" ".join) | st.text(max_size=40))
+def test_any_text_compiles_or_is_refused(text: str) -> None:
+    for compiled in (compile_condition, compile_update, compile_projection):
+        placeholders = Placeholders({"#n": "c"}, {":s": {"S": "x"}, ":n": {"N": "1"}})
+        message = "Invalid "
+        try:
+            compiled(text, placeholders)
+        except RequestRefused as error:
+            message = error.message
+        assert message.startswith("Invalid ")

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 SLEEPING = """
@@ -34,7 +36,7 @@ def test_each_peer_gives_one_line() -> None:
     assert [line.get("target") for line in lines] == [3, None]
     for line in lines:
         assert line.keys() - {"target"} == {"bench", "ours", "peer", "peer_value", "ratio", "unit"}
-        assert abs(line["ratio"] - line["ours"] / line["peer_value"]) < 0.01
+        assert line["ratio"] == pytest.approx(line["ours"] / line["peer_value"], rel=0.01)
 
 
 def test_an_unknown_benchmark_is_refused_with_the_names_there_are() -> None:

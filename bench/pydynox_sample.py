@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydynox import Model, ModelConfig
+from pydynox import Model, ModelConfig, pydynox_core
 from pydynox.attributes import (
     BooleanAttribute,
     DatetimeAttribute,
@@ -43,3 +43,7 @@ class PydynoxSample(Model):
     created_at = DatetimeAttribute()
     tags = ListAttribute()
     settings: Any = MapAttribute()
+
+
+encode = pydynox_core.item_to_dynamo
+decode = pydynox_core.item_from_dynamo

@@ -32,12 +32,9 @@ def _ours() -> Callable[[], object]:
 
 
 def _pydynox() -> Callable[[], object]:
-    # Only the environment of the benchmarks has it.
-    from pydynox import pydynox_core  # type: ignore[import-not-found] # pyright: ignore[reportMissingImports] # noqa: PLC0415
+    # Imported here because only the environment of the benchmarks has it.
+    from bench.pydynox_sample import PydynoxSample, decode, encode  # noqa: PLC0415
 
-    from bench.pydynox_sample import PydynoxSample  # noqa: PLC0415
-
-    encode, decode = pydynox_core.item_to_dynamo, pydynox_core.item_from_dynamo
     record = PydynoxSample(**values("r1", 1))
     _check(PydynoxSample.from_dict(decode(encode(record.to_dict()))).to_dict(), record.to_dict())
     return lambda: PydynoxSample.from_dict(decode(encode(record.to_dict())))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import subprocess
+import sys
 import threading
 import uuid
 import zlib
@@ -12,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import botocore.session
 import pytest
 
 from jobtable.dynamodb.backend import DynamoDBBackend
@@ -80,6 +83,17 @@ def test_every_type_comes_back_as_it_was_sent(backend: DynamoDBBackend, table: s
     assert found.keys() == {"Item"}
     found["Item"]["bs"]["BS"].sort()
     assert found["Item"] == {**ITEM, "bs": {"BS": sorted(ITEM["bs"]["BS"])}}
+
+
+def test_batches_and_transactions_come_back_as_they_were_sent(backend: DynamoDBBackend, table: str) -> None:
+    items: list[Item] = [{"id": {"S": name}, "b": {"B": text(name.encode())}} for name in ("x", "y")]
+    keys = [{"id": item["id"]} for item in items]
+    backend.execute("BatchWriteItem", {"RequestItems": {table: [{"PutRequest": {"Item": item}} for item in items]}})
+    found = backend.execute("BatchGetItem", {"RequestItems": {table: {"Keys": keys}}})["Responses"][table]
+    assert sorted(found, key=str) == sorted(items, key=str)
+    gets = [{"Get": {"TableName": table, "Key": key}} for key in keys]
+    found = backend.execute("TransactGetItems", {"TransactItems": gets})["Responses"]
+    assert [answer["Item"] for answer in found] == items
 
 
 def test_stream_records_hold_binary_as_text_and_times_as_numbers(backend: DynamoDBBackend, table: str) -> None:
@@ -210,6 +224,17 @@ def error_body(code: str, message: str = "no") -> str:
     return json.dumps({"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": message})
 
 
+def test_every_operation_of_the_api_is_sent(scripted: ScriptedServer) -> None:
+    session = botocore.session.Session()
+    names = [name for api in ("dynamodb", "dynamodbstreams") for name in session.get_service_model(api).operation_names]
+    scripted.answers = [(200, "{}")] * len(names)
+    backend = connected(endpoint_url=scripted.url)
+    for name in names:
+        backend.execute(name, {"name": name, "ClientRequestToken": "token"})
+    assert scripted.bodies == [{"name": name, "ClientRequestToken": "token"} for name in names]
+    backend.close()
+
+
 @pytest.mark.parametrize(
     ("status", "code"), [(400, "ProvisionedThroughputExceededException"), (500, "InternalServerError")]
 )
@@ -306,6 +331,27 @@ def test_missing_credentials_and_regions_say_what_to_do(scripted: ScriptedServer
     backend.close()
     with pytest.raises(ConnectionUrlError, match="AWS_REGION"):
         DynamoDBBackend(None)
+
+
+def test_a_profile_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
+    with pytest.raises(ConnectionUrlError, match="no-such-profile"):
+        DynamoDBBackend(None)
+
+
+@pytest.mark.parametrize("module", ["jobtable.dynamodb.backend", "jobtable.objects.s3"])
+def test_without_boto3_the_error_says_what_to_install(module: str) -> None:
+    script = f"""
+import sys
+sys.modules["boto3"] = sys.modules["botocore"] = None
+try:
+    import {module}
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("ConnectionUrlError")
+    assert "jobtable[aws]" in done.stdout
 
 
 @pytest.mark.parametrize(("region", "endpoint"), [("no region", None), ("eu-central-1", "not a url")])

@@ -64,17 +64,21 @@ class DynamoDBBackend:
             max_pool_connections=max_connections,
             account_id_endpoint_mode="disabled",  # the regional endpoint takes the requests of every account
         )
-        session = wire_session()
-        options = {
-            # A server that is not AWS's has no region, but the signature needs one.
-            "region_name": region or session.get_config_variable("region") or ("us-east-1" if endpoint_url else None),
-            "endpoint_url": endpoint_url,
-            "aws_access_key_id": access_key,
-            "aws_secret_access_key": secret_key,
-        }
         with _construction_errors(region, endpoint_url):
+            session = wire_session()
+            # A server that is not AWS's has no region, but the signature needs one.
+            region = region or session.get_config_variable("region") or ("us-east-1" if endpoint_url else None)
             self._clients = [
-                wire_client(session, service, config, **options) for service in ("dynamodb", "dynamodbstreams")
+                wire_client(
+                    session,
+                    service,
+                    config,
+                    region_name=region,
+                    endpoint_url=endpoint_url,
+                    aws_access_key_id=access_key,
+                    aws_secret_access_key=secret_key,
+                )
+                for service in ("dynamodb", "dynamodbstreams")
             ]
         self._endpoint: str = self._clients[0].meta.endpoint_url
         self._methods: dict[str, Callable[..., Response]] = {

@@ -94,7 +94,7 @@ def wire_client(session: Session, service: str, config: Config, **options: Any) 
 
 def _take_body(params: dict[str, Any], model: OperationModel, context: dict[str, Any], **_: object) -> None:
     context["jobtable_body"] = params.pop(BODY)
-    if "RequestItems" in model.input_shape.members:
+    if model.name in ("BatchGetItem", "BatchWriteItem"):
         params["RequestItems"] = {}  # the rules that choose the endpoint look for the tables of a batch there
 
 

@@ -117,12 +117,11 @@ class _Builder:
 
     def _function(self, node: Function) -> TestOf:
         operands = [self._operand(argument) for argument in node.arguments]
-        faults = checks.of_function(node)
-        self.checks += faults
         if checks.has_wrong_arity(node):
+            self.checks += checks.of_function(node)
             return tests.NEVER
-        if node.name in ("begins_with", "contains"):
-            self._check_distinct(node.name, node.arguments)
+        self._check_distinct(node.name, node.arguments)
+        self.checks += checks.of_function(node)
         return tests.FUNCTIONS[node.name](*operands)
 
     def _operand(self, node: Operand) -> OperandOf:

@@ -10,7 +10,7 @@ from jobtable.embedded.expressions import operand_checks as checks
 from jobtable.embedded.expressions import update_values as compute
 from jobtable.embedded.expressions.grammar import Action, Function, Operand, PathOperand, Section, Sum, ValueOperand
 from jobtable.embedded.expressions.operand_checks import Check
-from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of, value_at
+from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_update
 from jobtable.embedded.expressions.tokens import InvalidExpression
@@ -26,8 +26,6 @@ class _Step:
     section: Section
     path: Path
     computed: Computed
-    copies: Path | None
-    """For `SET path = other path`: that other path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +54,9 @@ class Update:
 
     def apply(self, item: Item) -> Item:
         """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
-        steps = self._program.steps
-        for step in steps:
-            if step.copies is not None and value_at(item, step.copies) is None:
-                raise compute.missing_attribute()
-        for step in steps:
-            if step.section == "SET":
-                check_writable(item, step.path)
         writes: list[tuple[Path, AttributeValue | None]] = []
-        for step in steps:
-            if step.section != "SET":
-                check_writable(item, step.path)
+        for step in self._program.steps:
+            check_writable(item, step.path)
             writes.append((step.path, step.computed(item, self._values)))
         return written(item, writes)
 
@@ -116,7 +106,6 @@ class _Builder:
 
     def step(self, action: Action) -> _Step:
         node, path = action.value, self.path(action.path)
-        copies: Path | None = None
         computed: Computed
         if node is None:
             computed = compute.NOTHING
@@ -124,12 +113,11 @@ class _Builder:
             computed = self._sum(node)
         elif action.section == "SET" or not isinstance(node, ValueOperand):
             computed = self._operand(node)
-            copies = resolved(node.path, self._names) if isinstance(node, PathOperand) else None
         else:
             self._operand(node)
             self.checks.append(compute.set_or_number_check(action.section, node.name))
             computed = (compute.added if action.section == "ADD" else compute.deleted)(path, node.name)
-        return _Step(action.section, path, computed, copies)
+        return _Step(action.section, path, computed)
 
     def _sum(self, node: Sum) -> Computed:
         left, right = (self._operand(operand) for operand in node.operands)
@@ -154,9 +142,18 @@ class _Builder:
     def _function(self, node: Function) -> Computed:
         arguments = [self._operand(argument) for argument in node.arguments]
         self.checks += checks.of_function(node)
-        first = node.arguments[0]
-        if checks.has_wrong_arity(node) or (node.name == "if_not_exists" and not isinstance(first, PathOperand)):
+        if checks.has_wrong_arity(node):
             return compute.NOTHING
-        if isinstance(first, PathOperand) and node.name == "if_not_exists":
-            return compute.if_not_exists(self.path(first.path), arguments[1])
-        return compute.list_append(arguments[0], arguments[1])
+        if node.name == "list_append":
+            return compute.list_append(arguments[0], arguments[1])
+        path, other = (self._known_path(argument) for argument in node.arguments)
+        if path is None:
+            return compute.NOTHING
+        if path == other:
+            self.checks.append(checks.not_distinct(node.name, path))
+        return compute.if_not_exists(path, arguments[1])
+
+    def _known_path(self, operand: Operand) -> Path | None:
+        if not isinstance(operand, PathOperand):
+            return None
+        return tuple(self._names.get(part, part) if isinstance(part, str) else part for part in operand.path)

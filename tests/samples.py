@@ -146,6 +146,8 @@ class Kitchen(Entity, table=main, type="KITCHEN"):
     packed: PackedVector
     anything: Json
     nested: Limits
+    required_or_none: str | None
+    has_default: str | None = "there"
     ended: OrNull[Timestamp] = None
 
 

@@ -69,7 +69,7 @@ def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Bac
 
 
 def _dynamodb(url: str, options: dict[str, str]) -> Backend:
-    from jobtable.dynamodb import DynamoDBBackend  # noqa: PLC0415 - needs boto3, which not every user has
+    from jobtable.dynamodb.backend import DynamoDBBackend  # noqa: PLC0415 - needs boto3, which not every user has
 
     try:
         parts = urlsplit(url)

@@ -66,7 +66,8 @@ def describe(annotation: Any, metadata: Sequence[Any], owner: str) -> Described:
         rest = tuple(arm for arm in get_args(inner) if arm is not type(None))
         inner, more = _unwrap(rest[0] if len(rest) == 1 else functools.reduce(operator.or_, rest))
         marks = (*marks, *more)
-    return Described(_kind(inner, marks, owner), optional, marks)
+    kind = _kind(inner, marks, owner)
+    return Described(kind, optional or isinstance(kind, wire.Anything), marks)
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

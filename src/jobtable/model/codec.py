@@ -59,9 +59,8 @@ class PartCodec:
 
     def loosen(self, attributes: Mapping[str, Any]) -> Any:
         """The values of a map of any shape, by field name, for pydantic to judge."""
-        known = {f.attribute: f for f in self.fields.values()}
-        values = {known[k].name: known[k].kind.loosen(v) for k, v in attributes.items() if k in known}
-        part = self.cls.model_validate(values)
+        known = {f.attribute for f in self.fields.values()}
+        part = self.cls.model_validate(loose_values(self.fields.values(), attributes))
         more = {k: v for k, v in attributes.items() if k not in known}
         return part.with_undeclared(more) if more else part
 
@@ -251,17 +250,10 @@ class EntityCodec:
                 if "S" not in item.get(part.attribute, {}):
                     raise ValueError(f"{part.attribute} is missing")
                 values |= part.template.parse(item[part.attribute]["S"])
-        for field in self.schema.fields.values():
-            if field.is_key_only:
-                continue
-            holder = item if field.envelope is None else item.get(field.envelope, {}).get("M", {})
-            if field.attribute in holder:
-                try:
-                    values[field.name] = field.kind.loosen(holder[field.attribute])
-                except _SHAPE_ERRORS as error:
-                    raise ValueError(f"{field.name}: {error}") from error
-            elif field.kind.empty_is_absent and field.info.is_required():
-                values[field.name] = set()
+        stored = [field for field in self.schema.fields.values() if not field.is_key_only]
+        for envelope in {field.envelope for field in stored}:
+            holder = item if envelope is None else item.get(envelope, {}).get("M", {})
+            values |= loose_values([field for field in stored if field.envelope == envelope], holder)
         return values
 
     def _undeclared_in(self, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -310,10 +302,11 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
         get, item = ("get_inside", "data") if field.envelope else ("get", "item")
         decoded = field.kind.decode("a", writer.names)
         if field.optional:
-            missing = "None" if field.info.default is None else writer.names.of(_Missing(field), "missing") + "()"
-            pairs[field.name] = (
-                f"(({missing}) if (a := {get}({field.attribute!r})) is None else None if 'NULL' in a else {decoded})"
-            )
+            absent = f"{get}({field.attribute!r})"
+            if field.info.is_required() or field.info.default is None:
+                pairs[field.name] = f"(None if (a := {absent}) is None or 'NULL' in a else {decoded})"
+            else:
+                pairs[field.name] = f"(None if 'NULL' in (a := {item}[{field.attribute!r}]) else {decoded})"
         elif field.kind.empty_is_absent:
             empty = "frozenset()" if getattr(field.kind, "frozen", False) else "set()"
             pairs[field.name] = f"({empty} if (a := {get}({field.attribute!r})) is None else {decoded})"
@@ -325,14 +318,20 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
     writer.line(f"    values = {{{', '.join(f'{k!r}: {v}' for k, v in pairs.items())}}}")
 
 
-class _Missing:
-    """Sends an item to the slow way, where pydantic makes the field's default."""
-
-    def __init__(self, field: FieldSchema) -> None:
-        self._field = field.name
-
-    def __call__(self) -> None:
-        raise KeyError(self._field)
+def loose_values(fields: Iterable[FieldSchema], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of fields in attributes of any shape, by field name, for pydantic to judge."""
+    values: dict[str, Any] = {}
+    for field in fields:
+        if field.attribute in attributes:
+            try:
+                values[field.name] = field.kind.loosen(attributes[field.attribute])
+            except _SHAPE_ERRORS as error:
+                raise ValueError(f"{field.name}: {error}") from error
+        elif field.kind.empty_is_absent and field.info.is_required():
+            values[field.name] = set()
+        elif field.optional and field.info.is_required():
+            values[field.name] = None
+    return values
 
 
 def construct(writer: Source, cls: type[BaseModel]) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from jobtable.errors import DefinitionError
-from jobtable.model.annotations import describe
+from jobtable.model.annotations import Described, describe
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
@@ -36,12 +37,17 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             envelope=None if named and named.beside_envelope else envelope,
             kind=described.kind,
             optional=described.optional,
-            is_null_written=described.is_null_written,
+            is_null_written=described.is_null_written or _none_is_not_missing(described, info),
             is_key_only=False,
             is_stored=described.is_stored,
             info=info,
         )
     return fields
+
+
+def _none_is_not_missing(described: Described, info: FieldInfo) -> bool:
+    """A missing attribute means the default; where that is something else, a None has to be written."""
+    return described.optional and not info.is_required() and info.default is not None
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class Entity(Record, metaclass=EntityMeta):
     """
 
     key: ClassVar[Key] = Key()
+    by_type: ClassVar[Key]
+    """All items of the type; there where the table has an index on its type attribute."""
     __schema__: ClassVar[EntitySchema]
     __attributes__: ClassVar[Mapping[str, Attribute[Any]]] = {}
 

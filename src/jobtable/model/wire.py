@@ -171,7 +171,8 @@ class Mapped(WireType):
 
     def encode(self, value: str, names: Names) -> str:
         key, each = f"k{len(value)}", f"x{len(value)}"
-        return f'{{"M": {{{key}: {self.inner.encode(each, names)} for {key}, {each} in {value}.items()}}}}'
+        pair = f"{names.of(map_key, 'map_key')}({key}): {self.inner.encode(each, names)}"
+        return f'{{"M": {{{pair} for {key}, {each} in {value}.items()}}}}'
 
     def decode(self, wire: str, names: Names) -> str:
         key, each = f"k{len(wire)}", f"x{len(wire)}"
@@ -335,7 +336,7 @@ def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
     if isinstance(value, list | tuple):
         return {"L": [wire_form(each, depth + 1) for each in value]}
     if isinstance(value, Mapping):
-        return {"M": {_map_key(key): wire_form(each, depth + 1) for key, each in value.items()}}
+        return {"M": {map_key(key): wire_form(each, depth + 1) for key, each in value.items()}}
     if isinstance(value, set | frozenset):
         return _set_form(value)
     raise ValueRefusedError(f"a value of type {type(value).__name__} cannot be stored: {value!r:.100}")
@@ -365,10 +366,11 @@ def _scalar_form(value: Any) -> dict[str, Any] | None:  # noqa: PLR0911 - one li
     return None
 
 
-def _map_key(key: Any) -> str:
-    if isinstance(key, str):
+def map_key(key: Any) -> str:
+    """A key of a map as DynamoDB takes it."""
+    if isinstance(key, str) and key:
         return key
-    raise ValueRefusedError(f"the key {key!r} of a map is not text")
+    raise ValueRefusedError(f"a key of a map is a text that is not empty, not {key!r}")
 
 
 def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:

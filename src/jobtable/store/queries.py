@@ -181,9 +181,11 @@ def _range_text(selection: Selection[Any], bounds: Bounds, placeholders: Placeho
         return []
     if part.natural is not None:
         return _natural_range(selection, bounds, placeholders)
+    if not bounds.are_given and not selection.prefix:
+        return []
     name = placeholders.name(part.attribute)
     if not bounds.are_given:
-        return [f"begins_with({name}, {placeholders.value({'S': selection.prefix})})"] if selection.prefix else []
+        return [f"begins_with({name}, {placeholders.value({'S': selection.prefix})})"]
     low, high = _text_range(selection, bounds)
     return [f"{name} BETWEEN {placeholders.value({'S': low})} AND {placeholders.value({'S': high})}"]
 

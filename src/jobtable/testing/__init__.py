@@ -1,1 +1,9 @@
+"""What users need in their own tests: the backend contract, a faulty backend, strategies, a fake clock, real servers.
 
+Import what is needed from its module; the contract and the strategies need pytest and Hypothesis.
+"""
+
+from jobtable.testing.clock import FakeClock
+from jobtable.testing.faults import Faults, FaultyBackend
+
+__all__ = ["FakeClock", "Faults", "FaultyBackend"]

@@ -1,0 +1,37 @@
+"""The contract, on every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jobtable.dynamodb.backend import DynamoDBBackend
+from jobtable.embedded import EmbeddedBackend
+from jobtable.store import Backend
+from jobtable.testing.contract import BackendContract
+
+
+class TestEmbeddedInMemory(BackendContract):
+    @pytest.fixture
+    def backend(self) -> Iterator[Backend]:
+        backend = EmbeddedBackend(None)
+        yield backend
+        backend.close()
+
+
+class TestEmbeddedOnDisk(BackendContract):
+    @pytest.fixture
+    def backend(self, tmp_path: Path) -> Iterator[Backend]:
+        backend = EmbeddedBackend(tmp_path / "contract.db")
+        yield backend
+        backend.close()
+
+
+class TestDynamoDBLocal(BackendContract):
+    @pytest.fixture
+    def backend(self, dynamodb_local_url: str) -> Iterator[Backend]:
+        backend = DynamoDBBackend(None, endpoint_url=dynamodb_local_url, access_key="a", secret_key="b", max_attempts=1)
+        yield backend
+        backend.close()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.embedded.side_by_side import TABLES, LocalTables, Pair
 
 from jobtable.embedded import EmbeddedBackend
-from tests.embedded.differential.peers import LocalPeer
-from tests.embedded.side_by_side import TABLES, N, Pair, S, clear, prepare
 
 
 @pytest.fixture
@@ -21,29 +20,20 @@ def backend() -> Iterator[EmbeddedBackend]:
     made.close()
 
 
+@pytest.fixture(scope="session")
+def local_tables(dynamodb_local_url: str) -> Iterator[LocalTables]:
+    tables = LocalTables(dynamodb_local_url)
+    yield tables
+    tables.close()
+
+
 @pytest.fixture
-def pair(dynamodb_local_url: str) -> Iterator[Pair]:
-    """Both, with empty tables of this test alone."""
-    local = LocalPeer(dynamodb_local_url)
-    clear(local)
-    made = EmbeddedBackend(None)
-    yield prepare(made, local, {})
-    made.close()
-    clear(local)
-    local.close()
+def pair(local_tables: LocalTables) -> Pair:
+    """The engine and DynamoDB Local, with empty tables of this test alone."""
+    return local_tables.empty()
 
 
-@pytest.fixture(scope="module")
-def filled_pair(dynamodb_local_url: str) -> Iterator[Pair]:
+@pytest.fixture
+def filled_pair(local_tables: LocalTables) -> Pair:
     """Both, with a few items, for requests that change nothing."""
-    rows = [
-        {"pk": S("p"), "sk": S(str(i)), "g1": S("g"), "g2": N(i), "l1": S(f"l{i}"), "a": S("A"), "c": S("C")}
-        for i in range(5)
-    ]
-    local = LocalPeer(dynamodb_local_url)
-    clear(local)
-    made = EmbeddedBackend(None)
-    yield prepare(made, local, {"main": rows, "hash": [{"pk": S(str(i)), "a": S("A")} for i in range(5)]})
-    made.close()
-    clear(local)
-    local.close()
+    return local_tables.filled()

@@ -6,10 +6,10 @@ import copy
 from typing import Any
 
 import pytest
+from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound
-from tests.embedded.side_by_side import N, Pair, Request, S
 
 HASH: Request = {"TableName": "hash"}
 MAIN: Request = {"TableName": "main"}
@@ -23,10 +23,10 @@ FAULTS: list[tuple[str, Request]] = [
     *(("GetItem", {"TableName": name, "Key": {"pk": S("1")}}) for name in ("", "a", "a!b", "x" * 256, "nope")),
     ("GetItem", {"Key": {"pk": S("1")}}),
     ("GetItem", HASH),
+    ("GetItem", {**HASH, "Key": {}}),
     *(
         ("GetItem", {**HASH, "Key": key})
         for key in (
-            {},
             {"pk": {}},
             {"pk": {"S": "a", "N": "1"}},
             {"pk": N(1)},
@@ -55,10 +55,10 @@ FAULTS: list[tuple[str, Request]] = [
     ("GetItem", {**ONE, "AttributesToGet": ["a"], "ProjectionExpression": "b"}),
     ("GetItem", {**HASH, "Key": {"x": S("a")}, "ProjectionExpression": "a,,"}),
     ("PutItem", HASH),
+    ("PutItem", {**HASH, "Item": {}}),
     *(
         ("PutItem", {**HASH, "Item": item})
         for item in (
-            {},
             {"a": S("b")},
             {"pk": N(1)},
             {"pk": S("")},

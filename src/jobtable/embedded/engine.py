@@ -9,6 +9,7 @@ from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded import batches, items, queries, tables, transactions
+from jobtable.embedded.requests import expect_type
 from jobtable.embedded.storage import Storage
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request, Response
@@ -47,6 +48,7 @@ class EmbeddedBackend:
         handler = _HANDLERS.get(operation)
         if handler is None:
             _refuse_operation(operation)
+        expect_type(request, dict)
         try:
             return handler(self._storage, request)
         except (UnicodeEncodeError, PydanticSerializationError) as error:

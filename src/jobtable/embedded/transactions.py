@@ -237,7 +237,7 @@ class _Run:
         response: Response = {}
         if self._capacity:
             response["ConsumedCapacity"] = [
-                units.report(name, self._capacity) for name, units in self._consumed.items()
+                units.report(name, self._capacity, self._split) for name, units in self._consumed.items()
             ]
         if self._metrics:
             response["ItemCollectionMetrics"] = self._metrics
@@ -300,7 +300,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
             consumed.setdefault(table.name, Units()).table += read_units(size, TRANSACTIONAL)
             if item is not None and projection is not None:
                 item = projection.apply(item)
-            responses.append({"Item": item} if item else {})
+            responses.append({} if item is None else {"Item": item})
     response: Response = {"Responses": responses}
     capacity = wanted_capacity(request)
     if capacity:

@@ -19,6 +19,8 @@ Split: TypeAlias = Literal["ReadCapacityUnits", "WriteCapacityUnits"]
 
 _READ_BLOCK = 4096
 _WRITE_BLOCK = 1024
+_LOCAL_ENTRY_BYTES = 100
+"""What each entry of a local index takes besides its attributes."""
 _GIGABYTE = 1024**3
 
 
@@ -84,11 +86,9 @@ def read_units(size: int, rate: float) -> float:
 
 def write_units(table: TableSchema, old: Item | None, new: Item | None) -> Units:
     """Units for replacing one item (None: there is none) by another, on the table and on every index."""
-    units = Units(_larger(_size(old), _size(new)))
+    units = Units(_for_writing(max(_size(old), _size(new))))
     for index in table.indexes.values():
-        before = _entry(table, index, old)
-        after = _entry(table, index, new)
-        consumed = _index_write(before, after)
+        consumed = _index_write(table, index, old, new)
         if consumed:
             units.add_to_index(index, consumed)
     return units
@@ -98,20 +98,22 @@ def _size(item: Item | None) -> int:
     return 0 if item is None else item_size(item)
 
 
-def _larger(old_size: int, new_size: int) -> float:
-    return float(max(1, -(-max(old_size, new_size) // _WRITE_BLOCK)))
+def _for_writing(size: int) -> float:
+    return float(max(1, -(-size // _WRITE_BLOCK)))
 
 
-def _entry(table: TableSchema, index: IndexSchema, item: Item | None) -> tuple[bytes, Item] | None:
-    position = None if item is None else table.index_position(index, item)
-    return None if item is None or position is None else (position, table.projected(index, item))
-
-
-def _index_write(before: tuple[bytes, Item] | None, after: tuple[bytes, Item] | None) -> float:
+def _index_write(table: TableSchema, index: IndexSchema, old: Item | None, new: Item | None) -> float:
     """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
-    if before is not None and after is not None and before[0] == after[0]:
-        return 0.0 if before[1] == after[1] else _larger(item_size(before[1]), item_size(after[1]))
-    return sum((_larger(0, item_size(entry[1])) for entry in (before, after) if entry is not None), 0.0)
+    before = None if old is None else table.index_position(index, old)
+    after = None if new is None else table.index_position(index, new)
+    old_entry = None if old is None or before is None else table.projected(index, old)
+    new_entry = None if new is None or after is None else table.projected(index, new)
+    overhead = _LOCAL_ENTRY_BYTES if index.is_local else 0
+    if before == after:
+        if old_entry == new_entry:
+            return 0.0
+        return _for_writing(overhead + max(_size(old_entry), _size(new_entry)))
+    return sum((_for_writing(overhead + item_size(one)) for one in (old_entry, new_entry) if one is not None), 0.0)
 
 
 def wants_collection_metrics(request: Request) -> bool:

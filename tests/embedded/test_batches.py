@@ -1,0 +1,152 @@
+"""BatchGetItem and BatchWriteItem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.embedded.side_by_side import N, Pair, Request, S
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import RequestError
+
+
+def key(text: str) -> Request:
+    return {"pk": S(text)}
+
+
+def put(text: str, **attributes: Request) -> Request:
+    return {"PutRequest": {"Item": {"pk": S(text), **attributes}}}
+
+
+def delete(text: str) -> Request:
+    return {"DeleteRequest": {"Key": key(text)}}
+
+
+def items(**requests: Any) -> Request:
+    return {"RequestItems": requests}
+
+
+ROW_KEY = {"pk": S("p"), "sk": S("1")}
+
+GETS: list[Request] = [
+    {},
+    items(),
+    items(hash={}),
+    items(hash={"Keys": []}),
+    items(hash={"Keys": [key(str(number)) for number in range(101)]}),
+    items(
+        hash={"Keys": [key(str(n)) for n in range(60)]},
+        main={"Keys": [{"pk": S("p"), "sk": S(str(n))} for n in range(60)]},
+    ),
+    items(hash={"Keys": [key("1"), key("1")]}),
+    items(**{"a!": {"Keys": [key("1")]}}),
+    items(nope={"Keys": [key("1")]}),
+    items(hash={"Keys": [key("1")]}, nope={"Keys": [key("1")]}),
+    items(hash={"Keys": [{"x": S("1")}]}),
+    items(hash={"Keys": [key("")]}),
+    items(hash={"Keys": [{"pk": N(1)}]}),
+    items(hash={"Keys": [key("1"), key("2"), key("none")], "ProjectionExpression": "a"}),
+    items(hash={"Keys": [key("1")], "ExpressionAttributeNames": {"#a": "b"}}),
+    items(hash={"Keys": [key("1")], "ProjectionExpression": "a,"}),
+    items(hash={"Keys": [key("1"), key("2")], "ConsistentRead": True}, main={"Keys": [ROW_KEY]})
+    | {"ReturnConsumedCapacity": "INDEXES"},
+    items(hash={"Keys": [key("1")]}) | {"ReturnConsumedCapacity": "TOTAL"},
+]
+
+
+@pytest.mark.parametrize("request_", GETS)
+def test_gets_are_answered_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
+    filled_pair.both("BatchGetItem", request_)
+
+
+BAD_WRITES: list[Request] = [
+    {},
+    items(),
+    items(hash=[]),
+    items(hash=[{}]),
+    items(hash=[{**put("1"), **delete("1")}]),
+    items(hash=[put("1"), delete("1")]),
+    items(hash=[put("1"), put("1")]),
+    items(hash=[put(str(number)) for number in range(26)]),
+    items(
+        hash=[put(str(n)) for n in range(13)],
+        main=[{"DeleteRequest": {"Key": {"pk": S(str(n)), "sk": S("1")}}} for n in range(13)],
+    ),
+    items(nope=[put("1")]),
+    items(hash=[put("1")], nope=[put("1")]),
+    items(**{"a!": [put("1")]}),
+    items(hash=[{"PutRequest": {}}]),
+    items(hash=[{"DeleteRequest": {}}]),
+    items(hash=[{"PutRequest": {"Item": {"x": S("a")}}}]),
+    items(hash=[{"DeleteRequest": {"Key": {"x": S("a")}}}]),
+    items(hash=[put("a", x=N("x"))]),
+    items(hash=[put("")]),
+    items(hash=[put("a", x=S("x" * 409_600))]),
+    items(main=[{"PutRequest": {"Item": {"pk": S("q"), "sk": S("s"), "g1": N(1)}}}]),
+    items(main=[{"PutRequest": {"Item": {"pk": S("q"), "sk": S("s"), "g1": S("")}}}]),
+]
+
+
+@pytest.mark.parametrize("request_", BAD_WRITES)
+def test_faults_of_writes_are_reported_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
+    assert filled_pair.both("BatchWriteItem", request_).code is not None
+
+
+def test_writes_of_several_tables_are_done_and_charged_as_dynamodb_does(pair: Pair) -> None:
+    row = {"PutRequest": {"Item": {**ROW_KEY, "g1": S("g"), "l1": S("l"), "a": S("x" * 2000)}}}
+    moved = {"PutRequest": {"Item": {**ROW_KEY, "g1": S("h"), "g2": N(1)}}}
+    gone = {"DeleteRequest": {"Key": ROW_KEY}}
+    for writes in ([row], [row], [moved], [gone]):
+        request = items(hash=[put("1"), put("2", a=S("b"))], main=writes)
+        pair.both("BatchWriteItem", {**request, "ReturnConsumedCapacity": "INDEXES"})
+        pair.both("BatchWriteItem", {**items(main=[row]), "ReturnConsumedCapacity": "TOTAL"})
+        pair.both("Scan", {"TableName": "main"})
+    pair.both("GetItem", {"TableName": "hash", "Key": key("2")})
+
+
+def test_what_is_not_there_is_charged(backend: EmbeddedBackend) -> None:
+    """As the service does; DynamoDB Local says 0 for a get and 2 for a delete."""
+    get = items(hash={"Keys": [key("none")]}) | {"ReturnConsumedCapacity": "TOTAL"}
+    assert backend.execute("BatchGetItem", get)["ConsumedCapacity"] == [{"TableName": "hash", "CapacityUnits": 0.5}]
+    gone = items(hash=[delete("none")]) | {"ReturnConsumedCapacity": "TOTAL"}
+    assert backend.execute("BatchWriteItem", gone)["ConsumedCapacity"] == [{"TableName": "hash", "CapacityUnits": 1.0}]
+
+
+def test_nothing_is_written_when_one_write_is_refused(backend: EmbeddedBackend) -> None:
+    with pytest.raises(RequestError):
+        backend.execute("BatchWriteItem", items(hash=[put("1"), {"PutRequest": {"Item": {"x": S("a")}}}]))
+    assert backend.execute("Scan", {"TableName": "hash"})["Count"] == 0
+
+
+def test_a_put_with_a_wrong_key_is_reported_as_the_service_does_in_batches(backend: EmbeddedBackend) -> None:
+    for item in ({"x": S("a")}, {"pk": N(1)}):
+        with pytest.raises(RequestError) as caught:
+            backend.execute("BatchWriteItem", items(hash=[{"PutRequest": {"Item": item}}]))
+        assert caught.value.message == "The provided key element does not match the schema"
+
+
+def test_keys_past_16_mb_come_back_unprocessed(backend: EmbeddedBackend) -> None:
+    for number in range(45):
+        backend.execute("PutItem", {"TableName": "hash", "Item": {"pk": S(f"b{number:02}"), "x": S("x" * 400_000)}})
+    keys = [key(f"b{number:02}") for number in range(45)]
+    options = {"ProjectionExpression": "#p", "ExpressionAttributeNames": {"#p": "pk"}, "ConsistentRead": True}
+    found: list[Request] = []
+    request = items(hash={"Keys": keys, **options})
+    first = backend.execute("BatchGetItem", request)
+    found += first["Responses"]["hash"]
+    assert len(found) == 41
+    assert first["UnprocessedKeys"] == {"hash": {"Keys": keys[41:], **options}}
+    rest = backend.execute("BatchGetItem", {"RequestItems": first["UnprocessedKeys"]})
+    assert rest["UnprocessedKeys"] == {}
+    assert found + rest["Responses"]["hash"] == keys
+
+
+def test_collection_sizes_are_told_once_for_each_collection(backend: EmbeddedBackend) -> None:
+    rows = [{"PutRequest": {"Item": {"pk": S(pk), "sk": S(sk)}}} for pk, sk in ("pa", "pb", "qa")]
+    response = backend.execute(
+        "BatchWriteItem", items(main=rows, hash=[put("1")]) | {"ReturnItemCollectionMetrics": "SIZE"}
+    )
+    assert response["ItemCollectionMetrics"] == {
+        "main": [{"ItemCollectionKey": key(pk), "SizeEstimateRangeGB": [0.0, 1.0]} for pk in "pq"]
+    }

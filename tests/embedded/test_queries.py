@@ -1,0 +1,329 @@
+"""Query and Scan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.embedded.side_by_side import TABLES, N, Pair, Request, S
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import RequestRefused
+
+MAIN: Request = {"TableName": "main"}
+
+
+def keyed(condition: str, **values: Request) -> Request:
+    return {
+        **MAIN,
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": {f":{name}": value for name, value in values.items()},
+    }
+
+
+P = keyed("pk = :p", p=S("p"))
+P_FILTERED = keyed("pk = :p", p=S("p"), a=S("A"))
+GALL = {**keyed("g1 = :g", g=S("g")), "IndexName": "gall"}
+GKEYS = {**keyed("g1 = :g", g=S("g")), "IndexName": "gkeys"}
+GINC = {**keyed("g2 = :g", g=N(1)), "IndexName": "ginc"}
+LALL = {**P, "IndexName": "lall"}
+LKEYS = {**P, "IndexName": "lkeys"}
+START = {"pk": S("p"), "sk": S("1")}
+INDEX_START = {**START, "g1": S("g"), "g2": N(1)}
+CAPACITY = {"ReturnConsumedCapacity": "INDEXES"}
+
+QUERIES: list[Request] = [
+    P,
+    *({**P, "Limit": limit} for limit in (1, 4, 5, 6)),
+    {**P, "ScanIndexForward": False, "Limit": 2},
+    {**P, "ScanIndexForward": False, "Limit": 2, "ExclusiveStartKey": {"pk": S("p"), "sk": S("22")}},
+    {**P, "ExclusiveStartKey": START},
+    {**P, "ExclusiveStartKey": {"pk": S("p"), "sk": S("11")}},
+    {**P, "Select": "COUNT"},
+    {**P, "Select": "COUNT", "Limit": 2},
+    {**P_FILTERED, "Select": "COUNT", "FilterExpression": "a <> :a"},
+    {**P_FILTERED, "FilterExpression": "a = :a", "Limit": 2, **CAPACITY},
+    {**P, "Select": "ALL_ATTRIBUTES", "Limit": 1},
+    {**P, "Select": "SPECIFIC_ATTRIBUTES", "ProjectionExpression": "a", "Limit": 2},
+    {**P, "ProjectionExpression": "nothing"},
+    {**P, "ReturnConsumedCapacity": "TOTAL"},
+    {**P, "ConsistentRead": True, **CAPACITY},
+    keyed("pk = :p AND sk = :s", p=S("p"), s=S("2")) | {"Limit": 1},
+    keyed("pk = :p AND sk = :s", p=S("p"), s=S("2")) | {"ExclusiveStartKey": {"pk": S("p"), "sk": S("2")}},
+    keyed("pk = :p AND sk < :s", p=S("p"), s=S("2")),
+    keyed("pk = :p AND sk <= :s", p=S("p"), s=S("2")),
+    keyed("pk = :p AND sk > :s", p=S("p"), s=S("2")),
+    keyed("pk = :p AND sk >= :s", p=S("p"), s=S("2")),
+    keyed("pk = :p AND sk BETWEEN :s AND :t", p=S("p"), s=S("1"), t=S("3")),
+    keyed("pk = :p AND begins_with(sk, :s)", p=S("p"), s=S("3")),
+    {**GALL, "Limit": 2, **CAPACITY},
+    {**GALL, "ExclusiveStartKey": INDEX_START},
+    {**GALL, "ExclusiveStartKey": INDEX_START, "ScanIndexForward": False},
+    {**GALL, "ProjectionExpression": "c"},
+    {**GALL, "FilterExpression": "pk = :g"},
+    {**GINC, **CAPACITY},
+    {**GINC, "Select": "ALL_PROJECTED_ATTRIBUTES"},
+    {**LALL, "Limit": 2, **CAPACITY},
+    {**LALL, "Limit": 2, "ReturnConsumedCapacity": "TOTAL"},
+    {**LKEYS, **CAPACITY, "ConsistentRead": True},
+    {**LKEYS, **CAPACITY, "Select": "ALL_ATTRIBUTES", "Limit": 2},
+    {**LKEYS, **CAPACITY, "ProjectionExpression": "a, pk", "Limit": 2},
+]
+
+
+@pytest.mark.parametrize("request_", QUERIES)
+def test_queries_are_answered_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
+    assert filled_pair.both("Query", request_).code is None
+
+
+BAD_QUERIES: list[Request] = [
+    MAIN,
+    {**MAIN, "KeyConditionExpression": ""},
+    {**P, "TableName": "nope"},
+    {**P, "Limit": 0},
+    {**P, "Limit": -1},
+    {**P, "Select": "x"},
+    {**P, "Select": "SPECIFIC_ATTRIBUTES"},
+    {**P, "Select": "ALL_PROJECTED_ATTRIBUTES"},
+    *({**P, "Select": select, "ProjectionExpression": "a"} for select in ("COUNT", "ALL_ATTRIBUTES")),
+    {**GKEYS, "Select": "ALL_ATTRIBUTES"},
+    {**GKEYS, "ProjectionExpression": "a"},
+    {**GKEYS, "ConsistentRead": True},
+    {**GKEYS, "FilterExpression": "a = :g"},
+    {**GINC, "ProjectionExpression": "a, c"},
+    {**LKEYS, "FilterExpression": "a = :p"},
+    *({**GALL, "IndexName": name} for name in ("nope", "", "a!")),
+    {**P, "FilterExpression": "pk = :p"},
+    {**P, "FilterExpression": "sk = :p"},
+    {**GALL, "FilterExpression": "g2 = :g"},
+    {**P, "FilterExpression": "a = "},
+    {**P, "FilterExpression": ""},
+    {**P, "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [S("p")]}}},
+    {**P, "QueryFilter": {"a": {"ComparisonOperator": "NULL"}}},
+    {**P, "ConditionalOperator": "AND"},
+    *(
+        {**P, "ExclusiveStartKey": start}
+        for start in (
+            {},
+            {"pk": S("p")},
+            {"pk": S("q"), "sk": S("1")},
+            {"pk": S("p"), "sk": N(1)},
+            {"pk": S("p"), "sk": N("x")},
+            {"pk": S("p"), "sk": S("")},
+            {**START, "x": S("1")},
+        )
+    ),
+    *(
+        {**GALL, "ExclusiveStartKey": start}
+        for start in (START, {**INDEX_START, "x": S("1")}, {**INDEX_START, "g1": S("o")}, {**INDEX_START, "g2": S("o")})
+    ),
+    {**LALL, "ExclusiveStartKey": START},
+    {**LALL, "ExclusiveStartKey": {**START, "pk": S("q"), "l1": S("l")}},
+    keyed("pk = :p AND sk > :s", p=S("p"), s=S("2")) | {"ExclusiveStartKey": START},
+    keyed("pk = :p AND sk < :s", p=S("p"), s=S("2")) | {"ExclusiveStartKey": {"pk": S("p"), "sk": S("3")}},
+    keyed("pk = :p AND begins_with(sk, :s)", p=S("p"), s=S("2")) | {"ExclusiveStartKey": START},
+    keyed("pk = :p AND sk BETWEEN :s AND :p", p=S("p"), s=S("2")) | {"ExclusiveStartKey": START},
+    # Several faults at once: the first one is told.
+    {**MAIN, "KeyConditionExpression": "z = ", "FilterExpression": "a =", "ProjectionExpression": "a,"},
+    {**MAIN, "KeyConditionExpression": "z = ", "ProjectionExpression": "a,"},
+    {**P_FILTERED, "ProjectionExpression": "a", "Select": "COUNT"},
+    {**P_FILTERED, "ExclusiveStartKey": {}},
+    {**keyed("zz = :p", p=S("a")), "FilterExpression": "pk = :p"},
+    {**P, "FilterExpression": "pk = :p", "ExclusiveStartKey": {}},
+    {**P, "Select": "SPECIFIC_ATTRIBUTES", "ExclusiveStartKey": {}},
+    {**keyed("zz = :p", p=S("a")), "IndexName": "gkeys", "ConsistentRead": True, "Select": "ALL_ATTRIBUTES"},
+    {**keyed("zz = :p", p=S("a")), "IndexName": "gkeys", "Select": "ALL_ATTRIBUTES"},
+    {**GKEYS, "FilterExpression": "a = :g", "ProjectionExpression": "b"},
+    {**GKEYS, "ProjectionExpression": "b", "ExclusiveStartKey": {}},
+]
+
+
+@pytest.mark.parametrize("request_", BAD_QUERIES)
+def test_faults_of_queries_are_reported_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
+    assert filled_pair.both("Query", request_).code is not None
+
+
+SCANS: list[Request] = [
+    {},
+    {"Limit": 2, "ReturnConsumedCapacity": "TOTAL"},
+    {"Limit": 5},
+    {"Limit": 6, "ConsistentRead": True, **CAPACITY},
+    {"Select": "COUNT", "Limit": 2},
+    {"FilterExpression": "pk = :p", "ExpressionAttributeValues": {":p": S("zz")}, **CAPACITY},
+    {"IndexName": "gall", **CAPACITY},
+    {"IndexName": "lall", "Limit": 2},
+    {"ProjectionExpression": "a"},
+]
+BAD_SCANS: list[Request] = [
+    {"Limit": 0},
+    {"Segment": 0},
+    {"TotalSegments": 1},
+    {"Segment": 1, "TotalSegments": 1},
+    {"Segment": -1, "TotalSegments": 1},
+    {"Segment": 0, "TotalSegments": 0},
+    {"Segment": 0, "TotalSegments": 1_000_001},
+    {"IndexName": "gkeys", "ConsistentRead": True},
+    {"IndexName": "gkeys", "ProjectionExpression": "a"},
+    {"IndexName": "gkeys", "Select": "ALL_ATTRIBUTES"},
+    {"IndexName": "nope"},
+    *({"ExclusiveStartKey": start} for start in ({}, {"pk": S("p")}, {**START, "sk": N(1)}, {**START, "x": S("1")})),
+    {"IndexName": "gall", "ExclusiveStartKey": START},
+    {"Select": "ALL_PROJECTED_ATTRIBUTES"},
+    {"Select": "SPECIFIC_ATTRIBUTES"},
+    {"Select": "COUNT", "ProjectionExpression": "a"},
+    {"FilterExpression": "a =", "ProjectionExpression": "a,", "Segment": 1},
+    {"ExclusiveStartKey": {}, "Segment": 1},
+]
+
+
+@pytest.mark.parametrize("request_", [*SCANS, *BAD_SCANS])
+def test_scans_are_answered_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
+    answer = filled_pair.both("Scan", {**MAIN, **request_})
+    assert (answer.code is None) == (request_ in SCANS)
+
+
+@pytest.mark.parametrize("parameter", ["KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet"])
+def test_parameters_from_before_expressions_are_refused(backend: EmbeddedBackend, parameter: str) -> None:
+    for operation in ("Query", "Scan"):
+        with pytest.raises(RequestRefused, match=f"not supported by this engine: {parameter}"):
+            backend.execute(operation, {**MAIN, parameter: {}})
+
+
+def put_sized(backend: EmbeddedBackend, count: int, size: int, **attributes: Request) -> None:
+    """Items of exactly that size in the partition p."""
+    for number in range(count):
+        item = {"pk": S("p"), "sk": S(f"{number:02}"), **attributes}
+        used = 3 + 4 + sum(len(name) + len(next(iter(value.values()))) for name, value in attributes.items())
+        backend.execute("PutItem", {**MAIN, "Item": {**item, "a": S("x" * (size - used - 1))}})
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "expected", "has_more"),
+    [(20, 104_858, 10, True), (20, 104_857, 11, True), (8, 131_072, 8, False), (9, 131_072, 8, True)],
+    ids=["item over 1 MB is the last", "item below 1 MB is not", "exactly 1 MB and the end", "exactly 1 MB"],
+)
+def test_a_page_ends_with_the_item_that_reaches_1_mb(
+    backend: EmbeddedBackend, count: int, size: int, expected: int, has_more: bool
+) -> None:
+    put_sized(backend, count, size)
+    for operation, request in (("Query", P), ("Scan", MAIN)):
+        page = backend.execute(operation, {**request, **CAPACITY})
+        assert page["Count"] == page["ScannedCount"] == expected
+        assert ("LastEvaluatedKey" in page) == has_more
+        assert page["ConsumedCapacity"]["CapacityUnits"] == -(-expected * size // 4096) * 0.5
+
+
+def test_a_page_is_measured_before_the_filter(backend: EmbeddedBackend) -> None:
+    """DynamoDB Local measures it after, which AWS's documentation contradicts."""
+    put_sized(backend, 20, 104_858)
+    page = backend.execute("Query", {**P, "FilterExpression": "attribute_not_exists(a)"})
+    assert (page["Items"], page["ScannedCount"]) == ([], 10)
+    assert page["LastEvaluatedKey"] == {"pk": S("p"), "sk": S("09")}
+
+
+def test_the_page_of_an_index_is_measured_by_what_the_index_holds(backend: EmbeddedBackend) -> None:
+    put_sized(backend, 20, 104_856, g2=N(1))
+    keys = backend.execute("Query", {**LKEYS, **CAPACITY})
+    assert keys["Count"] == 20
+    assert keys["ConsumedCapacity"]["LocalSecondaryIndexes"] == {"lkeys": {"CapacityUnits": 0.5}}
+    fetched = backend.execute("Query", {**LKEYS, "Select": "ALL_ATTRIBUTES", **CAPACITY})
+    assert fetched["Count"] == 11
+    assert fetched["ConsumedCapacity"]["Table"] == {"CapacityUnits": 11 * 13.0}
+
+
+def test_the_filter_of_a_scan_sees_what_the_index_holds(backend: EmbeddedBackend) -> None:
+    """DynamoDB Local keeps whole items in its indexes, and filters by them."""
+    backend.execute("PutItem", {**MAIN, "Item": {**START, "g1": S("g"), "a": S("A")}})
+    filtered = {"FilterExpression": "a = :a", "ExpressionAttributeValues": {":a": S("A")}}
+    assert backend.execute("Scan", {**MAIN, "IndexName": "gkeys", **filtered})["Count"] == 0
+    assert backend.execute("Scan", {**MAIN, **filtered})["Count"] == 1
+
+
+def test_a_local_index_that_holds_what_is_wanted_is_read_alone(backend: EmbeddedBackend) -> None:
+    """DynamoDB Local charges the table for its key attributes."""
+    backend.execute("PutItem", {**MAIN, "Item": {**START, "g2": N(1)}})
+    page = backend.execute("Query", {**LKEYS, "ProjectionExpression": "g2, sk", **CAPACITY})
+    assert page["Items"] == [{"g2": N(1), "sk": S("1")}]
+    assert page["ConsumedCapacity"]["CapacityUnits"] == 0.5
+
+
+def test_an_empty_answer_costs_half_a_unit(backend: EmbeddedBackend) -> None:
+    """As a read of an item that is not there does; DynamoDB Local says 0."""
+    assert backend.execute("Query", {**P, **CAPACITY})["ConsumedCapacity"]["CapacityUnits"] == 0.5
+    assert backend.execute("Scan", {**MAIN, **CAPACITY})["ConsumedCapacity"]["CapacityUnits"] == 0.5
+
+
+def test_a_start_key_of_another_segment_is_refused(backend: EmbeddedBackend) -> None:
+    start = {"TableName": "hash", "ExclusiveStartKey": {"pk": S("4")}, "TotalSegments": 2}
+    backend.execute("PutItem", {"TableName": "hash", "Item": {"pk": S("4")}})
+    counts = [backend.execute("Scan", {"TableName": "hash", "Segment": n, "TotalSegments": 2})["Count"] for n in (0, 1)]
+    assert backend.execute("Scan", {**start, "Segment": counts.index(1)})["Items"] == []
+    with pytest.raises(RequestRefused, match="Exclusive start key must lie within the segment"):
+        backend.execute("Scan", {**start, "Segment": counts.index(0)})
+
+
+def pages(backend: EmbeddedBackend, operation: str, request: Request) -> list[Request]:
+    found: list[Request] = []
+    while True:
+        page = backend.execute(operation, request)
+        found += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return found
+        request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    rows=st.dictionaries(
+        st.tuples(st.sampled_from("pqr"), st.text(max_size=3).filter(bool)),
+        st.tuples(st.sampled_from("ghi"), st.integers(-3, 3)),
+        max_size=25,
+    ),
+    limit=st.integers(1, 7),
+    segments=st.integers(1, 5),
+    forward=st.booleans(),
+)
+def test_following_the_pages_gives_every_item_once_and_in_order(
+    rows: dict[tuple[str, str], tuple[str, int]], limit: int, segments: int, forward: bool
+) -> None:
+    backend = EmbeddedBackend(None)
+    try:
+        backend.execute("CreateTable", TABLES[2].definition())
+        items = [
+            {"pk": S(pk), "sk": S(sk), "g1": S(g1), "g2": N(g2), "l1": S(g1)} for (pk, sk), (g1, g2) in rows.items()
+        ]
+        for item in items:
+            backend.execute("PutItem", {**MAIN, "Item": item})
+        _check_queries(backend, items, limit, forward)
+        _check_scans(backend, items, limit, segments)
+    finally:
+        backend.close()
+
+
+def _check_queries(backend: EmbeddedBackend, items: list[Request], limit: int, forward: bool) -> None:
+    paged: Request = {"Limit": limit, "ScanIndexForward": forward}
+    for index in ({}, {"IndexName": "lall"}):
+        found = pages(backend, "Query", {**P, **paged, **index})
+        sort = "l1" if index else "sk"
+        assert _sorted(found) == _sorted([item for item in items if item["pk"] == S("p")])
+        values = [item[sort]["S"].encode() for item in found]
+        assert values == sorted(values, reverse=not forward)
+    found = pages(backend, "Query", {**GALL, **paged})
+    assert _sorted(found) == _sorted([item for item in items if item["g1"] == S("g")])
+    numbers = [int(item["g2"]["N"]) for item in found]
+    assert numbers == sorted(numbers, reverse=not forward)
+
+
+def _check_scans(backend: EmbeddedBackend, items: list[Request], limit: int, segments: int) -> None:
+    for index in ({}, {"IndexName": "gall"}):
+        found: list[Any] = []
+        for segment in range(segments):
+            part = {"Segment": segment, "TotalSegments": segments, "Limit": limit}
+            found += pages(backend, "Scan", {**MAIN, **index, **part})
+        assert _sorted(found) == _sorted(items)
+
+
+def _sorted(items: list[Request]) -> list[Request]:
+    return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["S"]))

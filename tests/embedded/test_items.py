@@ -19,25 +19,23 @@ ROW: Request = {**MAIN, "Key": {"pk": S("p"), "sk": S("1")}}
 IN_MAIN = {"pk": S("a"), "sk": S("b")}
 TOO_LARGE = S("x" * 409_600)
 
+BAD_KEYS: list[Request] = [
+    {"pk": {}},
+    {"pk": {"S": "a", "N": "1"}},
+    {"pk": N(1)},
+    {"pk": N("x")},
+    {"pk": S("")},
+    {"pk": S("x" * 2049)},
+    {"pk": S("a"), "x": S("b")},
+    {"x": S("b")},
+    {"pk": {"NULL": True}},
+]
 FAULTS: list[tuple[str, Request]] = [
     *(("GetItem", {"TableName": name, "Key": {"pk": S("1")}}) for name in ("", "a", "a!b", "x" * 256, "nope")),
     ("GetItem", {"Key": {"pk": S("1")}}),
     ("GetItem", HASH),
     ("GetItem", {**HASH, "Key": {}}),
-    *(
-        ("GetItem", {**HASH, "Key": key})
-        for key in (
-            {"pk": {}},
-            {"pk": {"S": "a", "N": "1"}},
-            {"pk": N(1)},
-            {"pk": N("x")},
-            {"pk": S("")},
-            {"pk": S("x" * 2049)},
-            {"pk": S("a"), "x": S("b")},
-            {"x": S("b")},
-            {"pk": {"NULL": True}},
-        )
-    ),
+    *(("GetItem", {**HASH, "Key": key}) for key in BAD_KEYS),
     *(
         ("GetItem", {**MAIN, "Key": key})
         for key in (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import cast
 
 from jobtable.embedded.key_schemas import (
     KeySchema,
@@ -106,12 +106,12 @@ def table_class(request: Request) -> str | None:
 
 def table_throughput(request: Request) -> Throughput:
     """The ProvisionedThroughput of a table, which must be there."""
-    return _throughput(request, "table", "Table", "per table")
+    return _throughput(request, "table", "Table")
 
 
 def index_throughput(structure: Request) -> Throughput:
     """The ProvisionedThroughput of a global index, which must be there."""
-    return _throughput(structure, "global secondary index", "Global Secondary Index's", "per table")
+    return _throughput(structure, "global secondary index", "Global Secondary Index's")
 
 
 def on_demand_limit(structure: Request) -> OnDemandLimit | None:
@@ -142,9 +142,7 @@ def stream_view(request: Request) -> ViewType | None:
 
 def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
     """One global index that a request asks for, or RequestRefused."""
-    throughput = Throughput()
-    if not is_on_demand:
-        throughput = index_throughput(structure)
+    throughput = Throughput() if is_on_demand else index_throughput(structure)
     name = valid_name(structure.get("IndexName"))
     kind, included = projection(structure)
     key = global_key_schema(structure)
@@ -196,11 +194,14 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
     if not structures and request.get("GlobalSecondaryIndexes") is not None:
         raise RequestRefused("GSI list is empty/invalid")
     check_index_counts(len(structures), 0)
-    names: set[Any] = set()
+    names: set[str] = set()
     for structure in structures:
-        if text(structure, "IndexName") in names:
+        if not is_on_demand:
+            index_throughput(structure)
+        name = valid_name(structure.get("IndexName"))
+        if name in names:
             raise RequestRefused("Two global secondary indices have the same name")
-        names.add(structure.get("IndexName"))
+        names.add(name)
     return tuple(new_global_index(one, attributes, is_on_demand=is_on_demand) for one in structures)
 
 
@@ -218,7 +219,7 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
         )
 
 
-def _throughput(structure: Request, owner: str, possessive: str, scope: Literal["per table"]) -> Throughput:
+def _throughput(structure: Request, owner: str, possessive: str) -> Throughput:
     given = structure.get("ProvisionedThroughput")
     if given is None:
         raise RequestRefused(f"No provisioned throughput specified for the {owner}")
@@ -227,7 +228,7 @@ def _throughput(structure: Request, owner: str, possessive: str, scope: Literal[
     if read is None or write is None or read < 1 or write < 1:
         raise RequestRefused(f"{possessive} read and write throughput must be at least 1, and cannot be null")
     if max(read, write) > MOST_UNITS:
-        raise RequestRefused(f"Cannot increase provisioned throughput to more than {MOST_UNITS:,} units {scope}")
+        raise RequestRefused(f"Cannot increase provisioned throughput to more than {MOST_UNITS:,} units per table")
     return Throughput(read=read, write=write)
 
 

@@ -13,6 +13,7 @@ from jobtable.embedded.storage.catalogue import Cache, catalogue_version
 from jobtable.embedded.storage.problems import is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
+from jobtable.embedded.storage.wal import WalBound
 from jobtable.errors import StorageError, request_error
 
 T = TypeVar("T")
@@ -52,6 +53,7 @@ class Writer:
         self._turn = turn
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
+        self._wal = WalBound(home.path)
         self._mutex = threading.Lock()
         self._waiting: deque[_Call] = deque()
         self._is_led = False
@@ -160,6 +162,7 @@ class Writer:
             rows = [(items, size, id_) for id_, (items, size) in counts.items()]
             connection.executemany("UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?", rows)
         connection.execute("COMMIT")
+        self._wal.after_commit(connection)
         if catalogue_changed:
             self._home.catalogue_changed(version)
 

@@ -1,0 +1,59 @@
+"""Whether everything that is derived from the items says what the items say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic_core import from_json
+
+from jobtable.embedded.schema import IndexSchema, TableSchema
+from jobtable.embedded.storage.expiry_times import expiry_time
+from jobtable.embedded.storage.store import Storage
+from jobtable.embedded.storage.transactions import View
+from jobtable.embedded.values import item_size
+
+_MOST_NAMES = 1_000_000
+
+
+def inconsistencies(storage: Storage) -> list[str]:
+    """What is wrong with the database, in words: its pages, indexes, expiry times and counters. Empty: nothing."""
+    with storage.read() as view:
+        found = [row for (row,) in view.connection.execute("PRAGMA integrity_check") if row != "ok"]
+        for name in view.table_names("", _MOST_NAMES):
+            table = view.table(name)
+            if table is not None:
+                found += _of_table(view, table)
+        return found
+
+
+def _of_table(view: View, table: TableSchema) -> Iterator[str]:
+    stored = [(position, size, from_json(item)) for position, size, item in view.range(table, None, b"", None)]
+    for position, size, item in stored:
+        if position != table.position(item) or size != item_size(item):
+            yield f"table {table.name}: the item {table.key_of(item)} has a wrong position or size"
+    if view.counters([table.id])[table.id] != (len(stored), sum(size for _, size, _ in stored)):
+        yield f"table {table.name}: the counters say {view.counters([table.id])}, there are {len(stored)} items"
+    for index in table.indexes.values():
+        yield from _of_index(view, table, index, [item for _, _, item in stored])
+    if table.ttl_attribute is not None:
+        times = ((expiry_time(table.ttl_attribute, item), position) for position, _, item in stored)
+        listed = view.connection.execute(f"SELECT time, position FROM expiry_{table.id}")  # noqa: S608 - a number
+        if sorted(time for time in times if time[0] is not None) != sorted(listed.fetchall()):
+            yield f"table {table.name}: the list of expiry times differs from the items"
+
+
+def _of_index(
+    view: View, table: TableSchema, index: IndexSchema, items: list[dict[str, dict[str, str]]]
+) -> Iterator[str]:
+    rebuilt = {}
+    for item in items:
+        place = table.index_position(index, item)
+        if place is not None:
+            rebuilt[place] = item
+    listed = {position: from_json(item) for position, _, item in view.range(table, index, b"", None)}
+    (entries,) = view.connection.execute(f"SELECT count(*) FROM index_{index.id}").fetchone()  # noqa: S608 - a number
+    if listed != rebuilt or entries != len(rebuilt):
+        yield f"index {table.name}/{index.name}: {entries} entries differ from a rebuild with {len(rebuilt)}"
+    size = sum(item_size(table.projected(index, item)) for item in rebuilt.values())
+    if view.counters([index.id])[index.id] != (len(rebuilt), size):
+        yield f"index {table.name}/{index.name}: the counters say {view.counters([index.id])[index.id]}"

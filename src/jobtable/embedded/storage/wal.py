@@ -1,0 +1,41 @@
+"""Keeping the write-ahead log short.
+
+SQLite copies the log into the database by itself every few megabytes, and starts the log again from its beginning
+when nobody reads from it at that moment. Where readers overlap all the time that moment never comes. So from a certain
+size on the writer makes it come: while it holds new commits back, new readers find everything in the database and need
+no log, and those that do need it end soon.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+
+_LARGEST = 32 * 1024 * 1024
+_STEP = 16 * 1024 * 1024
+_COMMITS_BETWEEN_LOOKS = 8
+_LONGEST_WAIT_MS = 100
+
+
+class WalBound:
+    """Looks at the log after commits, and restarts it when it has become too long."""
+
+    def __init__(self, path: str, largest: int = _LARGEST, step: int = _STEP) -> None:
+        self._path = path + "-wal"
+        self._largest = self._next_attempt = largest
+        self._step = step
+        self._commits = 0
+
+    def after_commit(self, connection: sqlite3.Connection) -> None:
+        """Restart the log if it is too long; waits a tenth of a second at most, and tries again when it has grown."""
+        self._commits += 1
+        if self._commits % _COMMITS_BETWEEN_LOOKS:
+            return
+        size = os.stat(self._path).st_size
+        if size < self._next_attempt:
+            return
+        (before,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute(f"PRAGMA busy_timeout = {_LONGEST_WAIT_MS}")
+        (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        connection.execute(f"PRAGMA busy_timeout = {before}")
+        self._next_attempt = size + self._step if is_busy else self._largest

@@ -16,16 +16,22 @@ from jobtable.testing.servers import ServerUnavailable, cache_folder, dynamodb_l
 
 DYNALITE_PACKAGE = "dynalite@4.0.0"
 _SECONDS_TO_START = 30
+_JOBTABLE = str(Path(sys.executable).parent / "jobtable")
+
+
+def jobtable_in_memory() -> AbstractContextManager[str]:
+    """`jobtable dynamodb serve` on a database in memory."""
+    return _served(lambda port: [_JOBTABLE, "dynamodb", "serve", "--port", str(port), "--memory"])
 
 
 @contextlib.contextmanager
-def jobtable_server() -> Iterator[str]:
-    """`jobtable dynamodb serve` on a file."""
+def jobtable_on_disk() -> Iterator[str]:
+    """`jobtable dynamodb serve` on a file, with every write durable."""
     cache_folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="bench-", dir=cache_folder()) as folder:
-        program = str(Path(sys.executable).parent / "jobtable")
-        with _served(lambda port: [program, "dynamodb", "serve", "--port", str(port), "--data", folder]) as url:
-            yield url
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-", dir=cache_folder()))
+        command = [_JOBTABLE, "dynamodb", "serve", "--data", folder, "--port"]
+        yield stack.enter_context(_served(lambda port: [*command, str(port)]))
 
 
 def moto_server() -> AbstractContextManager[str]:
@@ -49,7 +55,8 @@ def dynalite_server() -> AbstractContextManager[str]:
 
 OURS = "jobtable"
 SERVERS: dict[str, Callable[[], AbstractContextManager[str]]] = {
-    OURS: jobtable_server,
+    OURS: jobtable_in_memory,
+    "jobtable on disk": jobtable_on_disk,
     "DynamoDB Local": dynamodb_local,
     "moto": moto_server,
     "dynalite": dynalite_server,

@@ -211,7 +211,7 @@ class ScriptedServer:
 @pytest.fixture
 def scripted() -> Iterator[ScriptedServer]:
     scripted = ScriptedServer()
-    thread = threading.Thread(target=scripted.server.serve_forever)
+    thread = threading.Thread(target=scripted.server.serve_forever, args=(0.01,))
     thread.start()
     yield scripted
     scripted.is_released.set()

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobtable.embedded.expressions import Placeholders, compile_condition, compile_projection, compile_update
-from jobtable.embedded.expressions.grammar import parse_update
+from jobtable.embedded.expressions.grammar import Function, Sum, parse_update
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
@@ -142,8 +142,10 @@ def test_updates(local: Any, item: Item, expression: str, values: dict[str, Any]
 
     here = outcome(lambda: compile_update(expression, Placeholders(names, used)).apply(item))
     there = outcome(updated_there)
-    if isinstance(here, str) and not here.startswith("Invalid") and len(parse_update(expression).actions) > 1:
-        # Which of several actions that cannot be applied is reported depends on DynamoDB Local's hash tables.
+    actions = parse_update(expression).actions
+    is_one_plain_action = len(actions) == 1 and not isinstance(actions[0].value, (Sum, Function))
+    if isinstance(here, str) and not here.startswith("Invalid") and not is_one_plain_action:
+        # Which of several parts that cannot be applied is reported depends on the inside of DynamoDB Local.
         assert isinstance(there, str)
         assert not there.startswith("Invalid")
     else:

@@ -146,11 +146,6 @@ class _Builder:
         return found
 
     def _check_distinct(self, operator: str, operands: tuple[Operand, ...]) -> None:
-        paths = [self._known_path(operand) for operand in operands]
+        paths = [checks.path_of(operand, self._names) for operand in operands]
         if paths[0] is not None and paths[0] in paths[1:]:
             self.checks.append(checks.not_distinct(operator, paths[0]))
-
-    def _known_path(self, operand: Operand) -> Path | None:
-        if not isinstance(operand, PathOperand):
-            return None
-        return tuple(self._names.get(part, part) if isinstance(part, str) else part for part in operand.path)

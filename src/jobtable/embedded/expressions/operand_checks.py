@@ -69,6 +69,13 @@ def not_distinct(operator: str, path: Path) -> Check:
     )
 
 
+def path_of(operand: Operand, names: Mapping[str, str]) -> Path | None:
+    """The path of an operand that is one; a placeholder that is not defined stays."""
+    if not isinstance(operand, PathOperand):
+        return None
+    return tuple(names.get(part, part) if isinstance(part, str) else part for part in operand.path)
+
+
 def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
     """IN takes up to 100 choices; only strings, numbers and binary values have an order."""
     if operator == "IN" and len(operands) > 101:

@@ -59,11 +59,12 @@ def attribute(path: Path) -> Computed:
 
 
 def if_not_exists(path: Path, otherwise: Computed) -> Computed:
-    """The old value at a path, or else something."""
+    """The old value at a path, or else something, which must be there in any case."""
 
     def computed(item: Item, values: Values) -> AttributeValue | None:
+        replacement = otherwise(item, values)
         found = value_at(item, path)
-        return otherwise(item, values) if found is None else found
+        return replacement if found is None else found
 
     return computed
 

@@ -146,14 +146,9 @@ class _Builder:
             return compute.NOTHING
         if node.name == "list_append":
             return compute.list_append(arguments[0], arguments[1])
-        path, other = (self._known_path(argument) for argument in node.arguments)
+        path, other = (checks.path_of(argument, self._names) for argument in node.arguments)
         if path is None:
             return compute.NOTHING
         if path == other:
             self.checks.append(checks.not_distinct(node.name, path))
         return compute.if_not_exists(path, arguments[1])
-
-    def _known_path(self, operand: Operand) -> Path | None:
-        if not isinstance(operand, PathOperand):
-            return None
-        return tuple(self._names.get(part, part) if isinstance(part, str) else part for part in operand.path)

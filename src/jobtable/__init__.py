@@ -1,3 +1,60 @@
 """Jobtable: a typed data layer and job engine for DynamoDB, with an embedded engine that needs nothing started."""
 
+from jobtable.app import connect
+from jobtable.model import (
+    Attr,
+    Attribute,
+    Beside,
+    Condition,
+    Entity,
+    Index,
+    Json,
+    Key,
+    Name,
+    OrNull,
+    PackedVector,
+    Part,
+    Selection,
+    Stored,
+    Table,
+    Timestamp,
+    Update,
+    Uuid,
+    Vector,
+    camel_case,
+    default,
+)
+from jobtable.store import Backend, Page, Query, Store, Transaction
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Attr",
+    "Attribute",
+    "Backend",
+    "Beside",
+    "Condition",
+    "Entity",
+    "Index",
+    "Json",
+    "Key",
+    "Name",
+    "OrNull",
+    "PackedVector",
+    "Page",
+    "Part",
+    "Query",
+    "Selection",
+    "Store",
+    "Stored",
+    "Table",
+    "Timestamp",
+    "Transaction",
+    "Update",
+    "Uuid",
+    "Vector",
+    "__version__",
+    "camel_case",
+    "connect",
+    "default",
+]

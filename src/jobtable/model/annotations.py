@@ -52,6 +52,11 @@ class Described:
         return NULL in self.marks
 
     @property
+    def is_constrained(self) -> bool:
+        """Whether pydantic has more to look at than the type."""
+        return any(not isinstance(mark, Form | Name) for mark in self.marks)
+
+    @property
     def name(self) -> Name | None:
         return next((mark for mark in self.marks if isinstance(mark, Name)), None)
 

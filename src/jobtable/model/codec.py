@@ -183,7 +183,7 @@ class EntityCodec:
         writer.line("    get = item.get")
         if schema.table.type_attribute:
             writer.line(f'    if item[{schema.table.type_attribute!r}]["S"] != {schema.type_name!r}: raise ValueError')
-        sources = self._key_only_sources(writer)
+        sources = self._key_sources(writer)
         stored = [f for f in schema.fields.values() if not f.is_key_only]
         envelope = next((f.envelope for f in stored if f.envelope), None)
         known = writer.names.of(self._known_attributes, "known")
@@ -200,16 +200,16 @@ class EntityCodec:
         construct(writer, schema.cls)
         return writer.function("decode")
 
-    def _key_only_sources(self, writer: Source) -> dict[str, str]:
-        """Write the statements that read fields out of the primary key; gives field -> source of its value."""
-        wanted = {f.name for f in self.schema.fields.values() if f.is_key_only}
+    def _key_sources(self, writer: Source) -> dict[str, str]:
+        """Write the statements that read fields out of the primary key; gives field -> source of its value.
+
+        Fields that stand as attributes as well are read from the key all the same: it is what the item is found by.
+        """
         sources: dict[str, str] = {}
         for part in self.schema.primary.parts:
-            if part.template is None or not wanted & set(part.template.fields):
-                continue
-            text = f'item[{part.attribute!r}]["S"]'
-            sources |= _parse_source(part.template, text, writer)
-        return {name: source for name, source in sources.items() if name in wanted}
+            if part.template is not None:
+                sources |= _parse_source(part.template, f'item[{part.attribute!r}]["S"]', writer)
+        return sources
 
     @cached_property
     def _known_attributes(self) -> frozenset[str]:
@@ -250,7 +250,7 @@ class EntityCodec:
                 if "S" not in item.get(part.attribute, {}):
                     raise ValueError(f"{part.attribute} is missing")
                 values |= part.template.parse(item[part.attribute]["S"])
-        stored = [field for field in self.schema.fields.values() if not field.is_key_only]
+        stored = [field for field in self.schema.fields.values() if field.name not in values]
         for envelope in {field.envelope for field in stored}:
             holder = item if envelope is None else item.get(envelope, {}).get("M", {})
             values |= loose_values([field for field in stored if field.envelope == envelope], holder)

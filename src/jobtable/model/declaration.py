@@ -40,6 +40,7 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             is_null_written=described.is_null_written or _none_is_not_missing(described, info),
             is_key_only=False,
             is_stored=described.is_stored,
+            is_constrained=described.is_constrained,
             info=info,
         )
     return fields

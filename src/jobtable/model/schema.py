@@ -35,6 +35,7 @@ class FieldSchema:
     optional: bool
     is_null_written: bool
     is_stored: bool
+    is_constrained: bool
     is_key_only: bool
     info: FieldInfo
 
@@ -45,7 +46,7 @@ class FieldSchema:
 
     @cached_property
     def _as_given(self) -> type | None:
-        return None if self.info.metadata else _AS_GIVEN.get(type(self.kind))
+        return None if self.is_constrained else _AS_GIVEN.get(type(self.kind))
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -56,15 +57,20 @@ class FieldSchema:
 
     def accept(self, value: Any) -> Any:
         """The value as the field holds it, or ValueRefusedError."""
-        if type(value) is self._as_given:
+        if type(value) is self._as_given and not (type(value) is str and not value.isascii()):
             return value
         if isinstance(self.kind, wire.Choice):
             value = self.kind.find(value)
         try:
-            return self._adapter.validate_python(value)
+            accepted = self._adapter.validate_python(value)
+            if isinstance(accepted, str):
+                accepted.encode()
         except ValidationError as error:
             reason = error.errors(include_url=False)[0]["msg"]
             raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100}: {reason}") from error
+        except UnicodeEncodeError as error:
+            raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100} is not valid Unicode") from error
+        return accepted
 
 
 @dataclass(frozen=True, eq=False)

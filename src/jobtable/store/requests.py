@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, to_json
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.entity import Entity
@@ -108,7 +108,12 @@ def _conditional(condition: Condition | None, placeholders: Placeholders) -> dic
 
 def refuse_oversize(item: Item, schema: EntitySchema) -> None:
     """Refuse an item over 400 KB. Its JSON is never shorter than what DynamoDB counts, so most need one look."""
-    if len(to_json(item)) <= MOST_ITEM_BYTES:
+    try:
+        upper_bound = len(to_json(item))
+    except PydanticSerializationError as error:
+        named = f"{schema.name} {schema.codec.describe_key(item)!a}"
+        raise ValueRefusedError(f"{named} holds a text that is not valid Unicode") from error
+    if upper_bound <= MOST_ITEM_BYTES:
         return
     size = sum(len(name.encode()) + _size(value) for name, value in item.items())
     if size > MOST_ITEM_BYTES:

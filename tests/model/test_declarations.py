@@ -1,0 +1,203 @@
+"""A declaration that cannot work fails when its class is made, and says which field of which entity."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from jobtable.errors import DefinitionError
+from jobtable.model import Entity, Index, Key, OrNull, Part, Stored, Table, Timestamp
+
+
+def make_table() -> Table:
+    return Table("declared", pk="PK", sk="SK", type_attribute="TYPE", indexes=[Index("GSI1", "GSI1PK", "GSI1SK")])
+
+
+class Plain(BaseModel):
+    x: int
+
+
+def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thing", **members: Any) -> object:
+    """A class with these fields and keys."""
+
+    def fill(namespace: dict[str, Any]) -> None:
+        namespace.update({"__annotations__": fields, "__module__": __name__, **members})
+
+    return types.new_class(name, (Entity,), {"table": table or make_table(), "type": name.upper()}, fill)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: declare({"a": str}, key=Key("T#{b}", "T")), r"Thing\.key: 'T#\{b\}' names 'b', which is no field"),
+        (lambda: declare({"a": str}), r"Thing\.key: the key attribute 'PK' is no field"),
+        (lambda: declare({"a": str}, key=Key("T#{a", "T")), "lone brace"),
+        (lambda: declare({"a": str, "b": str}, key=Key("{a}{b}", "T")), "ambiguous"),
+        (lambda: declare({"a": str, "b": str}, key=Key("{a}-{b}", "T")), "ambiguous"),
+        (lambda: declare({"a": int}, key=Key("{a:d}0", "T")), "ambiguous"),
+        (lambda: declare({"a": str}, key=Key("{a}#{a}", "T")), "names a field twice"),
+        (lambda: declare({"a": int}, key=Key("T#{a}", "T")), r"Thing\.a: an integer in a key has a width"),
+        (lambda: declare({"a": float}, key=Key("T#{a}", "T")), r"Thing\.a: a real number in a key needs a form"),
+        (lambda: declare({"a": str}, key=Key("T#{a:05d}", "T")), "only numbers take a format"),
+        (lambda: declare({"a": bool}, key=Key("T#{a}", "T")), "cannot stand in a key"),
+        (lambda: declare({"a": str}, key=Key("50%#{a}", "T")), "cannot hold %"),
+        (
+            lambda: declare({"a": str | None}, key=Key("T#{a}", "T")),
+            r"Thing\.a: a field of the primary key cannot be None",
+        ),
+        (lambda: declare({"a": str}, key=Key("T#{a}", "T"), by_x=Key("X", "Y", index="GSI9")), "no index GSI9"),
+        (lambda: declare({"a": str}, key=Key("T#{a}", "T"), by_x=Key("X", "Y")), r"Thing\.by_x: the primary key alone"),
+        (lambda: declare({"a": str}, key=Key("T#{a}", "T", index="GSI1")), r"Thing\.key: the primary key alone"),
+        (lambda: declare({"a": str}, key=Key(("T", "#{a}"), "T")), "need 1 templates"),
+        (
+            lambda: declare(
+                {"a": str}, key=Key("T#{a}", "T"), x=Key("X", "Y", index="GSI1"), y=Key("Z", "Y", index="GSI1")
+            ),
+            "two keys are for the same index",
+        ),
+        (lambda: declare({"a": str, "b": datetime}, key=Key("T#{a}", "T")), r"Thing\.b: declare a time as Timestamp"),
+        (lambda: declare({"a": str, "b": Plain}, key=Key("T#{a}", "T")), r"Thing\.b: .*Part"),
+        (lambda: declare({"a": str, "b": str | int}, key=Key("T#{a}", "T")), r"Thing\.b: .*no form in DynamoDB"),
+        (
+            lambda: declare({"a": str, "b": dict[int, str]}, key=Key("T#{a}", "T")),
+            r"Thing\.b: the keys of a map are text",
+        ),
+        (lambda: declare({"a": str, "b": set[bool]}, key=Key("T#{a}", "T")), r"Thing\.b: a set holds"),
+        (lambda: declare({"a": str, "PK": str}, key=Key("T#{a}", "T")), r"Thing\.PK cannot be the attribute 'PK'"),
+        (lambda: declare({"a": str, "TYPE": str}, key=Key("T#{a}", "T")), r"Thing\.TYPE cannot be the attribute"),
+        (lambda: Table("x", pk="PK"), "3 to 255"),
+        (lambda: Table("same", pk="PK", sk="PK"), "'PK' is the partition attribute and the sort attribute"),
+        (lambda: Index("many", ("a", "b", "c", "d", "e")), "one to four partition"),
+        (lambda: Index("no", ()), "3 to 255"),
+    ],
+)
+def test_it_says_what_is_wrong(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        make()
+
+
+def test_a_type_is_needed_where_items_are_told_apart_by_it() -> None:
+    with pytest.raises(DefinitionError, match="tells its items apart by TYPE; give type="):
+
+        class Thing(Entity, table=make_table()):
+            key = Key("T#{a}", "T")
+            a: str
+
+
+def test_a_null_cannot_be_a_key() -> None:
+    table = Table("natural", pk="a", indexes=[Index("ByB", "b")])
+    with pytest.raises(DefinitionError, match=r"Thing\.b: a key attribute cannot be written as NULL"):
+
+        class Thing(Entity, table=table):
+            by_b = Key(index="ByB")
+            a: str
+            b: OrNull[str] = None
+
+
+def test_a_key_attribute_has_one_type() -> None:
+    table = Table("typed", pk="PK", sk="SK", type_attribute="TYPE", indexes=[Index("ByB", "b")])
+
+    class One(Entity, table=table, type="ONE"):
+        key = Key("ONE#{a}", "ONE")
+        by_b = Key(index="ByB")
+        a: str
+        b: str
+
+    with pytest.raises(DefinitionError, match=r"Two: b of table typed would hold N, but One puts S there"):
+
+        class Two(Entity, table=table, type="TWO"):
+            key = Key("TWO#{a}", "TWO")
+            by_b = Key(index="ByB")
+            a: str
+            b: int
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "collide"),
+    [
+        (("A#{a}", "X"), ("A#{b}", "X"), True),
+        (("A#{a}", "X"), ("A#{b}", "Y"), False),
+        (("A#{a}", "X"), ("B#{b}", "X"), False),
+        (("{a}", "X"), ("A#{b}", "X"), False),
+        (("{a}", "X"), ("{b}", "X"), True),
+        (("{a}", "X"), ("fixed", "X"), True),
+        (("A#{n:05d}", "X"), ("A#IMAGE", "X"), False),
+        (("A#{n:05d}", "X"), ("A#00001", "X"), True),
+        (("A#{n:05d}", "X"), ("A#001", "X"), False),
+        (("A#{a}#X", "X"), ("A#{b}", "X"), False),
+        (("A#{t}", "X"), ("A#{a}", "X"), True),
+        (("album-{n:d}", "X"), ("metadata", "X"), False),
+        (("album-{n:d}", "X"), ("album-{a}", "X"), True),
+    ],
+)
+def test_two_entities_whose_keys_can_meet_are_refused(
+    first: tuple[str, str], second: tuple[str, str], collide: bool
+) -> None:
+    table = make_table()
+    fields = {"a": str, "b": str, "n": int, "t": Timestamp}
+    declare(fields, table, key=Key(*first))
+    if collide:
+        with pytest.raises(DefinitionError, match=r"Other and Thing can have the same primary key.*shares_keys_with"):
+            declare(fields, table, "Other", key=Key(*second))
+    else:
+        declare(fields, table, "Other", key=Key(*second))
+
+
+def test_keys_that_meet_on_purpose_are_declared_so() -> None:
+    table = make_table()
+
+    class One(Entity, table=table, type="ONE"):
+        key = Key("BATCH#{a}", "R")
+        a: str
+
+    class Two(Entity, table=table, type="TWO", shares_keys_with=(One,)):
+        key = Key("BATCH#{a}", "R")
+        a: str
+
+    assert set(table.entities) == {"ONE", "TWO"}
+
+
+def test_the_same_type_twice_is_refused() -> None:
+    table = make_table()
+    declare({"a": str}, table, key=Key("T#{a}", "T"))
+    with pytest.raises(DefinitionError, match="Thing has the type 'THING'"):
+        declare({"a": str}, table, key=Key("U#{a}", "U"))
+
+
+def test_a_base_class_gives_its_fields_and_keys() -> None:
+    class Dated(Entity):
+        by_date = Key("DATES", "{at}", index="GSI1")
+        at: Timestamp
+
+    class Thing(Dated, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+
+    assert [key.name for key in Thing.__schema__.keys] == ["key", "by_date"]
+    assert list(Thing.__schema__.fields) == ["at", "a"]
+
+
+def test_a_field_of_the_key_is_stored_only_if_it_says_so() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T#{b}")
+        a: str
+        b: Stored[str]
+
+    assert Thing.__schema__.codec.encode(Thing(a="1", b="2")) == {
+        "PK": {"S": "T#1"},
+        "SK": {"S": "T#2"},
+        "TYPE": {"S": "THING"},
+        "b": {"S": "2"},
+    }
+
+
+def test_a_part_is_checked_as_well() -> None:
+    with pytest.raises(DefinitionError, match=r"Wheel\.size: .*no form in DynamoDB"):
+
+        class Wheel(Part):
+            size: int | str

@@ -1,0 +1,110 @@
+"""Conditions, updates and selections as values."""
+
+from __future__ import annotations
+
+import pytest
+from tests.samples import Job, JobMetric, Stage, Status
+
+from jobtable.errors import DefinitionError, ValueRefusedError
+from jobtable.model.expressions import Condition, Placeholders, Update, as_condition, attribute_of, write_updates
+
+
+def text_of(condition: Condition) -> tuple[str, dict[str, str], list[object]]:
+    placeholders = Placeholders()
+    text = condition.write(placeholders)
+    return text, placeholders.names, [next(iter(value.values())) for value in placeholders.values.values()]
+
+
+@pytest.mark.parametrize(
+    ("condition", "text", "values"),
+    [
+        (Job.status == Status.DONE, "#n0 = :v0", ["DONE"]),
+        (Job.priority != 3, "#n0 <> :v0", ["3"]),
+        ((Job.priority > 3) & (Job.attempts <= 5), "#n0 > :v0 AND #n1 <= :v1", ["3", "5"]),
+        ((Job.priority < 3) | ~(Job.attempts >= 5), "#n0 < :v0 OR NOT #n1 >= :v1", ["3", "5"]),
+        (~((Job.priority < 3) | (Job.attempts > 1)), "NOT (#n0 < :v0 OR #n1 > :v1)", ["3", "1"]),
+        (Job.priority.between(1, 2), "#n0 BETWEEN :v0 AND :v1", ["1", "2"]),
+        (Job.status.is_in(Status.DONE, Status.RUNNING), "#n0 IN (:v0, :v1)", ["DONE", "RUNNING"]),
+        (Job.queue == None, "attribute_not_exists(#n0)", []),  # noqa: E711 - it makes a condition
+        (Job.queue != None, "attribute_exists(#n0)", []),  # noqa: E711
+        (Job.queue.begins_with("g"), "begins_with(#n0, :v0)", ["g"]),
+        (Job.tags.contains("a"), "contains(#n0, :v0)", ["a"]),
+        (Job.history.size() > 3, "size(#n0) > :v0", ["3"]),
+        (Job.limits["memory_mb"] >= 5, "#n0.#n1 >= :v0", ["5"]),
+        (Job.history[2] == "x", "#n0[2] = :v0", ["x"]),
+        (Job.job_config["a"]["b"][0].exists(), "attribute_exists(#n0.#n1.#n2[0])", []),
+        (Job.priority > Job.attempts, "#n0 > #n1", []),
+    ],
+)
+def test_conditions(condition: Condition, text: str, values: list[object]) -> None:
+    written, names, placed = text_of(condition)
+    assert (written, placed) == (text, values)
+    assert "#n0" in names
+
+
+def test_the_names_of_an_envelope_are_followed() -> None:
+    placeholders = Placeholders()
+    condition: object = Stage.can_skip == True  # noqa: E712 - it makes a condition
+    assert isinstance(condition, Condition)
+    assert condition.write(placeholders) == "#n0.#n1 = :v0"
+    assert placeholders.names == {"#n0": "Data", "#n1": "canSkip"}
+
+
+@pytest.mark.parametrize(
+    ("update", "text"),
+    [
+        (Job.status.set(Status.DONE), "SET #n0 = :v0"),
+        (Job.queue.set(None), "REMOVE #n0"),
+        (Job.queue.remove(), "REMOVE #n0"),
+        (Job.attempts.increment(), "SET #n0 = #n0 + :v0"),
+        (Job.attempts.add(2), "ADD #n0 :v0"),
+        (Job.tags.add(frozenset({"x"})), "ADD #n0 :v0"),
+        (Job.tags.discard(frozenset({"x"})), "DELETE #n0 :v0"),
+        (Job.history.append("x"), "SET #n0 = list_append(if_not_exists(#n0, :v1), :v0)"),
+        (Job.queue.set_if_missing("x"), "SET #n0 = if_not_exists(#n0, :v0)"),
+        (Job.limits["memory_mb"].set(3), "SET #n0.#n1 = :v0"),
+        (Job.job_config["x"].set(None), "SET #n0.#n1 = :v0"),
+    ],
+)
+def test_updates(update: Update, text: str) -> None:
+    assert write_updates([update.write(Placeholders())]) == text
+
+
+def test_clauses_are_grouped() -> None:
+    placeholders = Placeholders()
+    updates = [Job.attempts.add(1), Job.status.set(Status.DONE), Job.queue.remove(), Job.priority.set(1)]
+    text = write_updates([update.write(placeholders) for update in updates])
+    assert text == "SET #n1 = :v1, #n3 = :v2 REMOVE #n2 ADD #n0 :v0"
+
+
+def test_a_condition_has_no_truth_value() -> None:
+    with pytest.raises(TypeError, match=r"& \| ~"):
+        assert Job.priority > 3 and Job.attempts > 1  # noqa: PT018 - what a newcomer would write
+
+
+def test_a_plain_value_is_no_condition() -> None:
+    with pytest.raises(DefinitionError, match="compares an attribute"):
+        as_condition(True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: attribute_of(Job.priority).set("high"), "Job.priority: 'high': Input should be a valid integer"),
+        (lambda: Job.priority.set(1000), "less than or equal to 999"),
+        (lambda: Job.status == "nonsense", "Job.status: 'nonsense'"),
+        (Job.status.is_in, "1 to 100 values"),
+        (lambda: Job.limits["nothing"], "has no field 'nothing'; it has memory_mb, note"),
+        (lambda: Job.priority["x"], "cannot be indexed with 'x'"),
+        (lambda: JobMetric.__attributes__["job_id"] == "1", "stands only in the key"),
+        (Job.key, r"Job.key\(job_id\) cannot be asked without job_id"),
+        (lambda: Job.key(job_id=None), "Job.job_id: None"),
+        (lambda: Job.key(job_id="1", color="red"), "is not made from 'color'"),
+        (lambda: JobMetric.key(job_id="1", timestamp="2025-01-01"), "from left to right"),
+        (lambda: JobMetric.by_name(metric_name="x", timestamp="yesterday"), "JobMetric.timestamp: 'yesterday'"),
+    ],
+)
+def test_wrong_values_are_refused_where_they_are_given(wrong: object, message: str) -> None:
+    assert callable(wrong)
+    with pytest.raises(ValueRefusedError, match=message):
+        wrong()

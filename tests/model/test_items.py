@@ -1,0 +1,227 @@
+"""Items as they stand in a table, to the byte, and items that others wrote."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Line, Stage, Status, Step, Word
+
+from jobtable.errors import ItemShapeError, ValueRefusedError
+from jobtable.model import Entity
+from jobtable.store import requests
+
+NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
+UUID = "f84d63ed-3b42-448e-9a1d-3474137f4e80"
+
+
+def encode(entity: Entity) -> dict[str, Any]:
+    return type(entity).__schema__.codec.encode(entity)
+
+
+def test_a_flat_item() -> None:
+    job = Job(job_id="7", created_at=NOON, created_by="ann#1", queue="gpu", tags=frozenset({"b", "a"}))
+    assert encode(job) == {
+        "PK": {"S": "JOB#7"},
+        "SK": {"S": "JOB"},
+        "TYPE": {"S": "JOB"},
+        "created_at": {"S": "2025-11-01T12:00:00.000000Z"},
+        "created_by": {"S": "ann#1"},
+        "status": {"S": "PENDING"},
+        "priority": {"N": "50"},
+        "queue": {"S": "gpu"},
+        "attempts": {"N": "0"},
+        "tags": {"SS": ["a", "b"]},
+        "history": {"L": []},
+        "GSI1PK": {"S": "STATUS#PENDING"},
+        "GSI1SK": {"S": "CREATED#2025-11-01T12:00:00.000000Z"},
+        "GSI2PK": {"S": "USER#ann%231"},
+        "GSI2SK": {"S": "CREATED#2025-11-01T12:00:00.000000Z"},
+        "GSI3PK": {"S": "QUEUE#gpu"},
+        "GSI3SK": {"S": "PRIORITY#050#2025-11-01T12:00:00.000000Z"},
+    }
+
+
+def test_an_item_in_an_envelope() -> None:
+    stage = Stage(journey_id="J", order=1, stage_id="raw", steps=[Step(step_id="s", ai_assisted=True)], created_at=NOON)
+    assert encode(stage) == {
+        "PK": {"S": "JOURNEY#J"},
+        "SK": {"S": "STAGE#01#raw"},
+        "EntityType": {"S": "StageDefinition"},
+        "GSI1PK": {"S": "JOURNEY#J#STAGES"},
+        "GSI1SK": {"S": "01"},
+        "CreatedAt": {"S": "2025-11-01T12:00:00.000000Z"},
+        "Data": {
+            "M": {
+                "order": {"N": "1"},
+                "stageId": {"S": "raw"},
+                "canSkip": {"BOOL": False},
+                "steps": {"L": [{"M": {"stepId": {"S": "s"}, "aiAssisted": {"BOOL": True}}}]},
+                "errorMessage": {"NULL": True},
+            }
+        },
+    }
+
+
+def test_natural_keys() -> None:
+    comment = Comment(job_id="j", comment_id=123, conversation_id="c", created_at=NOON, embedding=[0.5, 1.0])
+    assert encode(comment) == {
+        "job_id": {"S": "j"},
+        "comment_id": {"N": "123"},
+        "conversation_id": {"S": "c"},
+        "created_at": {"S": "2025-11-01T12:00:00.000000Z"},
+        "embedding": {"L": [{"N": "0.5"}, {"N": "1"}]},
+    }
+
+
+def test_multi_attribute_keys() -> None:
+    execution = Execution(execution_id="e", workflow_type="step-functions", status="running", created_at=NOON)
+    assert encode(execution) == {
+        "pk": {"S": "e"},
+        "sk": {"S": "metadata"},
+        "entityType": {"S": "execution"},
+        "executionId": {"S": "e"},
+        "workflowType": {"S": "step-functions"},
+        "status": {"S": "running"},
+        "createdAt": {"S": "2025-11-01T12:00:00.000000Z"},
+        "sortValue": {"N": "0"},
+        "endTime": {"NULL": True},
+    }
+    album = encode(Album(execution_id="e", album_index=10, workflow_type="step-functions"))
+    assert (album["sk"], album["sortValue"]) == ({"S": "album-10"}, {"N": "10"})
+
+
+def test_numbers_in_keys() -> None:
+    line = encode(Line(image_id=UUID.upper(), line_id=7, text="x", confidence=1))
+    assert (line["PK"], line["SK"]) == ({"S": f"IMAGE#{UUID}"}, {"S": "LINE#00007"})
+    word = encode(Word(image_id=UUID, line_id=7, word_id=12, confidence=0.85))
+    assert (word["SK"], word["GSI1SK"]) == ({"S": "LINE#00007#WORD#00012"}, {"S": "CONFIDENCE#0.85"})
+    metric = encode(JobMetric(job_id="1", metric_name="loss", timestamp=NOON, value=-1.5))
+    assert metric["GSI2SK"] == {"S": "VALUE#4007ffffffffffff"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2025-11-01T12:00:00Z",
+        "2025-11-01T12:00:00.000Z",
+        "2025-11-01T13:00:00+01:00",
+        "2025-11-01 12:00",
+        "2025-11-01T12:00:00",
+    ],
+)
+def test_any_iso_time_in_and_one_form_out(text: str) -> None:
+    job = Job.model_validate({"job_id": "1", "created_at": text, "created_by": "a"})
+    assert encode(job)["created_at"] == {"S": "2025-11-01T12:00:00.000000Z"}
+
+
+@pytest.mark.parametrize("given", [Status.RUNNING, "RUNNING", "running", "Running"])
+def test_enums_are_found_in_any_case(given: Any) -> None:
+    assert Job(job_id="1", created_at=NOON, created_by="a", status=given).status is Status.RUNNING
+    assert Job.status.set(given).value is Status.RUNNING
+    assert Job.by_status(status=given).equal == {"GSI1PK": {"S": "STATUS#RUNNING"}}
+
+
+ITEM = encode(JobMetric(job_id="1", metric_name="loss", timestamp=NOON, value=0.5, step=3))
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ({"value": {"N": "5E-1"}}, 0.5),
+        ({"value": {"S": "0.5"}}, 0.5),
+        ({"step": {"NULL": True}}, None),
+        ({"step": {"N": "3.0"}}, 3),
+    ],
+)
+def test_items_of_another_shape_are_understood(change: dict[str, Any], value: Any) -> None:
+    metric = JobMetric.__schema__.codec.decode({**ITEM, **change})
+    assert getattr(metric, next(iter(change))) == value
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"value": {"S": "much"}},
+            "SK='METRIC#loss#2025-11-01T12:00:00.000000Z': value: Input should",
+        ),
+        ({"step": {"L": []}}, "step: Input should be a valid integer"),
+        ({"PK": {"S": "WORK#1"}}, "'WORK#1' does not have the form 'JOB#{job_id}'"),
+        ({"SK": {"S": "METRIC#loss#yesterday"}}, "'METRIC#loss#yesterday' does not have the form"),
+        ({"PK": {"S": "JOB#50%"}}, "holds a % that is not part of %23 or %25"),
+        ({"TYPE": {"S": "JOB"}}, "TYPE is 'JOB', not 'JOB_METRIC'"),
+        ({"value": {"X": "?"}}, "value: 'X' is no DynamoDB type"),
+    ],
+)
+def test_a_malformed_item_names_its_key_and_the_field(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ItemShapeError) as raised:
+        JobMetric.__schema__.codec.decode({**ITEM, **change})
+    assert message in str(raised.value)
+
+
+def test_a_missing_attribute_is_named() -> None:
+    item = {name: value for name, value in ITEM.items() if name != "value"}
+    with pytest.raises(ItemShapeError, match=r"METRIC#loss.*value: Field required"):
+        JobMetric.__schema__.codec.decode(item)
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        (lambda: Line(image_id=UUID, line_id=100_000, text="", confidence=1), "100000 does not fit 5 digits"),
+        (lambda: Line(image_id=UUID, line_id=-1, text="", confidence=1), "-1 does not fit 5 digits"),
+        (lambda: Job(job_id="", created_at=NOON, created_by="a"), "empty"),
+        (lambda: Comment(job_id="", comment_id=1, conversation_id="c", created_at=NOON, embedding=[]), "empty"),
+        (lambda: Job(job_id="x" * 2050, created_at=NOON, created_by="a"), "2048"),
+        (lambda: Job(job_id="é" * 1023, created_at=NOON, created_by="a"), "2050 bytes"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", attempts=10**38 + 1), "39 significant digits"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=1e-140), "outside DynamoDB's range"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=float("nan")), "no NaN"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=object()), "type object cannot be stored"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={1: 2}), "a key of a map is a text"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_refused(entity: Any, message: str) -> None:
+    with pytest.raises(ValueRefusedError, match=message):
+        encode(entity())
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+def test_no_field_holds_nan_or_infinity(value: float) -> None:
+    with pytest.raises(ValidationError, match="finite"):
+        JobMetric(job_id="1", metric_name="m", timestamp=NOON, value=value)
+    with pytest.raises(ValidationError, match="finite"):
+        Comment(job_id="1", comment_id=1, conversation_id="c", created_at=NOON, embedding=[value])
+
+
+def test_lone_surrogates_are_refused_where_they_enter() -> None:
+    with pytest.raises(ValueRefusedError, match="not valid Unicode"):
+        Job.key(job_id="\ud800")
+    with pytest.raises(ValueRefusedError, match="not valid Unicode"):
+        requests.put(Job(job_id="\ud800", created_at=NOON, created_by="a"), None)
+
+
+def test_an_entity_is_immutable_and_replaced_as_a_whole() -> None:
+    job = Job(job_id="1", created_at=NOON, created_by="a")
+    with pytest.raises(ValidationError, match="frozen"):
+        job.status = Status.DONE  # type: ignore[misc]  # the checker knows it, too
+    assert job.replace(status="done").status is Status.DONE
+    with pytest.raises(ValidationError, match="priority"):
+        job.replace(priority=1000)
+
+
+def test_an_unknown_argument_is_refused() -> None:
+    with pytest.raises(ValidationError, match="color"):
+        Job.model_validate({"job_id": "1", "created_at": NOON, "created_by": "a", "color": "red"})
+
+
+def test_packed_and_listed_vectors_are_both_read() -> None:
+    codec = Kitchen.__schema__.codec
+    packed = {"B": "AAAAPwAAgD8="}
+    listed = {"L": [{"N": "0.5"}, {"N": "1"}]}
+    kinds = (Kitchen.__schema__.fields["vector"].kind, Kitchen.__schema__.fields["packed"].kind)
+    assert [kind.loosen(form) for kind in kinds for form in (packed, listed)] == [[0.5, 1.0]] * 4
+    assert codec.schema.name == "Kitchen"

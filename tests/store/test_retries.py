@@ -1,0 +1,160 @@
+"""What the store does when a backend throttles, loses answers, leaves items undone or lags behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import AlreadyExistsError, BackendUnavailable, IncompleteBatchError, Throttled
+from jobtable.store import Backend, Backoff, Request, Response, Store
+from jobtable.testing import FakeClock, Faults, FaultyBackend
+from jobtable.testing.contract import Task, make_task, table
+
+
+@pytest.fixture
+def engine() -> Iterator[Backend]:
+    backend = EmbeddedBackend(None)
+    Store(backend).tables.create(table)
+    yield backend
+    backend.close()
+
+
+def faulty_store(
+    engine: Backend, faults: Faults, seed: int = 1, attempts: int = 8
+) -> tuple[Store, FaultyBackend, FakeClock]:
+    clock = FakeClock()
+    backend = FaultyBackend(engine, faults, seed=seed, tables=(table,), clock=clock)
+    backoff = Backoff(attempts=attempts, clock=clock, random=Random(seed))
+    return Store(backend, clock=clock, backoff=backoff), backend, clock
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_throttled_requests_go_through_in_the_end(engine: Backend, seed: int) -> None:
+    store, backend, clock = faulty_store(engine, Faults(throttled=0.3), seed)
+    store.add(make_task())
+    for _ in range(20):
+        store.update(Task.key(task_id="1"), Task.count.increment())
+    with store.transaction() as tx:
+        tx.update(Task.key(task_id="1"), Task.count.increment())
+    assert store.get(Task.key(task_id="1")).count == 21
+    assert backend.injected["throttled"] > 0
+    assert clock.monotonic() > 0
+
+
+def test_endless_throttling_is_an_error_in_the_end(engine: Backend) -> None:
+    store, backend, clock = faulty_store(engine, Faults(throttled=1), attempts=4)
+    with pytest.raises(Throttled):
+        store.get(Task.key(task_id="1"))
+    assert backend.injected["throttled"] == 4
+    assert 0.05 <= clock.monotonic() <= 0.05 + 0.1 + 0.2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_batches_finish_what_was_left_undone(engine: Backend, seed: int) -> None:
+    store, backend, _ = faulty_store(engine, Faults(unprocessed=0.4, throttled=0.1, lost_response=0.2), seed)
+    tasks = [make_task(str(number), count=number) for number in range(60)]
+    assert store.batch_put(tasks) == 60
+    assert store.batch_get([Task.key(task_id=task.task_id) for task in tasks]) == tasks
+    assert store.batch_delete(tasks[:30]) == 30
+    assert store.batch_get([Task.key(task_id=task.task_id) for task in tasks]) == [None] * 30 + tasks[30:]
+    assert backend.injected["unprocessed"] > 20
+
+
+def test_a_batch_that_never_goes_through_says_what_is_left(engine: Backend) -> None:
+    store, _, _ = faulty_store(engine, Faults(unprocessed=1), attempts=3)
+    with pytest.raises(IncompleteBatchError) as raised:
+        store.batch_put([make_task("1"), make_task("2")])
+    ((name, left),) = raised.value.left
+    assert name == "contract"
+    assert {entry["PutRequest"]["Item"]["PK"]["S"] for entry in left} == {"TASK#1", "TASK#2"}
+
+
+def test_an_add_whose_answer_is_lost_happens_once(engine: Backend) -> None:
+    store, backend, _ = faulty_store(engine, Faults(lost_response=0.5), seed=3)
+    for number in range(40):
+        store.add(make_task(str(number), count=number))
+    assert backend.injected["lost_response"] > 5
+    with pytest.raises(AlreadyExistsError):
+        store.add(make_task("1", count=77))
+
+
+def test_an_add_is_not_mistaken_for_another_ones_equal_item(engine: Backend) -> None:
+    store, _, _ = faulty_store(engine, Faults())
+    store.add(make_task("1"))
+    with pytest.raises(AlreadyExistsError):
+        store.add(make_task("1"))
+
+
+def test_a_transaction_whose_answer_is_lost_happens_once(engine: Backend) -> None:
+    store, backend, _ = faulty_store(engine, Faults(lost_response=0.4), seed=5)
+    Store(engine).add(make_task())
+    for _ in range(30):
+        with store.transaction() as tx:
+            tx.update(Task.key(task_id="1"), Task.count.increment())
+    assert backend.injected["lost_response"] > 5
+    assert store.get(Task.key(task_id="1")).count == 30
+
+
+def test_an_increment_whose_answer_is_lost_is_not_repeated(engine: Backend) -> None:
+    store, _, _ = faulty_store(engine, Faults(lost_response=1))
+    Store(engine).add(make_task())
+    with pytest.raises(BackendUnavailable):
+        store.update(Task.key(task_id="1"), Task.count.increment())
+    assert Store(engine).get(Task.key(task_id="1")).count == 1
+
+
+def test_a_put_whose_answer_is_lost_is_repeated(engine: Backend) -> None:
+    store, backend, _ = faulty_store(engine, Faults(lost_response=0.5), seed=2)
+    for number in range(20):
+        store.put(make_task(count=number))
+    assert store.get(Task.key(task_id="1")).count == 19
+    assert backend.injected["lost_response"] > 5
+
+
+def test_an_index_that_lags_misses_recent_writes(engine: Backend) -> None:
+    store, _, _ = faulty_store(engine, Faults(index_lag=1))
+    for number in range(8):
+        store.add(make_task(str(number)))
+    # The five latest writes are not in the index yet; the table itself has them all.
+    assert sorted(task.task_id for task in store.query(Task.by_status(status="new"))) == ["0", "1", "2"]
+    assert len(list(store.scan(Task))) == 8
+
+
+def test_pauses_grow_up_to_the_cap() -> None:
+    clock = FakeClock()
+    backoff = Backoff(attempts=10, first_seconds=1, most_seconds=8, clock=clock, random=Random(1))
+    waited = [0.0]
+    for _ in backoff.pauses():
+        waited.append(clock.monotonic())
+    pauses = [later - earlier for earlier, later in pairwise(waited)]
+    for pause, longest in zip(pauses, [1, 2, 4, 8, 8, 8, 8, 8, 8], strict=True):
+        assert longest / 2 <= pause <= longest
+
+
+class Broken:
+    """A backend that fails in a way that repeating does not mend."""
+
+    calls = 0
+
+    def execute(self, operation: str, request: Request) -> Response:
+        self.calls += 1
+        raise BackendUnavailable("down")
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_read_is_tried_again_and_a_condition_is_not() -> None:
+    clock = FakeClock()
+    broken = Broken()
+    store = Store(broken, clock=clock, backoff=Backoff(attempts=3, clock=clock))
+    with pytest.raises(BackendUnavailable):
+        store.get(Task.key(task_id="1"))
+    assert broken.calls == 3
+    with pytest.raises(BackendUnavailable):
+        store.put(make_task(), when=Task.count == 1)
+    assert broken.calls == 4

@@ -6,9 +6,9 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from jobtable.embedded.expressions import Projection
+from jobtable.embedded.expressions import Placeholders, Projection
 from jobtable.embedded.items import projection_of
-from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
+from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, SchemaMismatch, key_position
 from jobtable.embedded.requests import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -26,6 +26,7 @@ from jobtable.embedded.requests import (
     refuse_legacy_parameters,
     table_name_fault,
 )
+from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.units import (
     Units,
@@ -71,16 +72,16 @@ class _Gets:
 
     def __init__(self, request: Request) -> None:
         refuse_legacy_parameters(request)
+        placeholders = Placeholders.of(request)
         self.request = request
         self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
-        self.projection: Projection | None = projection_of(request)
+        self.projection: Projection | None = projection_of(request, placeholders)
 
     def find(self, tables: Tables, name: str) -> None:
         """Look the table up, and where its items stand."""
         self.table = find_table(tables, name)
+        _refuse_duplicates(self.keys)
         self.positions = [key_position(self.table, key) for key in self.keys]
-        if len(set(self.positions)) < len(self.positions):
-            raise RequestRefused(_DUPLICATES)
 
     def unprocessed(self, first: int) -> Request:
         """The request for the keys from the first that was left out."""
@@ -162,17 +163,24 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
             raise _too_short(f"requestItems.{name}")
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")
-    writes = {
-        name: [_prepared(storage, name, number, one) for number, one in enumerate(per_table, 1)]
-        for name, per_table in requests.items()
-    }
-    for per_table in writes.values():
-        if len({write.position for write in per_table}) < len(per_table):
-            raise RequestRefused(_DUPLICATES)
-    return _write(storage, request, writes)
+    return _write(storage, request, {name: _writes_of(storage, name, requests[name]) for name in requests})
 
 
-def _prepared(storage: Storage, table_name: str, number: int, request: Any) -> Write:
+def _writes_of(storage: Storage, table_name: str, requests: list[Any]) -> list[Write]:
+    bodies = [_checked(table_name, number, request) for number, request in enumerate(requests, 1)]
+    try:
+        writes = [_prepared(storage, {"TableName": table_name, **body}) for body in bodies]
+    except SchemaMismatch:
+        # DynamoDB looks for duplicates first.
+        _refuse_duplicates([_key_of(find_table(storage, table_name), body) for body in bodies])
+        raise
+    if len({write.position for write in writes}) < len(writes):
+        raise RequestRefused(_DUPLICATES)
+    return writes
+
+
+def _checked(table_name: str, number: int, request: Any) -> Request:
+    """What PutRequest or DeleteRequest holds: an Item or a Key."""
     expect_type(request, dict)
     path = f"requestItems.{table_name}.member.{number}.member."
     put, delete = request.get("PutRequest"), request.get("DeleteRequest")
@@ -180,17 +188,29 @@ def _prepared(storage: Storage, table_name: str, number: int, request: Any) -> W
         raise RequestRefused(_ONE_REQUEST)
     if put is not None:
         check_members(put, _PUT_MEMBERS, f"{path}putRequest.")
-        return _prepared_put(storage, table_name, put["Item"])
+        return {"Item": put["Item"]}
     check_members(delete, _DELETE_MEMBERS, f"{path}deleteRequest.")
-    return prepare_delete(storage, {"TableName": table_name, "Key": delete["Key"]})
+    return {"Key": delete["Key"]}
 
 
-def _prepared_put(storage: Storage, table_name: str, item: Any) -> Write:
+def _prepared(storage: Storage, request: Request) -> Write:
+    if "Key" in request:
+        return prepare_delete(storage, request)
     try:
-        return prepare_put(storage, {"TableName": table_name, "Item": item})
+        return prepare_put(storage, request)
     except ItemKeyMismatch as error:
         # A batch says less than PutItem does.
-        raise RequestRefused(KEY_MISMATCH) from error
+        raise SchemaMismatch(KEY_MISMATCH) from error
+
+
+def _key_of(table: TableSchema, body: Request) -> Item:
+    names = (table.partition.name, table.sort.name if table.sort else None)
+    return {name: value for name, value in (body.get("Item") or body["Key"]).items() if name in names}
+
+
+def _refuse_duplicates(keys: list[Item]) -> None:
+    if any(key in keys[:number] for number, key in enumerate(keys)):
+        raise RequestRefused(_DUPLICATES)
 
 
 def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -> Response:

@@ -70,8 +70,9 @@ def get_item(storage: Storage, request: Request) -> Response:
         return {} if found is None else {"Item": from_json(found, cache_strings="keys")}
     check_members(request, _GET_MEMBERS)
     refuse_legacy_parameters(request)
+    placeholders = Placeholders.of(request)
     key = validate_item(request["Key"])
-    projection = projection_of(request)
+    projection = projection_of(request, placeholders)
     table = find_table(storage, request["TableName"])
     stored = storage.get(table, key_position(table, key))
     item: Item | None = None if stored is None else from_json(stored)
@@ -97,13 +98,10 @@ def _plain_target(storage: Storage, request: Request) -> tuple[TableSchema, byte
     return None if table is None or position is None else (table, position)
 
 
-def projection_of(request: Request) -> Projection | None:
+def projection_of(request: Request, placeholders: Placeholders) -> Projection | None:
     """The projection of a request that has no other expression, or None."""
-    placeholders = Placeholders.of(request)
     text = request.get("ProjectionExpression")
-    if text is None:
-        return None
-    projection = compile_projection(text, placeholders)
+    projection = None if text is None else compile_projection(text, placeholders)
     placeholders.finish()
     return projection
 

@@ -50,11 +50,14 @@ def plain_position(table: TableSchema, key: Item) -> bytes | None:
 def key_position(table: TableSchema, key: Item) -> bytes:
     """Where the item with this primary key (of valid values) stands, or RequestRefused."""
     refuse_empty_key(table, key)
-    partition, sort = table.partition, table.sort
-    is_complete = len(key) == (1 if sort is None else 2) and partition.type in key.get(partition.name, ())
-    if not is_complete or (sort is not None and sort.type not in key.get(sort.name, ())):
+    attributes = _key_attributes(table)
+    if len(key) != len(attributes):
         raise SchemaMismatch(KEY_MISMATCH)
-    return _position(table, key)
+    for attribute in attributes:
+        if attribute.type not in key.get(attribute.name, ()):
+            raise SchemaMismatch(KEY_MISMATCH)
+        _check_size(table, attribute, key)
+    return table.position(key)
 
 
 def item_position(table: TableSchema, item: Item) -> bytes:
@@ -68,13 +71,14 @@ def item_position(table: TableSchema, item: Item) -> bytes:
             raise ItemKeyMismatch(
                 f"{_INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {_type(value)}"
             )
-    return _position(table, item)
+        _check_size(table, attribute, item)
+    return table.position(item)
 
 
 def refuse_empty_key(table: TableSchema, item: Item) -> None:
     """RequestRefused if a key attribute is an empty string or empty binary value."""
     for attribute in _key_attributes(table):
-        kind = _kind_if_empty(item.get(attribute.name))
+        kind = _kind_if_empty(attribute, item)
         if kind:
             raise EmptyKeyValue(
                 f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {kind} value."
@@ -88,7 +92,7 @@ def check_index_keys(table: TableSchema, item: Item) -> None:
         return
     for index in table.indexes.values():
         for attribute in (*index.partition, *index.sort):
-            kind = _kind_if_empty(item.get(attribute.name))
+            kind = _kind_if_empty(attribute, item)
             if kind:
                 raise EmptyKeyValue(
                     f"{_NOT_VALID}A value specified for a secondary index key is not supported. The AttributeValue for"
@@ -107,7 +111,7 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
         return
     for index in table.indexes.values():
         for attribute in (*index.partition, *index.sort):
-            kind = attribute.name in updated and _kind_if_empty(item.get(attribute.name))
+            kind = attribute.name in updated and _kind_if_empty(attribute, item)
             if kind:
                 raise EmptyKeyValue(
                     f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is"
@@ -141,17 +145,17 @@ def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset
                 raise SchemaMismatch(f"{_INVALID}Size limit exceeded")
 
 
-def _position(table: TableSchema, key: Item) -> bytes:
-    if _bytes_of((table.partition,), key) > MAX_PARTITION_BYTES:
+def _check_size(table: TableSchema, attribute: KeyAttribute, item: Item) -> None:
+    size = _bytes_of((attribute,), item)
+    if attribute is table.partition and size > MAX_PARTITION_BYTES:
         # DynamoDB's message has no space there either.
         raise SchemaMismatch(
             f"{_INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes"
         )
-    if table.sort is not None and _bytes_of((table.sort,), key) > MAX_SORT_BYTES:
+    if attribute is table.sort and size > MAX_SORT_BYTES:
         raise SchemaMismatch(
             f"{_INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
         )
-    return table.position(key)
 
 
 def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:
@@ -169,12 +173,11 @@ def _key_attributes(table: TableSchema) -> Sequence[KeyAttribute]:
     return (table.partition,) if table.sort is None else (table.partition, table.sort)
 
 
-def _kind_if_empty(value: AttributeValue | None) -> str:
-    if value is None:
+def _kind_if_empty(attribute: KeyAttribute, item: Item) -> str:
+    """ "string" or "binary" if the attribute has its type but no content, else nothing."""
+    if attribute.name not in item or item[attribute.name].get(attribute.type) != "":
         return ""
-    if value.get("S") == "":
-        return "string"
-    return "binary" if value.get("B") == "" else ""
+    return "string" if attribute.type == "S" else "binary"
 
 
 def _type(value: AttributeValue) -> str:

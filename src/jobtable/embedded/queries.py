@@ -64,12 +64,12 @@ def query(storage: Storage, request: Request) -> Response:
     check_members(request, _QUERY_MEMBERS)
     _check_limit(request)
     refuse_legacy_parameters(request)
+    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     text = request.get("KeyConditionExpression")
     if text is None:
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     filter_, projection = _filter_and_projection(request, placeholders)
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
@@ -83,7 +83,11 @@ def query(storage: Storage, request: Request) -> Response:
     _check_select(source)
     _check_filter_of_query(source)
     _check_projected(source)
-    return _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
+    response = _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
+    if source.index is None and source.table.sort is None:
+        # There is at most one item, so nothing can be left.
+        response.pop("LastEvaluatedKey", None)
+    return response
 
 
 def scan(storage: Storage, request: Request) -> Response:

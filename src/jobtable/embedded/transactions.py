@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
-from jobtable.embedded.expressions import Projection
+from jobtable.embedded.expressions import Placeholders, Projection
 from jobtable.embedded.items import projection_of
 from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch, key_position
 from jobtable.embedded.requests import (
@@ -322,8 +322,9 @@ def _get_action(number: int, action: Any) -> Request:
 
 def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes, Projection | None]:
     refuse_legacy_parameters(body)
+    placeholders = Placeholders.of(body)
     key = validate_item(body["Key"])
-    projection = projection_of(body)
+    projection = projection_of(body, placeholders)
     table = find_table(storage, body["TableName"])
     return table, key_position(table, key), projection
 

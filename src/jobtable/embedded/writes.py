@@ -86,11 +86,12 @@ class Write:
 def prepare_put(tables: Tables, request: Request) -> Write:
     """The put that a PutItem request, or the Put of a transaction, asks for."""
     refuse_legacy_parameters(request)
+    placeholders = Placeholders.of(request, "ConditionExpression")
     item = validate_item(request["Item"])
     size = item_size(item)
     if size > MAX_ITEM_SIZE:
         raise RequestRefused(ITEM_TOO_LARGE)
-    condition = _condition(request)
+    condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     position = item_position(table, item)
     if table.indexes:
@@ -101,8 +102,10 @@ def prepare_put(tables: Tables, request: Request) -> Write:
 def prepare_update(tables: Tables, request: Request) -> Write:
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
     refuse_legacy_parameters(request)
+    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
     key = validate_item(request["Key"])
-    update, condition = _update_and_condition(request)
+    update = _update(request, placeholders)
+    condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
     if update is not None:
@@ -118,30 +121,25 @@ def prepare_update(tables: Tables, request: Request) -> Write:
 def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
     refuse_legacy_parameters(request)
+    placeholders = Placeholders.of(request, "ConditionExpression")
     key = validate_item(request["Key"])
-    condition = _condition(request)
+    condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
     return Write(kind, table, position, key, 0, condition, None, _returns_item(request))
 
 
-def _condition(request: Request) -> Condition | None:
-    placeholders = Placeholders.of(request, "ConditionExpression")
+def _update(request: Request, placeholders: Placeholders) -> Update | None:
+    text = request.get("UpdateExpression")
+    return None if text is None else compile_update(text, placeholders)
+
+
+def _condition(request: Request, placeholders: Placeholders) -> Condition | None:
+    """The condition, which is the last expression of a write."""
     text = request.get("ConditionExpression")
-    if text is None:
-        return None
-    condition = compile_condition(text, placeholders)
+    condition = None if text is None else compile_condition(text, placeholders)
     placeholders.finish()
     return condition
-
-
-def _update_and_condition(request: Request) -> tuple[Update | None, Condition | None]:
-    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
-    update_text, condition_text = request.get("UpdateExpression"), request.get("ConditionExpression")
-    update = None if update_text is None else compile_update(update_text, placeholders)
-    condition = None if condition_text is None else compile_condition(condition_text, placeholders)
-    placeholders.finish()
-    return update, condition
 
 
 def _returns_item(request: Request) -> bool:

@@ -94,8 +94,8 @@ def number_size(text: str) -> int:
 def number_sort_bytes(text: str) -> bytes:
     """Bytes that sort as the (canonical) numbers do; no number's bytes are a prefix of another's.
 
-    A byte for the sign, one for the magnitude, one for each two digits (1 to 100), and an end mark below them all;
-    of a negative number everything after the sign is inverted.
+    A byte for the sign, one for the magnitude, the significant digits, and an end mark below them all; of a negative
+    number everything after the sign is inverted.
     """
     if text == "0":
         return b"\x01"
@@ -107,10 +107,7 @@ def number_sort_bytes(text: str) -> bytes:
     else:
         digits = fraction.lstrip("0")
         magnitude = len(digits) - len(fraction) - 1
-    if len(digits) % 2:
-        digits += "0"
-    pairs = [int(digits[at : at + 2]) + 1 for at in range(0, len(digits), 2)]
-    tail = bytes((magnitude - MIN_MAGNITUDE, *pairs, 0))
+    tail = b"%c%s\x00" % (magnitude - MIN_MAGNITUDE, digits.encode("ascii"))
     return b"\x00" + tail.translate(_INVERTED) if negative else b"\x02" + tail
 
 

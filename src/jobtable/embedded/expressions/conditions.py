@@ -139,7 +139,7 @@ class _Builder:
         try:
             found = resolved(path, self._names)
         except InvalidExpression as error:
-            self.checks.append(checks.always(error))
+            self.checks.append(checks.always(str(error)))
             return path
         self.names_used.update(part for part in path if isinstance(part, str) and part in self._names)
         self.top_level_names.add(str(found[0]))

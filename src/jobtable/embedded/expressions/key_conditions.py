@@ -202,12 +202,15 @@ def _missed(attribute: KeyAttribute) -> RequestRefused:
 
 
 def _typed_operands(one: _OneKey, attribute: KeyAttribute, values: Values) -> tuple[AttributeValue, ...]:
-    operands = tuple(values[name] for name in one.operands)
-    if any(attribute.type not in operand for operand in operands):
-        raise RequestRefused(
-            "One or more parameter values were invalid: Condition parameter type does not match schema type"
-        )
-    return operands
+    operands = []
+    for name in one.operands:
+        operand = values[name]
+        if attribute.type not in operand:
+            raise RequestRefused(
+                "One or more parameter values were invalid: Condition parameter type does not match schema type"
+            )
+        operands.append(operand)
+    return tuple(operands)
 
 
 def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute) -> None:

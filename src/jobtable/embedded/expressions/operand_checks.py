@@ -38,11 +38,11 @@ _NEEDS_PATH = frozenset({"attribute_exists", "attribute_not_exists", "if_not_exi
 _ORDERING = frozenset({"<", "<=", ">", ">=", "BETWEEN"})
 
 
-def always(error: InvalidExpression) -> Check:
+def always(reason: str) -> Check:
     """A fault that no value can mend."""
 
     def check(values: Mapping[str, AttributeValue]) -> None:
-        raise error
+        raise InvalidExpression(reason)
 
     return check
 
@@ -62,10 +62,8 @@ def defined(name: str) -> Check:
 def not_distinct(operator: str, path: Path) -> Check:
     """The fault of an operator whose first operand comes again."""
     return always(
-        InvalidExpression(
-            "The first operand must be distinct from the remaining operands for this operator or function; "
-            f"operator: {operator}, first operand: {shown(path)}"
-        )
+        "The first operand must be distinct from the remaining operands for this operator or function; "
+        f"operator: {operator}, first operand: {shown(path)}"
     )
 
 
@@ -79,13 +77,7 @@ def path_of(operand: Operand, names: Mapping[str, str]) -> Path | None:
 def of_test(operator: str, operands: tuple[Operand, ...]) -> list[Check]:
     """IN takes up to 100 choices; only strings, numbers and binary values have an order."""
     if operator == "IN" and len(operands) > 101:
-        return [
-            always(
-                InvalidExpression(
-                    f"The IN operator is provided with too many operands; number of operands: {len(operands) - 1}"
-                )
-            )
-        ]
+        return [always(f"The IN operator is provided with too many operands; number of operands: {len(operands) - 1}")]
     if operator not in _ORDERING:
         return []
     return [of_type(operator, operand.name, ORDERED_TYPES) for operand in operands if isinstance(operand, ValueOperand)]
@@ -123,18 +115,14 @@ def of_function(node: Function) -> list[Check]:
     if has_wrong_arity(node):
         return [
             always(
-                InvalidExpression(
-                    "Incorrect number of operands for operator or function; "
-                    f"operator or function: {name}, number of operands: {len(arguments)}"
-                )
+                "Incorrect number of operands for operator or function; "
+                f"operator or function: {name}, number of operands: {len(arguments)}"
             )
         ]
     if name in _NEEDS_PATH:
         if isinstance(arguments[0], PathOperand):
             return []
-        return [
-            always(InvalidExpression(f"Operator or function requires a document path; operator or function: {name}"))
-        ]
+        return [always(f"Operator or function requires a document path; operator or function: {name}")]
     if name == "attribute_type":
         return _of_attribute_type(arguments[1])
     if name == "contains":
@@ -146,15 +134,15 @@ def _of_argument(function: str, argument: Operand, allowed: frozenset[str]) -> l
     if isinstance(argument, ValueOperand):
         return [of_type(function, argument.name, allowed)]
     if isinstance(argument, Function) and argument.name == "size":
-        return [always(wrong_type(function, "N"))]
+        return [always(_wrong_type(function, "N"))]
     return []
 
 
 def _of_attribute_type(argument: Operand) -> list[Check]:
     if isinstance(argument, PathOperand):
-        return [always(wrong_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"))]
+        return [always(_wrong_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"))]
     if isinstance(argument, Function):
-        return [always(wrong_type("attribute_type", "N"))]
+        return [always(_wrong_type("attribute_type", "N"))]
     name = argument.name
 
     def check(values: Mapping[str, AttributeValue]) -> None:
@@ -173,16 +161,14 @@ def of_type(operator: str, name: str, allowed: frozenset[str]) -> Check:
     def check(values: Mapping[str, AttributeValue]) -> None:
         for found in values[name]:
             if found not in allowed:
-                raise wrong_type(operator, found)
+                raise InvalidExpression(_wrong_type(operator, found))
 
     return check
 
 
-def wrong_type(operator: str, found: str) -> InvalidExpression:
+def _wrong_type(operator: str, found: str) -> str:
     """The fault of an operand that an operator or function does not take."""
-    return InvalidExpression(
-        f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {found}"
-    )
+    return f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {found}"
 
 
 def _shown_value(value: AttributeValue) -> str:

@@ -135,7 +135,7 @@ class _Builder:
             try:
                 return compute.attribute(self.path(node.path))
             except InvalidExpression as error:
-                self.checks.append(checks.always(error))
+                self.checks.append(checks.always(str(error)))
                 return compute.NOTHING
         return self._function(node)
 

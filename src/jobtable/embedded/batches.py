@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import from_json
 
-from jobtable.embedded.expressions import Placeholders, Projection
+from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import projection_of
-from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, SchemaMismatch, key_position
+from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
 from jobtable.embedded.requests import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -19,11 +20,11 @@ from jobtable.embedded.requests import (
     Member,
     Tables,
     check_members,
+    check_parameters,
     constraint,
     constraints_broken,
     expect_type,
     find_table,
-    refuse_legacy_parameters,
     table_name_fault,
 )
 from jobtable.embedded.schema import TableSchema
@@ -38,7 +39,7 @@ from jobtable.embedded.units import (
     write_units,
 )
 from jobtable.embedded.values import item_size, validate_item
-from jobtable.embedded.writes import Write, prepare_delete, prepare_put
+from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response
 
@@ -71,11 +72,10 @@ class _Gets:
     """The keys of one table in a BatchGetItem request, validated."""
 
     def __init__(self, request: Request) -> None:
-        refuse_legacy_parameters(request)
-        placeholders = Placeholders.of(request)
+        check_parameters(request)
         self.request = request
         self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
-        self.projection: Projection | None = projection_of(request, placeholders)
+        self.projection: Projection | None = projection_of(request)
 
     def find(self, tables: Tables, name: str) -> None:
         """Look the table up, and where its items stand."""
@@ -163,24 +163,23 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
             raise _too_short(f"requestItems.{name}")
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")
-    return _write(storage, request, {name: _writes_of(storage, name, requests[name]) for name in requests})
+    changes = {
+        name: [_change(name, number, one) for number, one in enumerate(per_table, 1)]
+        for name, per_table in requests.items()
+    }
+    return _write(storage, request, {name: _writes_of(storage, name, changes[name]) for name in changes})
 
 
-def _writes_of(storage: Storage, table_name: str, requests: list[Any]) -> list[Write]:
-    bodies = [_checked(table_name, number, request) for number, request in enumerate(requests, 1)]
-    try:
-        writes = [_prepared(storage, {"TableName": table_name, **body}) for body in bodies]
-    except SchemaMismatch:
-        # DynamoDB looks for duplicates first.
-        _refuse_duplicates([_key_of(find_table(storage, table_name), body) for body in bodies])
-        raise
-    if len({write.position for write in writes}) < len(writes):
-        raise RequestRefused(_DUPLICATES)
-    return writes
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A valid item to put, or the key of one to delete."""
+
+    item: Item
+    is_put: bool
+    size: int = 0
 
 
-def _checked(table_name: str, number: int, request: Any) -> Request:
-    """What PutRequest or DeleteRequest holds: an Item or a Key."""
+def _change(table_name: str, number: int, request: Any) -> _Change:
     expect_type(request, dict)
     path = f"requestItems.{table_name}.member.{number}.member."
     put, delete = request.get("PutRequest"), request.get("DeleteRequest")
@@ -188,28 +187,31 @@ def _checked(table_name: str, number: int, request: Any) -> Request:
         raise RequestRefused(_ONE_REQUEST)
     if put is not None:
         check_members(put, _PUT_MEMBERS, f"{path}putRequest.")
-        return {"Item": put["Item"]}
+        item, size = valid_item(put["Item"])
+        return _Change(item, is_put=True, size=size)
     check_members(delete, _DELETE_MEMBERS, f"{path}deleteRequest.")
-    return {"Key": delete["Key"]}
+    return _Change(validate_item(delete["Key"]), is_put=False)
 
 
-def _prepared(storage: Storage, request: Request) -> Write:
-    if "Key" in request:
-        return prepare_delete(storage, request)
+def _writes_of(storage: Storage, table_name: str, changes: list[_Change]) -> list[Write]:
+    table = find_table(storage, table_name)
+    names = {table.partition.name} if table.sort is None else {table.partition.name, table.sort.name}
+    _refuse_duplicates([{name: change.item[name] for name in names & change.item.keys()} for change in changes])
+    return [_write_of(table, change) for change in changes]
+
+
+def _write_of(table: TableSchema, change: _Change) -> Write:
+    if not change.is_put:
+        return delete_of(table, change.item)
     try:
-        return prepare_put(storage, request)
+        return put_of(table, change.item, change.size)
     except ItemKeyMismatch as error:
         # A batch says less than PutItem does.
-        raise SchemaMismatch(KEY_MISMATCH) from error
-
-
-def _key_of(table: TableSchema, body: Request) -> Item:
-    names = (table.partition.name, table.sort.name if table.sort else None)
-    return {name: value for name, value in (body.get("Item") or body["Key"]).items() if name in names}
+        raise RequestRefused(KEY_MISMATCH) from error
 
 
 def _refuse_duplicates(keys: list[Item]) -> None:
-    if any(key in keys[:number] for number, key in enumerate(keys)):
+    if len({str(sorted(key.items())) for key in keys}) < len(keys):
         raise RequestRefused(_DUPLICATES)
 
 

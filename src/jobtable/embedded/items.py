@@ -19,8 +19,8 @@ from jobtable.embedded.requests import (
     RETURN_VALUES_ON_FAILURE,
     TABLE_NAME,
     check_members,
+    check_parameters,
     find_table,
-    refuse_legacy_parameters,
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
@@ -69,10 +69,9 @@ def get_item(storage: Storage, request: Request) -> Response:
         found = storage.get(*target)
         return {} if found is None else {"Item": from_json(found, cache_strings="keys")}
     check_members(request, _GET_MEMBERS)
-    refuse_legacy_parameters(request)
-    placeholders = Placeholders.of(request)
+    check_parameters(request)
     key = validate_item(request["Key"])
-    projection = projection_of(request, placeholders)
+    projection = projection_of(request)
     table = find_table(storage, request["TableName"])
     stored = storage.get(table, key_position(table, key))
     item: Item | None = None if stored is None else from_json(stored)
@@ -98,8 +97,9 @@ def _plain_target(storage: Storage, request: Request) -> tuple[TableSchema, byte
     return None if table is None or position is None else (table, position)
 
 
-def projection_of(request: Request, placeholders: Placeholders) -> Projection | None:
+def projection_of(request: Request) -> Projection | None:
     """The projection of a request that has no other expression, or None."""
+    placeholders = Placeholders.of(request)
     text = request.get("ProjectionExpression")
     projection = None if text is None else compile_projection(text, placeholders)
     placeholders.finish()

@@ -24,8 +24,8 @@ from jobtable.embedded.requests import (
     TABLE_NAME,
     Member,
     check_members,
+    check_parameters,
     find_table,
-    refuse_legacy_parameters,
 )
 from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema, just_after, segment_range
 from jobtable.embedded.storage import Storage
@@ -63,13 +63,13 @@ def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
     check_members(request, _QUERY_MEMBERS)
     _check_limit(request)
-    refuse_legacy_parameters(request)
-    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
+    check_parameters(request, "FilterExpression", "KeyConditionExpression")
     text = request.get("KeyConditionExpression")
     if text is None:
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
+    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     filter_, projection = _filter_and_projection(request, placeholders)
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
@@ -94,17 +94,17 @@ def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
     check_members(request, _SCAN_MEMBERS)
     _check_limit(request)
-    refuse_legacy_parameters(request)
+    check_parameters(request, "FilterExpression")
     placeholders = Placeholders.of(request, "FilterExpression")
     filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
     start = _start_position(source, request)
+    _check_select(source)
+    _check_projected(source)
     bounds = _segment_bounds(request)
     if start is not None and not _contains(bounds, start):
         raise RequestRefused("Exclusive start key must lie within the segment")
-    _check_select(source)
-    _check_projected(source)
     return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
 
 

@@ -145,12 +145,27 @@ def _type_message(value: Any, expected: type) -> str:
             return f"{type(value).__name__} cannot be converted to {java}"
 
 
-def refuse_legacy_parameters(request: Request) -> None:
-    """RequestRefused if the request has parameters from before expressions."""
+def check_parameters(request: Request, *users_of_values: str) -> None:
+    """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
+
+    `users_of_values` are the expressions of the operation that can use ExpressionAttributeValues.
+    """
+    expressions = [name for name in _EXPRESSIONS if request.get(name) is not None]
+    _refuse_legacy_parameters(request, expressions)
+    if request.get("ExpressionAttributeNames") and not expressions:
+        raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
+    if request.get("ExpressionAttributeValues") and users_of_values and expressions in ([], ["ProjectionExpression"]):
+        verb = "is" if len(users_of_values) == 1 else "are"
+        raise RequestRefused(
+            "ExpressionAttributeValues can only be specified when using expressions:"
+            f" {' and '.join(users_of_values)} {verb} null"
+        )
+
+
+def _refuse_legacy_parameters(request: Request, expressions: list[str]) -> None:
     legacy = [name for name in _LEGACY if request.get(name) is not None]
     if not legacy:
         return
-    expressions = [name for name in _EXPRESSIONS if request.get(name) is not None]
     if expressions:
         raise RequestRefused(
             "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"

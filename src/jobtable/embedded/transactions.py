@@ -6,12 +6,12 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
-from jobtable.embedded.expressions import Placeholders, Projection
+from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import projection_of
 from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch, key_position
 from jobtable.embedded.requests import (
@@ -24,12 +24,12 @@ from jobtable.embedded.requests import (
     TABLE_NAME,
     Member,
     check_members,
+    check_parameters,
     constraint,
     constraints_broken,
     expect_type,
     find_table,
     lower_first,
-    refuse_legacy_parameters,
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
@@ -88,8 +88,6 @@ _READ_MEMBERS = {
 _ONE_ITEM_TWICE = "Transaction request cannot include multiple operations on one item"
 
 T = TypeVar("T")
-Reason = dict[str, Any]
-_NO_REASON: Reason = {"Code": "None"}
 
 
 def transact_write_items(storage: Storage, request: Request) -> Response:
@@ -102,7 +100,10 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
         raise constraints_broken([constraint("clientRequestToken", f"'{token}'", rule)])
     named = [_named_action(number, action) for number, action in enumerate(actions, 1)]
     _check_payload(named)
-    writes = _all_prepared([partial(_prepared, storage, kind, body) for kind, body in named])
+    prepared = [_prepared_or_unfit(partial(_prepared, storage, kind, body)) for kind, body in named]
+    writes = [one for one in prepared if isinstance(one, Write)]
+    if len(writes) < len(prepared):
+        _cancel(storage, prepared)
     _refuse_same_item([(write.table, write.position) for write in writes])
     run = _Run(writes, request, token)
     storage.write(run)
@@ -155,18 +156,19 @@ def _check_payload(actions: Sequence[tuple[str, Request]]) -> None:
             raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")
 
 
-def _all_prepared(steps: Sequence[Callable[[], T]]) -> list[T]:
-    """What every step gives. A key that does not fit its schema cancels the transaction; other faults refuse it."""
-    prepared: list[T] = []
-    reasons: list[Reason] = []
-    for step in steps:
-        try:
-            prepared.append(step())
-            reasons.append(_NO_REASON)
-        except SchemaMismatch as error:
-            reasons.append(_reason(error))
-    _raise_if_cancelled(reasons)
-    return prepared
+def _prepared_or_unfit(step: Callable[[], T]) -> T | SchemaMismatch:
+    """A key that does not fit its schema cancels the transaction; other faults refuse it at once."""
+    try:
+        return step()
+    except SchemaMismatch as error:
+        return error
+
+
+def _cancel(storage: Storage, prepared: Sequence[Write | SchemaMismatch]) -> NoReturn:
+    """Tell of every action what would have become of it."""
+    with storage.read() as view:
+        outcomes = [one if isinstance(one, SchemaMismatch) else _outcome(one, one.old(view)) for one in prepared]
+    raise _cancelled(outcomes)
 
 
 def _refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
@@ -174,35 +176,37 @@ def _refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
         raise RequestRefused(_ONE_ITEM_TWICE)
 
 
-def _outcomes(writes: Sequence[Write], olds: Sequence[Item | None]) -> list[Item | None]:
+def _outcome(write: Write, old: Item | None) -> Item | RequestError | None:
+    """The item after a write, or why it may not happen."""
+    try:
+        return write.new(old)
+    except EmptyKeyValue:
+        raise
+    except (ConditionalCheckFailed, RequestRefused) as error:
+        return error
+
+
+def _news(outcomes: Sequence[Item | RequestError | None]) -> list[Item | None]:
     """The items after each write; TransactionCanceled if one of them may not happen."""
-    news: list[Item | None] = []
-    reasons: list[Reason] = []
-    for write, old in zip(writes, olds, strict=True):
-        try:
-            news.append(write.new(old))
-            reasons.append(_NO_REASON)
-        except EmptyKeyValue:
-            raise
-        except (ConditionalCheckFailed, RequestRefused) as error:
-            reasons.append(_reason(error))
-    _raise_if_cancelled(reasons)
+    news = [outcome for outcome in outcomes if not isinstance(outcome, RequestError)]
+    if len(news) < len(outcomes):
+        raise _cancelled(outcomes)
     return news
 
 
-def _reason(error: RequestError) -> Reason:
+def _cancelled(outcomes: Sequence[object]) -> TransactionCanceled:
+    """The error for a transaction of which some outcomes are errors."""
+    reasons = [_reason(one) if isinstance(one, RequestError) else {"Code": "None"} for one in outcomes]
+    codes = ", ".join(reason["Code"] for reason in reasons)
+    return TransactionCanceled(
+        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+        details={"CancellationReasons": reasons},
+    )
+
+
+def _reason(error: RequestError) -> dict[str, Any]:
     code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailed) else "ValidationError"
     return {"Code": code, "Message": error.message, **error.details}
-
-
-def _raise_if_cancelled(reasons: list[Reason]) -> None:
-    if all(reason is _NO_REASON for reason in reasons):
-        return
-    codes = ", ".join(reason["Code"] for reason in reasons)
-    raise TransactionCanceled(
-        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-        details={"CancellationReasons": [dict(reason) for reason in reasons]},
-    )
 
 
 class _Run:
@@ -225,7 +229,7 @@ class _Run:
                 self._replay(known)
                 return
         olds = [write.old(transaction) for write in self._writes]
-        news = _outcomes(self._writes, olds)
+        news = _news([_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)])
         for write, old, new in zip(self._writes, olds, news, strict=True):
             write.apply(transaction, old, new)
         self._measure(transaction, olds, news)
@@ -284,7 +288,10 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    reads = _all_prepared([partial(_prepared_read, storage, body) for body in bodies])
+    prepared = [_prepared_or_unfit(partial(_prepared_read, storage, body)) for body in bodies]
+    reads = [one for one in prepared if not isinstance(one, SchemaMismatch)]
+    if len(reads) < len(prepared):
+        raise _cancelled(prepared)
     _refuse_same_item([(table, position) for table, position, _ in reads])
     responses: list[dict[str, Any]] = []
     consumed: dict[str, Units] = {}
@@ -321,10 +328,9 @@ def _get_action(number: int, action: Any) -> Request:
 
 
 def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes, Projection | None]:
-    refuse_legacy_parameters(body)
-    placeholders = Placeholders.of(body)
+    check_parameters(body)
     key = validate_item(body["Key"])
-    projection = projection_of(body, placeholders)
+    projection = projection_of(body)
     table = find_table(storage, body["TableName"])
     return table, key_position(table, key), projection
 

@@ -6,7 +6,7 @@ PutItem, UpdateItem and DeleteItem are one such write; batches and transactions 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
@@ -18,14 +18,12 @@ from jobtable.embedded.keys import (
     item_position,
     key_position,
 )
-from jobtable.embedded.requests import Tables, find_table, refuse_legacy_parameters
+from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Transaction, View
 from jobtable.embedded.values import MAX_ITEM_SIZE, item_size, validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import Item, Request
-
-ITEM_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +83,18 @@ class Write:
 
 def prepare_put(tables: Tables, request: Request) -> Write:
     """The put that a PutItem request, or the Put of a transaction, asks for."""
-    refuse_legacy_parameters(request)
-    placeholders = Placeholders.of(request, "ConditionExpression")
-    item = validate_item(request["Item"])
-    size = item_size(item)
-    if size > MAX_ITEM_SIZE:
-        raise RequestRefused(ITEM_TOO_LARGE)
-    condition = _condition(request, placeholders)
+    check_parameters(request, "ConditionExpression")
+    item, size = valid_item(request["Item"])
+    condition = _condition(request, Placeholders.of(request, "ConditionExpression"))
     table = find_table(tables, request["TableName"])
-    position = item_position(table, item)
-    if table.indexes:
-        check_index_keys(table, item)
-    return Write("put", table, position, item, size, condition, None, _returns_item(request))
+    return put_of(table, item, size, condition, returns_item=_returns_item(request))
 
 
 def prepare_update(tables: Tables, request: Request) -> Write:
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
-    refuse_legacy_parameters(request)
-    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
+    check_parameters(request, "UpdateExpression", "ConditionExpression")
     key = validate_item(request["Key"])
+    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
     update = _update(request, placeholders)
     condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
@@ -120,13 +111,35 @@ def prepare_update(tables: Tables, request: Request) -> Write:
 
 def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
-    refuse_legacy_parameters(request)
-    placeholders = Placeholders.of(request, "ConditionExpression")
+    check_parameters(request, "ConditionExpression")
     key = validate_item(request["Key"])
-    condition = _condition(request, placeholders)
+    condition = _condition(request, Placeholders.of(request, "ConditionExpression"))
     table = find_table(tables, request["TableName"])
-    position = key_position(table, key)
-    return Write(kind, table, position, key, 0, condition, None, _returns_item(request))
+    return Write(kind, table, key_position(table, key), key, 0, condition, None, _returns_item(request))
+
+
+def valid_item(item: Any) -> tuple[Item, int]:
+    """An item to put, with its size; RequestRefused if it is none, or too large."""
+    valid = validate_item(item)
+    size = item_size(valid)
+    if size > MAX_ITEM_SIZE:
+        raise RequestRefused("Item size has exceeded the maximum allowed size")
+    return valid, size
+
+
+def put_of(
+    table: TableSchema, item: Item, size: int, condition: Condition | None = None, *, returns_item: bool = False
+) -> Write:
+    """The put of a valid item, or RequestRefused if it does not fit the table."""
+    position = item_position(table, item)
+    if table.indexes:
+        check_index_keys(table, item)
+    return Write("put", table, position, item, size, condition, None, returns_item)
+
+
+def delete_of(table: TableSchema, key: Item) -> Write:
+    """The delete of the item with this key (of valid values), or RequestRefused if it does not fit the table."""
+    return Write("delete", table, key_position(table, key), key, 0, None, None, False)
 
 
 def _update(request: Request, placeholders: Placeholders) -> Update | None:

@@ -8,7 +8,15 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from jobtable.embedded.expressions.conditions import condition_program
-from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Test, ValueOperand
+from jobtable.embedded.expressions.grammar import (
+    ConditionNode,
+    Function,
+    Junction,
+    Operand,
+    PathOperand,
+    Test,
+    ValueOperand,
+)
 from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
@@ -107,12 +115,30 @@ def compile_key_condition(
 def _conditions_by_attribute(text: str, names_key: tuple[tuple[str, str], ...]) -> dict[str, _OneKey]:
     names = dict(names_key)
     found: dict[str, _OneKey] = {}
-    for node in _conjuncts(checked_condition(text)):
+    condition = checked_condition(text)
+    _check_scalars(condition, names)
+    for node in _conjuncts(condition):
         one = _one_key(node, names)
         if one.attribute in found:
             raise RequestRefused("KeyConditionExpressions must only contain one condition per key")
         found[one.attribute] = one
     return found
+
+
+def _check_scalars(node: ConditionNode | Operand, names: dict[str, str]) -> None:
+    if isinstance(node, PathOperand):
+        name, *inner = resolved(node.path, names)
+        if inner:
+            raise RequestRefused(
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+                f"Key: {name}"
+            )
+    elif isinstance(node, Junction):
+        for condition in node.conditions:
+            _check_scalars(condition, names)
+    elif not isinstance(node, ValueOperand):
+        for operand in node.operands if isinstance(node, Test) else node.arguments:
+            _check_scalars(operand, names)
 
 
 def _conjuncts(node: ConditionNode) -> Iterable[Test | Function]:
@@ -134,28 +160,29 @@ def _one_key(node: Test | Function, names: dict[str, str]) -> _OneKey:
         if node.operator in ("IN", "<>"):
             raise _invalid_operator(node.operator)
         operator, operands = node.operator, node.operands
-    if any(isinstance(operand, Function) for operand in operands):
-        raise RequestRefused("KeyConditionExpressions cannot contain nested operations")
-    if operator in ("BETWEEN", "begins_with") and not isinstance(operands[0], PathOperand):
-        raise RequestRefused(f"{_IN_CONDITION}{operator} operator must have the key attribute as its first operand")
-    attribute = _only_attribute(operands, names)
+    attribute = _only_attribute(operator, operands, names)
     if isinstance(operands[0], ValueOperand):
         operator = _MIRRORED[operator]
     return _OneKey(attribute, operator, tuple(o.name for o in operands if isinstance(o, ValueOperand)))
 
 
-def _only_attribute(operands: tuple[Operand, ...], names: dict[str, str]) -> str:
-    paths = [operand.path for operand in operands if isinstance(operand, PathOperand)]
-    if not paths:
+def _only_attribute(operator: str, operands: tuple[Operand, ...], names: dict[str, str]) -> str:
+    attribute = None
+    for at, operand in enumerate(operands):
+        if isinstance(operand, Function):
+            raise RequestRefused("KeyConditionExpressions cannot contain nested operations")
+        if isinstance(operand, ValueOperand):
+            if at == 0 and operator in ("BETWEEN", "begins_with"):
+                raise RequestRefused(
+                    f"{_IN_CONDITION}{operator} operator must have the key attribute as its first operand"
+                )
+        elif attribute is not None:
+            raise RequestRefused(f"{_IN_CONDITION}Multiple attribute names used in one condition")
+        else:
+            attribute = str(resolved(operand.path, names)[0])
+    if attribute is None:
         raise RequestRefused(f"{_IN_CONDITION}No key attribute specified")
-    if len(paths) > 1:
-        raise RequestRefused(f"{_IN_CONDITION}Multiple attribute names used in one condition")
-    name, *inner = resolved(paths[0], names)
-    if inner:
-        raise RequestRefused(
-            f"Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: {name}"
-        )
-    return str(name)
+    return attribute
 
 
 def _invalid_operator(operator: str) -> RequestRefused:

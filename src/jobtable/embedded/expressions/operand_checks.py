@@ -11,7 +11,7 @@ from typing import TypeAlias
 from jobtable.embedded.expressions.grammar import Function, Operand, PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path, shown
 from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.values import compare
+from jobtable.embedded.values import compare, value_size
 from jobtable.store.backend import AttributeValue
 
 Check: TypeAlias = Callable[[Mapping[str, AttributeValue]], None]
@@ -173,4 +173,7 @@ def _wrong_type(operator: str, found: str) -> str:
 
 def _shown_value(value: AttributeValue) -> str:
     [(kind, content)] = value.items()
+    if kind == "B":  # DynamoDB shows how Java holds it
+        length = value_size(value)
+        content = f"java.nio.HeapByteBuffer[pos=0 lim={length} cap={length}]"
     return f"AttributeValue: {{{kind}:{content}}}"

@@ -26,6 +26,7 @@ from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import BackendUnavailable
 from jobtable.store.backend import Item
 
+_REPOSITORY = Path(__file__).parents[1]
 _ROUNDS = 5
 _WRITES = 60
 _THREADS = 3
@@ -64,7 +65,9 @@ def one_process(path: Path, library: Path, seed: int) -> tuple[list[str], int]:
     """What one trial found wrong, and how many system calls failed in it."""
     command = [sys.executable, "-m", "faults.io_errors", str(path), str(seed)]
     environment = os.environ | {"LD_PRELOAD": str(library)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=_REPOSITORY, capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         return [f"the process ended with {done.returncode}: {done.stderr[-2000:]}"], 0
     *found, number = done.stdout.splitlines()

@@ -18,6 +18,8 @@ from pydantic_core import from_json
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.checks import inconsistencies
 
+_REPOSITORY = Path(__file__).parents[1]
+
 
 def run(trials: int = 200, seed: int = 1) -> Iterator[dict[str, object]]:
     """Kill that many writers, one after the other, on one file that goes on growing."""
@@ -41,7 +43,7 @@ def run(trials: int = 200, seed: int = 1) -> Iterator[dict[str, object]]:
 def _kill_a_writer(path: Path, chance: random.Random) -> list[str]:
     """The lines that a writer printed before it was killed."""
     command = [sys.executable, "-m", "faults.workload", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=_REPOSITORY) as writer:
         if writer.stdout is None:
             raise RuntimeError("the writer has no output")
         first = writer.stdout.readline()

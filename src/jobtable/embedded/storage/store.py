@@ -20,7 +20,7 @@ from jobtable.embedded.storage.transactions import Transaction, View
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.upkeep import Upkeep, keep_up
 from jobtable.embedded.storage.writer import Writer
-from jobtable.errors import JobtableError
+from jobtable.errors import JobtableError, StorageError
 
 T = TypeVar("T")
 
@@ -53,6 +53,7 @@ class Storage:
         self._writer = Writer(self, self._turn, self._connect)
         self._take, self._give = self._connections.take, self._connections.give
         self._upkeep = Upkeep(self, self._turn)
+        self._refusal = f"{self.path} has been closed"
         self._is_closed = False
         forks.register(self)
         self._upkeep.start_if_needed()
@@ -96,9 +97,8 @@ class Storage:
         self._is_closed = True
         forks.unregister(self)
         self._upkeep.stop()
-        refusal = f"{self.path} has been closed"
-        self._writer.close(refusal)
-        self._connections.close(refusal)
+        self._writer.close(self._refusal)
+        self._connections.close(self._refusal)
         self._turn.close()
         if self._folder:
             self._folder.close()
@@ -155,6 +155,8 @@ class Storage:
 
     def after_fork_in_child(self) -> None:
         """Begin anew with locks and connections of this process."""
+        # A copy of the parent's lock file would keep its lock alive when the parent is gone.
+        self._turn.close()
         self._turn = self._open_turn()
         self._connections.restart_in_child()
         self._writer.restart_in_child(self._turn)
@@ -171,6 +173,8 @@ class Storage:
             raise cannot_open(self.path, error) from error
 
     def _fresh_cache(self) -> Cache:
+        if self._is_closed:
+            raise StorageError(self._refusal)
         cache = self._cache
         version = self._turn.catalogue_version()
         if version != cache.version:

@@ -1,0 +1,78 @@
+"""One table and its items, for the tests of the storage."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from pydantic_core import from_json
+
+from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage import Storage, Transaction, View
+from jobtable.embedded.tables import OPERATIONS
+from jobtable.embedded.values import item_size
+from jobtable.store.backend import Item
+
+
+def create_table(storage: Storage, name: str = "tab", **options: Any) -> None:
+    request: dict[str, Any] = {
+        "TableName": name,
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": one, "AttributeType": "S"} for one in "psgr"],
+        "KeySchema": key_schema("p", "s"),
+        "GlobalSecondaryIndexes": [
+            {"IndexName": "by_group", "KeySchema": key_schema("g", "r"), "Projection": {"ProjectionType": "ALL"}},
+            {"IndexName": "by_rank", "KeySchema": key_schema("r"), "Projection": {"ProjectionType": "KEYS_ONLY"}},
+        ],
+    }
+    OPERATIONS["CreateTable"](storage, request | options)
+
+
+def key_schema(partition: str, sort: str | None = None) -> list[dict[str, str]]:
+    hash_ = [{"AttributeName": partition, "KeyType": "HASH"}]
+    return hash_ if sort is None else [*hash_, {"AttributeName": sort, "KeyType": "RANGE"}]
+
+
+def item(p: str, s: str, **others: str) -> Item:
+    return {name: {"S": value} for name, value in {"p": p, "s": s, **others}.items()}
+
+
+def table_of(view: View | Storage, name: str = "tab") -> TableSchema:
+    table = view.table(name)
+    assert table is not None
+    return table
+
+
+def put(storage: Storage, new: Item, name: str = "tab") -> None:
+    storage.write(partial(put_action, new, name=name))
+
+
+def put_action(new: Item, transaction: Transaction, name: str = "tab") -> None:
+    table = table_of(transaction, name)
+    position = table.position(new)
+    stored = transaction.get(table, position)
+    transaction.put(table, position, new, item_size(new), None if stored is None else from_json(stored))
+
+
+def delete(storage: Storage, key: Item, name: str = "tab") -> None:
+    def action(transaction: Transaction) -> None:
+        table = table_of(transaction, name)
+        position = table.position(key)
+        stored = transaction.get(table, position)
+        if stored is not None:
+            transaction.delete(table, position, from_json(stored))
+
+    storage.write(action)
+
+
+def get(storage: Storage, key: Item, name: str = "tab") -> Item | None:
+    table = table_of(storage, name)
+    stored = storage.get(table, table.position(key))
+    return None if stored is None else from_json(stored)
+
+
+def everything(storage: Storage, index: str | None = None, name: str = "tab") -> list[Item]:
+    with storage.read() as view:
+        table = table_of(view, name)
+        chosen = None if index is None else table.indexes[index]
+        return [from_json(stored) for _, _, stored in view.range(table, chosen, b"", None)]

@@ -1,0 +1,61 @@
+"""A small version of every fault experiment; `make faults` runs the long ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def experiment(name: str, trials: int) -> dict[str, Any]:
+    command = [sys.executable, "-m", "faults", "--trials", str(trials), name]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    outcome: dict[str, Any] = json.loads(done.stdout)
+    assert outcome["fault"] == name
+    return outcome
+
+
+def test_kills() -> None:
+    outcome = experiment("kills", 3)
+    assert outcome["trials"] == 3
+    assert outcome["acknowledged"] > 0
+    assert outcome["violations"] == 0
+
+
+def test_counter() -> None:
+    assert experiment("counter", 40)["final"] == 320
+
+
+def test_fairness() -> None:
+    assert experiment("fairness", 40)["violations"] == 0
+
+
+def test_a_full_disk() -> None:
+    outcome = experiment("disk_full", 1)
+    if "not_run" in outcome:
+        pytest.skip(outcome["not_run"])
+    assert outcome["refused_writes"] == 20
+    assert outcome["violations"] == 0
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler to make a failing disk with")
+def test_a_failing_disk() -> None:
+    outcome = experiment("io_errors", 2)
+    assert outcome["failed_system_calls"] > 0
+    assert outcome["violations"] == 0
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", "nonsense"], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "there is no experiment nonsense" in done.stderr

@@ -1,0 +1,131 @@
+"""What a file must be like to be opened, and what it is like afterwards."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.embedded.storage.samples import create_table, everything, get, item, put
+
+from jobtable.embedded.storage import Storage, files
+from jobtable.errors import BackendUnavailable, StorageError
+
+
+def test_every_file_is_private_to_its_user(storage: Storage, path: Path) -> None:
+    put(storage, item("1", "1"))
+    modes = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert modes == dict.fromkeys(["test.db", "test.db-wal", "test.db-shm", "test.db-lock"], 0o600)
+
+
+def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
+    first = Storage(path, durability="normal")
+    create_table(first)
+    put(first, item("1", "1", x="ü€😀\x00#%"))
+    first.close()
+    second = Storage(path)
+    assert get(second, item("1", "1")) == item("1", "1", x="ü€😀\x00#%")
+    second.close()
+
+
+@pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 30, b"\x00" * 5000])
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.db"
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match=r"no Jobtable file|damaged|cannot be used"):
+        Storage(path)
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE notes (text)")
+    content = path.read_bytes()
+    with pytest.raises(StorageError, match="of another program"):
+        Storage(path)
+    assert path.read_bytes() == content
+
+
+def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
+    Storage(path).close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", (files.FORMAT + 1,))
+    with pytest.raises(StorageError, match=rf"has format {files.FORMAT + 1}.*upgrade Jobtable"):
+        Storage(path)
+
+
+def test_a_file_of_an_older_version_is_upgraded(path: Path) -> None:
+    old = Storage(path)
+    create_table(old)
+    put(old, item("1", "1"))
+    old.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TABLE tokens")
+        connection.execute("UPDATE meta SET value = 1 WHERE name = 'format'")
+    new = Storage(path)
+    new.write(lambda transaction: transaction.remember("token", b"", b""))
+    assert everything(new) == [item("1", "1")]
+    new.close()
+
+
+def test_an_empty_file_becomes_a_database(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    storage = Storage(path)
+    create_table(storage)
+    storage.close()
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="cannot be used"):
+        Storage(tmp_path)
+
+
+OPEN_AS_NOBODY = """
+import os, sys
+from jobtable.embedded.storage import Storage
+from jobtable.errors import StorageError
+os.setuid(65534)
+try:
+    Storage(sys.argv[1])
+except StorageError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+@pytest.mark.parametrize(("folder_mode", "file_mode"), [(0o755, None), (0o755, 0o644), (0o755, 0o600), (0o700, 0o644)])
+def test_a_file_or_folder_that_is_not_writable_is_refused(
+    tmp_path: Path, folder_mode: int, file_mode: int | None
+) -> None:
+    for parent in [tmp_path, *tmp_path.parents][:3]:
+        parent.chmod(0o755)
+    path = tmp_path / "folder" / "test.db"
+    if file_mode is not None:
+        Storage(path).close()
+        path.chmod(file_mode)
+    path.parent.mkdir(exist_ok=True)
+    path.parent.chmod(folder_mode)
+    command = [sys.executable, "-c", OPEN_AS_NOBODY, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(f"{path} cannot be used"), done.stderr
+    assert "writable" in done.stdout
+
+
+def test_a_file_that_another_program_keeps_locked_is_an_error_of_the_request(
+    storage: Storage, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BUSY_SECONDS", 0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        storage._writer._drop_connection()
+        with pytest.raises(BackendUnavailable, match="another program keeps it locked"):
+            put(storage, item("1", "1"))
+        assert everything(storage) == []
+    put(storage, item("1", "1"))
+    assert everything(storage) == [item("1", "1")]

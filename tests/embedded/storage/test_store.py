@@ -1,0 +1,296 @@
+"""Reading and writing: items, indexes, snapshots, several threads, several storages on one file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.embedded.storage.samples import (
+    create_table,
+    delete,
+    everything,
+    get,
+    item,
+    key_schema,
+    put,
+    put_action,
+    table_of,
+)
+
+from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.tables import OPERATIONS
+from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
+from jobtable.store.backend import Item
+
+LETTERS = st.sampled_from(["", "a", "b", "c"])
+ITEMS = st.builds(
+    lambda p, s, g, r, x: item(p, s, **{name: value for name, value in {"g": g, "r": r, "x": x}.items() if value}),
+    st.sampled_from(["1", "2"]),
+    st.sampled_from(["1", "2", "3"]),
+    LETTERS,
+    LETTERS,
+    LETTERS,
+)
+
+
+@given(st.lists(st.tuples(st.booleans(), ITEMS), max_size=25))
+@settings(max_examples=40, deadline=None)
+def test_indexes_and_counters_follow_every_write(writes: list[tuple[bool, Item]]) -> None:
+    storage = Storage(None)
+    create_table(storage)
+    expected: dict[tuple[str, str], Item] = {}
+    for is_put, new in writes:
+        key = (new["p"]["S"], new["s"]["S"])
+        if is_put:
+            put(storage, new)
+            expected[key] = new
+        else:
+            delete(storage, new)
+            expected.pop(key, None)
+    try:
+        assert inconsistencies(storage) == []
+        assert sorted(map(str, everything(storage))) == sorted(map(str, expected.values()))
+        in_index = [one for one in expected.values() if "g" in one and "r" in one]
+        assert sorted(map(str, everything(storage, "by_group"))) == sorted(map(str, in_index))
+    finally:
+        storage.close()
+
+
+def test_an_acknowledged_write_is_seen_by_every_storage_on_the_file(storage: Storage, path: Path) -> None:
+    other = Storage(path)
+    put(storage, item("1", "1", x="one"))
+    assert get(other, item("1", "1")) == item("1", "1", x="one")
+    put(other, item("1", "1", x="two"))
+    assert get(storage, item("1", "1")) == item("1", "1", x="two")
+    other.close()
+
+
+def test_a_snapshot_does_not_see_later_writes(storage: Storage) -> None:
+    put(storage, item("1", "1", x="old"))
+    table = table_of(storage)
+    with storage.read() as view:
+        before = view.get(table, table.position(item("1", "1")))
+        put(storage, item("1", "1", x="new"))
+        put(storage, item("1", "2"))
+        assert view.get(table, table.position(item("1", "1"))) == before
+        assert len(list(view.range(table, None, b"", None))) == 1
+    assert get(storage, item("1", "1")) == item("1", "1", x="new")
+
+
+def test_ranges_go_both_ways_and_stop_where_they_are_told(storage: Storage) -> None:
+    for number in range(5):
+        put(storage, item("p", str(number), g="g", r=str(9 - number)))
+    table = table_of(storage)
+    low, high = table.key_range(None, [{"S": "p"}], (), "BETWEEN", [{"S": "1"}, {"S": "3"}])
+    with storage.read() as view:
+        forward = [position for position, _, _ in view.range(table, None, low, high)]
+        backward = [position for position, _, _ in view.range(table, None, low, high, reverse=True)]
+        index = table.indexes["by_group"]
+        ranked = [entry[2] for entry in view.range(table, index, *table.key_range(index, [{"S": "g"}]))]
+    assert forward == [table.position(item("p", number)) for number in "123"]
+    assert backward == forward[::-1]
+    assert [entry.decode().count('"s":{"S":"4"}') for entry in ranked] == [1, 0, 0, 0, 0]
+
+
+def test_an_unfinished_range_holds_nothing_after_the_snapshot(storage: Storage) -> None:
+    for number in range(10):
+        put(storage, item("p", str(number)))
+    with storage.read() as view:
+        unfinished = view.range(table_of(view), None, b"", None)
+        next(unfinished)
+    connection = storage.take()
+    assert not connection.in_transaction
+    # A reader that still held its snapshot would keep the log from being restarted.
+    assert connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+    storage.give(connection)
+
+
+def test_an_action_that_fails_leaves_nothing_behind(storage: Storage) -> None:
+    def write_and_fail(transaction: Transaction) -> None:
+        put_action(item("1", "1", g="g", r="r"), transaction)
+        raise ConditionalCheckFailed("no")
+
+    with pytest.raises(ConditionalCheckFailed):
+        storage.write(write_and_fail)
+    assert everything(storage) == []
+    assert inconsistencies(storage) == []
+
+
+def test_writers_that_share_a_commit_fail_and_succeed_each_for_itself(storage: Storage) -> None:
+    """The first write is held up until the others wait, so they share the second commit."""
+    is_held, go_on = threading.Event(), threading.Event()
+    outcomes: dict[int, str] = {}
+
+    def hold(transaction: Transaction) -> None:
+        is_held.set()
+        go_on.wait()
+
+    def write(number: int) -> None:
+        def action(transaction: Transaction) -> str:
+            put_action(item("p", str(number), g="g", r="r"), transaction)
+            if number % 3 == 0:
+                raise ConditionalCheckFailed(str(number))
+            return str(number)
+
+        try:
+            outcomes[number] = storage.write(action)
+        except ConditionalCheckFailed as error:
+            outcomes[number] = f"failed {error.message}"
+
+    first = threading.Thread(target=storage.write, args=(hold,))
+    first.start()
+    is_held.wait()
+    others = [threading.Thread(target=write, args=(number,)) for number in range(12)]
+    for thread in others:
+        thread.start()
+    while len(storage._writer._waiting) < len(others):
+        threading.Event().wait(0.001)
+    go_on.set()
+    for thread in [first, *others]:
+        thread.join()
+    assert outcomes == {number: f"failed {number}" if number % 3 == 0 else str(number) for number in range(12)}
+    assert {one["s"]["S"] for one in everything(storage)} == {str(number) for number in range(12) if number % 3}
+    assert inconsistencies(storage) == []
+
+
+def test_an_interrupted_writer_does_not_stop_the_others(storage: Storage) -> None:
+    def interrupt(transaction: Transaction) -> None:
+        put_action(item("1", "1"), transaction)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        storage.write(interrupt)
+    put(storage, item("1", "2"))
+    assert everything(storage) == [item("1", "2")]
+
+
+def test_many_threads_lose_nothing(storage: Storage) -> None:
+    def work(writer: int) -> None:
+        for number in range(30):
+            put(storage, item(str(writer), str(number), g="g", r=str(number)))
+            assert get(storage, item(str(writer), str(number))) is not None
+
+    threads = [threading.Thread(target=work, args=(writer,)) for writer in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(everything(storage)) == 240
+    assert inconsistencies(storage) == []
+
+
+def test_threads_that_end_leave_no_open_files_behind(storage: Storage) -> None:
+    def read_together(barrier: threading.Barrier) -> None:
+        with storage.read() as view:
+            barrier.wait()
+            view.table_names("", 1)
+
+    def run_threads() -> None:
+        barrier = threading.Barrier(5)
+        threads = [threading.Thread(target=read_together, args=(barrier,)) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    run_threads()
+    opened = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        run_threads()
+    assert len(os.listdir("/proc/self/fd")) == opened
+
+
+ADD_INDEX = {
+    "TableName": "tab",
+    "AttributeDefinitions": [{"AttributeName": "x", "AttributeType": "S"}],
+    "GlobalSecondaryIndexUpdates": [
+        {"Create": {"IndexName": "by_x", "KeySchema": key_schema("x"), "Projection": {"ProjectionType": "ALL"}}}
+    ],
+}
+
+
+def test_a_change_of_the_catalogue_by_another_process_is_seen_at_once(storage: Storage, path: Path) -> None:
+    table_of(storage)
+    other = Storage(path)
+    OPERATIONS["UpdateTable"](other, ADD_INDEX)
+    assert "by_x" in table_of(storage).indexes
+    put(storage, item("1", "1", x="x"))
+    assert everything(other, "by_x") == [item("1", "1", x="x")]
+    OPERATIONS["DeleteTable"](other, {"TableName": "tab"})
+    assert storage.table("tab") is None
+    create_table(other)
+    assert everything(storage) == []
+    other.close()
+
+
+def test_a_table_looked_up_before_an_index_was_added_still_fills_the_index(storage: Storage) -> None:
+    old = table_of(storage)
+    OPERATIONS["UpdateTable"](storage, ADD_INDEX)
+    new = item("1", "1", x="x")
+    storage.write(lambda transaction: transaction.put(old, old.position(new), new, 6, None))
+    assert everything(storage, "by_x") == [new]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda storage, table: storage.get(table, b"x"),
+        lambda storage, table: storage.write(lambda transaction: transaction.get(table, b"x")),
+        lambda storage, table: storage.write(partial(_put_into, table)),
+    ],
+)
+def test_a_table_that_is_gone_is_not_found(storage: Storage, use: Callable[..., object]) -> None:
+    table = table_of(storage)
+    OPERATIONS["DeleteTable"](storage, {"TableName": "tab"})
+    create_table(storage)
+    with pytest.raises(TableNotFound):
+        use(storage, table)
+    with pytest.raises(TableNotFound), storage.read() as view:
+        list(view.range(table, None, b"", None))
+    assert everything(storage) == []
+
+
+def _put_into(table: object, transaction: Transaction) -> None:
+    transaction.put(table, b"x", item("1", "1"), 1, None)  # type: ignore[arg-type]  # the schema, as an object
+
+
+def test_idempotency_tokens_are_kept_with_the_write(storage: Storage) -> None:
+    def failing(transaction: Transaction) -> None:
+        transaction.remember("token", b"request", b"response")
+        raise ConditionalCheckFailed("no")
+
+    with contextlib.suppress(ConditionalCheckFailed):
+        storage.write(failing)
+    assert storage.write(lambda transaction: transaction.token("token")) is None
+    storage.write(lambda transaction: transaction.remember("token", b"request", b"response"))
+    assert storage.write(lambda transaction: transaction.token("token")) == (b"request", b"response")
+
+
+def test_a_closed_storage_says_so(path: Path) -> None:
+    storage = Storage(path)
+    create_table(storage)
+    table = table_of(storage)
+    storage.close()
+    storage.close()
+    for use in (lambda: storage.get(table, b"x"), storage.read, lambda: storage.write(lambda _: None)):
+        with pytest.raises(StorageError, match="has been closed"):
+            use()
+
+
+def test_a_storage_without_a_path_is_private_and_leaves_nothing_behind() -> None:
+    first, second = Storage(None), Storage(None)
+    create_table(first)
+    assert second.table("tab") is None
+    folders = [Path(one.path).parent for one in (first, second)]
+    assert all(folder.stat().st_mode & 0o777 == 0o700 for folder in folders)
+    first.close()
+    second.close()
+    assert not any(folder.exists() for folder in folders)

@@ -14,7 +14,7 @@ _SET_TYPES = ("SS", "NS", "BS")
 _LISTED = re.compile(r"(\{|\[)([^{}\[\]]*)(\}|\])")
 
 
-_TABLE_OPERATIONS = frozenset(
+TABLE_OPERATIONS = frozenset(
     (
         "CreateTable",
         "DescribeTable",
@@ -44,6 +44,7 @@ _FREE_MEMBERS = frozenset(
         "NumberOfDecreasesToday",
         "LastUpdateToPayPerRequestDateTime",
         "WarmThroughput",
+        "OnDemandThroughput",
         "TableThroughputModeSummary",
     ]
 )
@@ -52,7 +53,7 @@ _FREE_MEMBERS = frozenset(
 def settled(peer: Peer, operation: str, request: dict[str, Any]) -> Answer:
     """The answer of a peer in a form that can be compared: pages are followed to their end, free orders are fixed."""
     first = peer.ask(operation, request)
-    if operation in _TABLE_OPERATIONS:
+    if operation in TABLE_OPERATIONS:
         # DynamoDB Local words the faults of table definitions in its own way: the codes must be the same.
         return Answer(_described(first.body), first.code)
     if first.code is not None:

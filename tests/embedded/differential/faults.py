@@ -4,96 +4,233 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+
+
+class Stage(IntEnum):
+    """Where in the order of the service's checks a fault is found."""
+
+    MEMBERS = 1
+    """Each member by itself: present, long enough, one of an enumeration."""
+    COMBINATION = 2
+    """Members that do not go together."""
+    VALUES = 3
+    """Attribute values in keys and items."""
+    OPTIONS = 4
+    """ReturnValues, Select and segments."""
+    EXPRESSIONS = 5
+    """Expressions with their placeholders."""
+    TABLE = 6
+    """Whether the table and the index are there."""
+    SCHEMA = 7
+    """The request against the key schemas."""
+    ITEM = 8
+    """The item: conditions, and updates that cannot be applied to it."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of fault: where in the order it is found, and how the service and DynamoDB Local put it.
+    """One kind of fault, how the service puts it, and DynamoDB Local's words where they are others.
 
-    `{}` stands for any text; text that both quote must be the same where it is written as `{same}`.
+    `{}` stands for any text. Texts at `{same}` must be the same in both.
     """
 
-    stage: int
+    stage: Stage
     service: str
     local: tuple[str, ...] = ()
 
 
-_CONSTRAINT, _REQUEST, _TABLE, _SCHEMA, _ITEM = range(5)
-_KEY_MISMATCH = "The provided key element does not match the schema"
-_LOCAL_NAME = (
-    "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the "
-    "characters a-z, A-Z, 0-9, '_', '-', and '.'"
+_INVALID = "One or more parameter values were invalid: "
+_LOCAL_KEY_MISMATCH = (
+    "The number of conditions on the keys is invalid",
+    "Invalid attribute value type",
+    "One of the required keys was not given a value",
+    f"{_INVALID}Type mismatch for key",
+)
+_LOCAL_KEY_SIZE = (
+    "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",
 )
 
 FAULTS = (
-    # Single members, before anything else is looked at.
     Fault(
-        _CONSTRAINT,
+        Stage.MEMBERS,
         "{} validation error{} detected: {}",
         (
             "Value {} failed to satisfy constraint: {}",
             "Member must {}",
-            _LOCAL_NAME,
+            "Invalid table/index name.  Table/index names must be {}",
             "Item to put in PutItem cannot be null",
+            "The supplied Item contains a null AttributeValue",
             "Cannot have null key for GetItem, DeleteItem, or UpdateItem",
             "Batch{}Item {} have {} requests set",
             "Limit must be greater than or equal to 1",
             "Return values set to invalid value",
             "Select must be {}",
+            "The batch write request list for a table cannot be null or empty{}",
+            "The list of keys in RequestItems for BatchGetItem is required: {}",
         ),
     ),
-    # The request by itself.
-    Fault(_REQUEST, "The parameter cannot be converted to a numeric value{}", ("A value provided cannot be converted into a number",)),
-    Fault(_REQUEST, "Attempting to store more than 38 significant digits in a Number", ("DynamoDB only supports precision up to 38 digits",)),
-    Fault(_REQUEST, "One or more parameter values were invalid: Input collection {same} contains duplicates.", ("One or more parameter values were invalid: Input collection {same} contains duplicates",)),
-    Fault(_REQUEST, "One or more parameter values were invalid: Input collection {}of type BS contains duplicates.", ("One or more parameter values were invalid: Input collection of type BS contains duplicates.",)),
-    Fault(_REQUEST, "Invalid {same}Expression: The BETWEEN operator requires {}", ("Invalid {same}Expression: The BETWEEN operator requires {}",)),
-    Fault(_REQUEST, "Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}", ("Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",)),
-    Fault(_REQUEST, "Invalid {}Expression: {}"),
-    Fault(_REQUEST, "ExpressionAttribute{}"),
-    # The table.
-    Fault(_TABLE, "Requested resource not found{}", ("Cannot do operations on a non-existent table",)),
-    # The request against the schema of the table.
-    Fault(_SCHEMA, _KEY_MISMATCH, ("The number of conditions on the keys is invalid", "Invalid attribute value type", "One or more parameter values were invalid: Type mismatch for key", "One of the required keys was not given a value")),
-    Fault(_SCHEMA, "One or more parameter values were invalid: Type mismatch for key {}", ("Invalid attribute value type", "One or more parameter values were invalid: Type mismatch for key")),
-    Fault(_SCHEMA, "One or more parameter values were invalid: Type mismatch for Index Key {}", ("Invalid attribute value type", "One or more parameter values were invalid: Type mismatch for Index Key")),
-    Fault(_SCHEMA, "One or more parameter values were invalid: Missing the key {} in the item", ("One of the required keys was not given a value",)),
-    Fault(_SCHEMA, "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes", ("Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",)),
-    Fault(_SCHEMA, "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of 1024 bytes", ("Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",)),
-    Fault(_SCHEMA, "The provided starting key is {}", ("The provided starting key {}",)),
-    Fault(_SCHEMA, "Key attributes must be scalars{}"),
-    # The item.
-    Fault(_ITEM, "The document path provided in the update expression is invalid for update"),
-    Fault(_ITEM, "The provided expression refers to an attribute that does not exist in the item"),
-    Fault(_ITEM, "An operand in the update expression has an incorrect data type"),
-    Fault(_ITEM, "The conditional request failed"),
+    Fault(Stage.COMBINATION, "{} can only be specified when using expressions{}"),
+    Fault(Stage.VALUES, "Supplied AttributeValue {}"),
+    Fault(Stage.VALUES, "Empty attribute name"),
+    Fault(Stage.VALUES, "Number {}flow. Attempting to store a number with magnitude {} than supported range"),
+    Fault(
+        Stage.VALUES,
+        "The parameter cannot be converted to a numeric value{}",
+        ("A value provided cannot be converted into a number",),
+    ),
+    Fault(
+        Stage.VALUES,
+        "Attempting to store more than 38 significant digits in a Number",
+        ("DynamoDB only supports precision up to 38 digits",),
+    ),
+    Fault(
+        Stage.VALUES,
+        f"{_INVALID}Input collection {{same}} contains duplicates.",
+        (f"{_INVALID}Input collection {{same}} contains duplicates",),
+    ),
+    Fault(
+        Stage.VALUES,
+        f"{_INVALID}Input collection {{}}of type BS contains duplicates.",
+        (f"{_INVALID}Input collection of type BS contains duplicates.",),
+    ),
+    Fault(Stage.VALUES, "Input collection contains duplicates"),
+    Fault(Stage.VALUES, f"{_INVALID}An {{}} set {{}} may not be empty"),
+    Fault(Stage.VALUES, f"{_INVALID}Binary sets should not be empty"),
+    Fault(Stage.VALUES, f"{_INVALID}Null attribute value types must have the value of true"),
+    Fault(Stage.OPTIONS, "Either the KeyConditions or KeyConditionExpression parameter must be specified{}"),
+    Fault(Stage.OPTIONS, "ReturnValues can only be ALL_OLD or NONE", ("Return values set to invalid value",)),
+    Fault(
+        Stage.OPTIONS,
+        "The Segment parameter is required but was not present in the request when parameter TotalSegments is present",
+        ("If total segments is specified, a particular segment must also be specified for this request",),
+    ),
+    Fault(
+        Stage.OPTIONS,
+        "The TotalSegments parameter is required but was not present in the request when Segment parameter is present",
+        ("If segment is specified, total segment must also be specified",),
+    ),
+    Fault(
+        Stage.OPTIONS,
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments: {}",
+        ("1 validation error detected: Value {} at 'segment' failed to satisfy constraint: {}",),
+    ),
+    Fault(
+        Stage.OPTIONS,
+        "The provided starting key is invalid: {}",
+        ("A value provided cannot be converted into a number", "The provided starting key is invalid: {}"),
+    ),
+    Fault(Stage.OPTIONS, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"),
+    Fault(Stage.OPTIONS, "Too many items requested for the Batch{}Item call"),
+    Fault(
+        Stage.EXPRESSIONS,
+        "Invalid {same}Expression: The BETWEEN operator requires {}",
+        ("Invalid {same}Expression: The BETWEEN operator requires {}",),
+    ),
+    Fault(
+        Stage.EXPRESSIONS,
+        "Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",
+        ("Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",),
+    ),
+    Fault(Stage.EXPRESSIONS, "Invalid {}Expression: {}"),
+    Fault(Stage.EXPRESSIONS, "Invalid operator used in KeyConditionExpression: {}"),
+    Fault(Stage.EXPRESSIONS, "KeyConditionExpressions {}"),
+    Fault(Stage.EXPRESSIONS, "ExpressionAttribute{}s contains invalid {}"),
+    Fault(Stage.EXPRESSIONS, "ExpressionAttribute{}s must not be empty"),
+    Fault(Stage.EXPRESSIONS, "Value provided in ExpressionAttribute{}s unused in expressions: {}"),
+    Fault(Stage.EXPRESSIONS, "Provided list of item keys contains duplicates"),
+    Fault(Stage.EXPRESSIONS, "Transaction request cannot include multiple operations on one item"),
+    Fault(Stage.EXPRESSIONS, "Cannot specify the {} when choosing to get {}"),
+    Fault(Stage.EXPRESSIONS, "Must specify the AttributesToGet or ProjectionExpression when choosing to get {}"),
+    Fault(Stage.TABLE, "Requested resource not found{}", ("Cannot do operations on a non-existent table",)),
+    Fault(Stage.TABLE, "The table does not have the specified index: {}"),
+    Fault(Stage.TABLE, "Consistent reads are not supported on global secondary indexes"),
+    Fault(Stage.SCHEMA, "The provided key element does not match the schema", _LOCAL_KEY_MISMATCH),
+    Fault(Stage.SCHEMA, f"{_INVALID}Missing the key {{}} in the item", _LOCAL_KEY_MISMATCH),
+    Fault(Stage.SCHEMA, f"{_INVALID}Type mismatch for key {{}}", _LOCAL_KEY_MISMATCH),
+    Fault(
+        Stage.SCHEMA,
+        f"{_INVALID}Type mismatch for Index Key {{}}",
+        ("Invalid attribute value type", f"{_INVALID}Type mismatch for Index Key"),
+    ),
+    Fault(
+        Stage.SCHEMA,
+        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty {}",
+        _LOCAL_KEY_MISMATCH,
+    ),
+    Fault(
+        Stage.SCHEMA,
+        "One or more parameter values are not valid. A value specified for a secondary index key is not supported. {}",
+        ("Invalid attribute value type", f"{_INVALID}Type mismatch for Index Key"),
+    ),
+    Fault(Stage.SCHEMA, f"{_INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes", _LOCAL_KEY_SIZE),
+    Fault(
+        Stage.SCHEMA,
+        f"{_INVALID}Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+        _LOCAL_KEY_SIZE,
+    ),
+    Fault(Stage.SCHEMA, f"{_INVALID}Size of {{}} has exceeded {{}}", _LOCAL_KEY_SIZE),
+    Fault(
+        Stage.SCHEMA,
+        "The provided starting key is {}",
+        ("The provided starting key {}", "Exclusive Start Key must have same size as table's key schema"),
+    ),
+    Fault(Stage.SCHEMA, "Key attributes must be scalars{}"),
+    Fault(
+        Stage.SCHEMA, "Query condition missed key schema element: {}", ("Query condition missed key schema element",)
+    ),
+    Fault(Stage.SCHEMA, "Query key condition not supported"),
+    Fault(Stage.SCHEMA, "Filter Expression can only contain non-primary key attributes: {}"),
+    Fault(Stage.SCHEMA, f"{_INVALID}Condition parameter type does not match schema type"),
+    Fault(Stage.SCHEMA, f"{_INVALID}{{}}econdary index {{}} does not project {{}}"),
+    Fault(Stage.SCHEMA, f"{_INVALID}Cannot update attribute {{}}. This attribute is part of the key"),
+    Fault(Stage.SCHEMA, f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for {{}}"),
+    Fault(Stage.ITEM, "The conditional request failed"),
+    Fault(Stage.ITEM, "Transaction cancelled, {}"),
+    Fault(Stage.ITEM, "The document path provided in the update expression is invalid for update"),
+    Fault(Stage.ITEM, "The provided expression refers to an attribute that does not exist in the item"),
+    Fault(Stage.ITEM, "An operand in the update expression has an incorrect data type"),
+    Fault(Stage.ITEM, "Type mismatch for attribute to update"),
+)
+
+_IN_PLACEHOLDER = re.compile(
+    "ExpressionAttributeValues contains invalid value: (?P<fault>.*) for key (?P<key>.*)", re.DOTALL
 )
 
 
 def says_the_same(service: str, local: str) -> bool:
     """Whether DynamoDB Local's message stands, in its own words, for the fault that the service's message names."""
-    pairs = ((fault.service, words) for fault in FAULTS for words in fault.local)
-    return any(_match(first, service) is not None and _match(first, service) == _match(words, local) for first, words in pairs)
+    first, second = (_IN_PLACEHOLDER.fullmatch(message) for message in (service, local))
+    if first is not None and second is not None and first["key"] == second["key"]:
+        service, local = first["fault"], second["fault"]
+    for fault in FAULTS:
+        same = _texts(fault.service, service)
+        if same is not None and any(same == _texts(words, local) for words in fault.local):
+            return True
+    return False
 
 
-def is_earlier(service: str, local: str) -> bool:
-    """Whether the service finds the first fault before the second, which DynamoDB Local has found."""
-    first, second = _stage(service, is_local=False), _stage(local, is_local=True)
-    return first is not None and second is not None and first < second
+def stage_in_service(message: str) -> Stage | None:
+    """When the service finds the fault that its message names; None for a message that is not listed."""
+    return next((fault.stage for fault in FAULTS if _texts(fault.service, message) is not None), None)
 
 
-def _stage(message: str, *, is_local: bool) -> int | None:
-    stages = [
-        fault.stage
-        for fault in FAULTS
-        for words in (fault.service, *(fault.local if is_local else ()))
-        if _match(words, message) is not None
-    ]
-    return min(stages) if stages else None
+def stage_of_local(message: str) -> Stage | None:
+    """When the service would find the fault that DynamoDB Local's message names."""
+    for fault in FAULTS:
+        if any(_texts(words, message) is not None for words in (fault.service, *fault.local)):
+            return fault.stage
+    return None
 
 
-def _match(words: str, message: str) -> tuple[str, ...] | None:
+def _texts(words: str, message: str) -> tuple[str, ...] | None:
     """The texts at `{same}`, or None if the message is another."""
-    pattern = re.escape(words).replace(re.escape("{same}"), "(.*)").replace(re.escape("{}"), ".*")
-    found = re.fullmatch(pattern, message, re.DOTALL)
+    found = _pattern(words).fullmatch(message)
     return None if found is None else found.groups()
+
+
+@lru_cache(maxsize=1000)
+def _pattern(words: str) -> re.Pattern[str]:
+    pattern = re.escape(words).replace(re.escape("{same}"), "(.*)").replace(re.escape("{}"), ".*")
+    return re.compile(pattern, re.DOTALL)

@@ -6,6 +6,7 @@ import copy
 import http.client
 import json
 from dataclasses import dataclass, field
+from decimal import Decimal, localcontext
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -65,11 +66,34 @@ class LocalPeer:
         response = self._connection.getresponse()
         body: dict[str, Any] = json.loads(response.read())
         if response.status == 200:
-            return Answer(body)
+            return Answer(_with_plain_numbers(body))
         code = str(body.pop("__type")).rpartition("#")[2]
         message = body.pop("Message", None) or body.pop("message", None) or ""
-        return Answer(body, code, message)
+        return Answer(_with_plain_numbers(body), code, message)
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _with_plain_numbers(node: Any) -> Any:
+    """The service returns numbers without exponent and trailing zeros; DynamoDB Local, inside documents, as sent."""
+    if isinstance(node, list):
+        return [_with_plain_numbers(element) for element in node]
+    if not isinstance(node, dict):
+        return node
+    if len(node) == 1:
+        kind, content = next(iter(node.items()))
+        if kind == "N" and isinstance(content, str):
+            return {kind: plain_number(content)}
+        if kind == "NS" and isinstance(content, list):
+            return {kind: [plain_number(element) for element in content]}
+    return {name: _with_plain_numbers(content) for name, content in node.items()}
+
+
+def plain_number(text: str) -> str:
+    """A number as the service writes it."""
+    with localcontext() as context:
+        context.prec = 60
+        number = Decimal(text).normalize()
+    return f"{number:f}" if number else "0"

@@ -112,8 +112,9 @@ class SideBySide:
 
     def _wait_for_indexes(self) -> None:
         """DynamoDB Local makes and removes indexes in the background; the next step must find them done."""
+        deadline = time.monotonic() + 10
         for peer, name in itertools.product(self._peers, MADE_TABLES):
-            while "ING" in _index_states(peer, name):
+            while "ING" in _index_states(peer, name) and time.monotonic() < deadline:
                 time.sleep(0.01)
 
     def _clear(self) -> None:

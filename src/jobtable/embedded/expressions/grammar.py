@@ -246,7 +246,7 @@ class _Parser:
         return node
 
     def path(self) -> Path:
-        """A document path; an index keeps its digits until its range is checked."""
+        """A document path; whether its names and indexes are allowed is checked after parsing."""
         parts: list[str | int] = [self._name()]
         while True:
             if self._take("."):

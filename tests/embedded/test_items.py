@@ -102,6 +102,13 @@ FAULTS: list[tuple[str, Request]] = [
         ("UpdateItem", {**ROW, "UpdateExpression": "SET g1 = :a", "ExpressionAttributeValues": {":a": value}})
         for value in (N(1), S(""), S("x" * 2049))
     ),
+    ("UpdateItem", {**ROW, "UpdateExpression": "SET g1.b = :a", "ExpressionAttributeValues": {":a": N(1)}}),
+    (
+        "UpdateItem",
+        {**ROW, "UpdateExpression": "SET a = if_not_exists(sk.b, :a)", "ExpressionAttributeValues": {":a": N(1)}},
+    ),
+    ("GetItem", {**ROW, "ProjectionExpression": "a, l1[0]"}),
+    ("DeleteItem", {**ROW, "ConditionExpression": "attribute_exists(pk.a)"}),
     ("DeleteItem", HASH),
     ("DeleteItem", {**ONE, "ReturnValues": "ALL_NEW"}),
     ("DeleteItem", {**ONE, "ConditionExpression": "a = "}),

@@ -99,6 +99,8 @@ BAD_QUERIES: list[Request] = [
     {**P, "FilterExpression": "sk = :p"},
     {**GALL, "FilterExpression": "g2 = :g"},
     {**P, "FilterExpression": "a = "},
+    {**P, "FilterExpression": "g2.b = :p"},
+    {**P, "ProjectionExpression": "pk[0]"},
     {**P, "FilterExpression": ""},
     {**P, "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [S("p")]}}},
     {**P, "QueryFilter": {"a": {"ComparisonOperator": "NULL"}}},

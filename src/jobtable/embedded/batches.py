@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from jobtable.embedded.expressions import Projection
-from jobtable.embedded.items import projection_of
+from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -75,12 +75,13 @@ class _Gets:
         check_parameters(request)
         self.request = request
         self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
+        _refuse_duplicates(self.keys)
         self.projection: Projection | None = projection_of(request)
 
     def find(self, tables: Tables, name: str) -> None:
         """Look the table up, and where its items stand."""
         self.table = find_table(tables, name)
-        _refuse_duplicates(self.keys)
+        check_projection(self.table, self.projection)
         self.positions = [key_position(self.table, key) for key in self.keys]
 
     def unprocessed(self, first: int) -> Request:

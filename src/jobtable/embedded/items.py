@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.expressions import Placeholders, Projection, compile_projection
-from jobtable.embedded.keys import key_position, plain_position
+from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
 from jobtable.embedded.requests import (
     CAPACITY,
     COLLECTION_METRICS,
@@ -73,6 +73,7 @@ def get_item(storage: Storage, request: Request) -> Response:
     key = validate_item(request["Key"])
     projection = projection_of(request)
     table = find_table(storage, request["TableName"])
+    check_projection(table, projection)
     stored = storage.get(table, key_position(table, key))
     item: Item | None = None if stored is None else from_json(stored)
     response: Response = {}
@@ -104,6 +105,12 @@ def projection_of(request: Request) -> Projection | None:
     projection = None if text is None else compile_projection(text, placeholders)
     placeholders.finish()
     return projection
+
+
+def check_projection(table: TableSchema, projection: Projection | None) -> None:
+    """RequestRefused if the projection looks deeper into a key attribute."""
+    if projection is not None:
+        refuse_nested_keys(table, projection.nested_names)
 
 
 def put_item(storage: Storage, request: Request) -> Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from jobtable.embedded.schema import KeyAttribute, TableSchema
 from jobtable.errors import RequestRefused
@@ -17,6 +17,7 @@ _SHORT_PART = _SHORT // 4
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
+_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 _NOT_VALID = "One or more parameter values are not valid. "
 
 
@@ -84,6 +85,19 @@ def refuse_empty_key(table: TableSchema, item: Item) -> None:
                 f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {kind} value."
                 f" Key: {attribute.name}"
             )
+
+
+def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
+    """RequestRefused if an expression looks deeper into an attribute that is part of a key."""
+    if not nested_names:
+        return
+    for attribute in _key_attributes(table):
+        if attribute.name in nested_names:
+            raise RequestRefused(f"{_NOT_SCALAR}Key: {attribute.name}")
+    for index in table.indexes.values():
+        for attribute in (*index.partition, *index.sort):
+            if attribute.name in nested_names:
+                raise RequestRefused(f"{_NOT_SCALAR}IndexKey: {attribute.name}")
 
 
 def check_index_keys(table: TableSchema, item: Item) -> None:

@@ -14,7 +14,7 @@ from jobtable.embedded.expressions import (
     compile_projection,
     prepare_key_condition,
 )
-from jobtable.embedded.keys import key_position
+from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.pages import Page, Reading, read_page
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -74,6 +74,7 @@ def query(storage: Storage, request: Request) -> Response:
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
+    refuse_nested_keys(source.table, placeholders.nested_names)
     condition = unmatched.against(*source.key_attributes())
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
@@ -99,6 +100,7 @@ def scan(storage: Storage, request: Request) -> Response:
     filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
+    refuse_nested_keys(source.table, placeholders.nested_names)
     start = _start_position(source, request)
     _check_select(source)
     _check_projected(source)

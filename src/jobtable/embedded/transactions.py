@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
 from jobtable.embedded.expressions import Projection
-from jobtable.embedded.items import projection_of
+from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch, key_position
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -332,6 +332,7 @@ def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes,
     key = validate_item(body["Key"])
     projection = projection_of(body)
     table = find_table(storage, body["TableName"])
+    check_projection(table, projection)
     return table, key_position(table, key), projection
 
 

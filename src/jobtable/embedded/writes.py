@@ -17,6 +17,7 @@ from jobtable.embedded.keys import (
     check_updated_index_keys,
     item_position,
     key_position,
+    refuse_nested_keys,
 )
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
@@ -85,8 +86,10 @@ def prepare_put(tables: Tables, request: Request) -> Write:
     """The put that a PutItem request, or the Put of a transaction, asks for."""
     check_parameters(request, "ConditionExpression")
     item, size = valid_item(request["Item"])
-    condition = _condition(request, Placeholders.of(request, "ConditionExpression"))
+    placeholders = Placeholders.of(request, "ConditionExpression")
+    condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
+    refuse_nested_keys(table, placeholders.nested_names)
     return put_of(table, item, size, condition, returns_item=_returns_item(request))
 
 
@@ -98,6 +101,7 @@ def prepare_update(tables: Tables, request: Request) -> Write:
     update = _update(request, placeholders)
     condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
+    refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
     if update is not None:
         for name in table.key_of(key):
@@ -113,8 +117,10 @@ def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "ch
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
     check_parameters(request, "ConditionExpression")
     key = validate_item(request["Key"])
-    condition = _condition(request, Placeholders.of(request, "ConditionExpression"))
+    placeholders = Placeholders.of(request, "ConditionExpression")
+    condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
+    refuse_nested_keys(table, placeholders.nested_names)
     return Write(kind, table, key_position(table, key), key, 0, condition, None, _returns_item(request))
 
 

@@ -48,7 +48,7 @@ def compile_condition(text: str, placeholders: Placeholders, kind: ConditionKind
             check(placeholders.values)
     except InvalidExpression as error:
         raise error.refused(kind) from error
-    placeholders.use(program.names_used, program.values_used)
+    placeholders.use(program.names_used, program.values_used, program.nested_names)
     return Condition(program.test, placeholders.values, program.top_level_names)
 
 
@@ -62,6 +62,7 @@ class ConditionProgram:
     names_used: frozenset[str]
     values_used: frozenset[str]
     top_level_names: frozenset[str]
+    nested_names: frozenset[str]
 
 
 @lru_cache(maxsize=1024)
@@ -75,6 +76,7 @@ def condition_program(text: str, names_key: tuple[tuple[str, str], ...]) -> Cond
         frozenset(builder.names_used),
         frozenset(builder.values_used),
         frozenset(builder.top_level_names),
+        frozenset(builder.nested_names),
     )
 
 
@@ -87,6 +89,7 @@ class _Builder:
         self.names_used: set[str] = set()
         self.values_used: set[str] = set()
         self.top_level_names: set[str] = set()
+        self.nested_names: set[str] = set()
 
     def condition(self, node: ConditionNode) -> TestOf:
         if isinstance(node, Function):
@@ -143,6 +146,8 @@ class _Builder:
             return path
         self.names_used.update(part for part in path if isinstance(part, str) and part in self._names)
         self.top_level_names.add(str(found[0]))
+        if len(found) > 1:
+            self.nested_names.add(str(found[0]))
         return found
 
     def _check_distinct(self, operator: str, operands: tuple[Operand, ...]) -> None:

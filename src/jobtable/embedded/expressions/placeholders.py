@@ -21,18 +21,21 @@ _NOTHING: dict[str, Any] = {}
 class Placeholders:
     """The two maps, validated, and what the expressions of the request used of them."""
 
-    __slots__ = ("_used_names", "_used_values", "names", "names_key", "values")
+    __slots__ = ("_used_names", "_used_values", "names", "names_key", "nested_names", "values")
 
     names: Mapping[str, str]
     names_key: tuple[tuple[str, str], ...]
     """The names as a key for caches."""
     values: Mapping[str, AttributeValue]
+    nested_names: set[str]
+    """The top-level attributes into which the expressions so far look deeper, as in `name.member` or `name[0]`."""
 
     def __init__(self, names: Any = None, values: Any = None) -> None:
         """RequestRefused if a map is given but malformed; None is a map that was not given."""
         self.names = _NOTHING if names is None else _valid_names(names)
         self.names_key = tuple(self.names.items())
         self.values = _NOTHING if values is None else _valid_values(values)
+        self.nested_names = set()
         self._used_names: set[str] = set()
         self._used_values: set[str] = set()
 
@@ -59,8 +62,9 @@ class Placeholders:
             )
         return cls(names, values if expressions else None)
 
-    def use(self, names: Iterable[str], values: Iterable[str]) -> None:
-        """Remember that an expression used these keys of the two maps."""
+    def use(self, names: Iterable[str], values: Iterable[str], nested_names: Iterable[str] = ()) -> None:
+        """Remember that an expression used these keys of the two maps, and looked deeper into these attributes."""
+        self.nested_names.update(nested_names)
         self._used_names.update(names)
         self._used_values.update(values)
 

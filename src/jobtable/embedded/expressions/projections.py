@@ -14,7 +14,7 @@ from jobtable.store.backend import Item
 class Projection:
     """A compiled projection."""
 
-    __slots__ = ("_tree", "names_used", "top_level_names")
+    __slots__ = ("_tree", "names_used", "nested_names", "top_level_names")
 
     top_level_names: frozenset[str]
     """The top-level attributes that the projection reads."""
@@ -23,6 +23,7 @@ class Projection:
         self._tree = tree
         self.names_used = names_used
         self.top_level_names = frozenset(map(str, tree))
+        self.nested_names = frozenset(str(name) for name, deeper in tree.items() if deeper is not None)
 
     def apply(self, item: Item) -> Item:
         """The projected part of the item, as a new dict; paths that the item does not have are left out."""
@@ -35,7 +36,7 @@ def compile_projection(text: str, placeholders: Placeholders) -> Projection:
         projection = _compiled(text, placeholders.names_key)
     except InvalidExpression as error:
         raise error.refused("ProjectionExpression") from error
-    placeholders.use(projection.names_used, ())
+    placeholders.use(projection.names_used, (), projection.nested_names)
     return projection
 
 

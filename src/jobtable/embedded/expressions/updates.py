@@ -37,6 +37,7 @@ class _Program:
     checks: tuple[Check, ...]
     names_used: frozenset[str]
     values_used: frozenset[str]
+    nested_names: frozenset[str]
 
 
 class Update:
@@ -73,7 +74,7 @@ def compile_update(text: str, placeholders: Placeholders) -> Update:
             check(placeholders.values)
     except InvalidExpression as error:
         raise error.refused("UpdateExpression") from error
-    placeholders.use(program.names_used, program.values_used)
+    placeholders.use(program.names_used, program.values_used, program.nested_names)
     return Update(program, placeholders.values)
 
 
@@ -89,7 +90,12 @@ def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> _Program:
     steps = [builder.step(action) for action in reversed(actions)]
     steps.sort(key=lambda step: _ORDER.index(step.section))
     return _Program(
-        tuple(steps), tree, tuple(builder.checks), frozenset(builder.names_used), frozenset(builder.values_used)
+        tuple(steps),
+        tree,
+        tuple(builder.checks),
+        frozenset(builder.names_used),
+        frozenset(builder.values_used),
+        frozenset(builder.nested_names),
     )
 
 
@@ -99,10 +105,14 @@ class _Builder:
         self.checks: list[Check] = []
         self.names_used: set[str] = set()
         self.values_used: set[str] = set()
+        self.nested_names: set[str] = set()
 
     def path(self, path: Path) -> Path:
         self.names_used.update(part for part in path if isinstance(part, str) and part in self._names)
-        return resolved(path, self._names)
+        found = resolved(path, self._names)
+        if len(found) > 1:
+            self.nested_names.add(str(found[0]))
+        return found
 
     def step(self, action: Action) -> _Step:
         node, path = action.value, self.path(action.path)

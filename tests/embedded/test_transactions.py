@@ -212,6 +212,7 @@ def test_an_index_key_cannot_be_emptied_in_a_transaction(backend: EmbeddedBacken
         ({"TransactItems": {}}, "SerializationException"),
         ({"TransactItems": [5]}, "SerializationException"),
         ({"TransactItems": [{"Put": []}]}, "SerializationException"),
+        ({"TransactItems": [{"Update": {"TableName": "hash", "Key": key("1")}}]}, "ValidationException"),
         ({"TransactItems": [put("1")], "ReturnConsumedCapacity": "x"}, "ValidationException"),
     ],
 )

@@ -98,7 +98,7 @@ def test_every_action_of_a_transaction_is_charged(backend: EmbeddedBackend) -> N
     actions = [
         {"Put": {**hash_, "Item": {"pk": S("1")}}},
         {"Delete": {**hash_, "Key": {"pk": S("2")}}},
-        {"Update": {**hash_, "Key": {"pk": S("3")}}},
+        {"Update": {**hash_, "Key": {"pk": S("3")}, "UpdateExpression": "REMOVE x"}},
         {"ConditionCheck": {**hash_, "Key": {"pk": S("4")}, "ConditionExpression": "attribute_not_exists(pk)"}},
     ]
     response = backend.execute("TransactWriteItems", {"TransactItems": actions, "ReturnConsumedCapacity": "TOTAL"})

@@ -168,7 +168,11 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
         name: [_change(name, number, one) for number, one in enumerate(per_table, 1)]
         for name, per_table in requests.items()
     }
-    return _write(storage, request, {name: _writes_of(storage, name, changes[name]) for name in changes})
+    tables = {name: find_table(storage, name) for name in changes}
+    for name, table in tables.items():
+        _refuse_duplicates([_key_of(table, change) for change in changes[name]])
+    writes = {name: [_write_of(table, change) for change in changes[name]] for name, table in tables.items()}
+    return _write(storage, request, writes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +198,10 @@ def _change(table_name: str, number: int, request: Any) -> _Change:
     return _Change(validate_item(delete["Key"]), is_put=False)
 
 
-def _writes_of(storage: Storage, table_name: str, changes: list[_Change]) -> list[Write]:
-    table = find_table(storage, table_name)
-    names = {table.partition.name} if table.sort is None else {table.partition.name, table.sort.name}
-    _refuse_duplicates([{name: change.item[name] for name in names & change.item.keys()} for change in changes])
-    return [_write_of(table, change) for change in changes]
+def _key_of(table: TableSchema, change: _Change) -> Item:
+    """The key attributes that the item has, right or not."""
+    names = (table.partition.name,) if table.sort is None else (table.partition.name, table.sort.name)
+    return {name: change.item[name] for name in names if name in change.item}
 
 
 def _write_of(table: TableSchema, change: _Change) -> Write:

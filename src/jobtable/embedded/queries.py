@@ -74,7 +74,6 @@ def query(storage: Storage, request: Request) -> Response:
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
-    refuse_nested_keys(source.table, placeholders.nested_names)
     condition = unmatched.against(*source.key_attributes())
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
@@ -82,6 +81,7 @@ def query(storage: Storage, request: Request) -> Response:
     if start is not None:
         _check_start(source, condition, bounds, start)
     _check_select(source)
+    refuse_nested_keys(source.table, placeholders.nested_names)
     _check_filter_of_query(source)
     _check_projected(source)
     response = _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
@@ -100,9 +100,9 @@ def scan(storage: Storage, request: Request) -> Response:
     filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
-    refuse_nested_keys(source.table, placeholders.nested_names)
     start = _start_position(source, request)
     _check_select(source)
+    refuse_nested_keys(source.table, placeholders.nested_names)
     _check_projected(source)
     bounds = _segment_bounds(request)
     if start is not None and not _contains(bounds, start):

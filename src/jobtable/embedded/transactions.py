@@ -76,7 +76,7 @@ _MEMBERS_OF_ACTION: dict[str, dict[str, Member]] = {
     "ConditionCheck": {**_KEYED_MEMBERS, "ConditionExpression": Member(str, required=True)},
     "Put": {**_ACTION_MEMBERS, "Item": REQUIRED_MAP},
     "Delete": _KEYED_MEMBERS,
-    "Update": {**_KEYED_MEMBERS, "UpdateExpression": OPTIONAL_STRING},
+    "Update": {**_KEYED_MEMBERS, "UpdateExpression": Member(str, required=True)},
 }
 _READ_MEMBERS = {
     "TableName": TABLE_NAME,

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
-from jobtable.model.fields import NULL, PACKED_VECTOR, STORED, TIMESTAMP, VECTOR, Attr, Form, Name
+from jobtable.model.fields import NULL, PACKED_VECTOR, STORED, TIMESTAMP, VECTOR, Attr, Form, Name, Timestamp
 
 _SCALARS: dict[Any, type[wire.WireType]] = {
     str: wire.Text,
@@ -27,6 +27,7 @@ _SCALARS: dict[Any, type[wire.WireType]] = {
     Any: wire.Anything,
     object: wire.Anything,
 }
+_TIMESTAMP_MARKS = get_args(Timestamp)[1:]
 _FORMS: dict[Form, type[wire.WireType]] = {
     TIMESTAMP: wire.Instant,
     VECTOR: wire.Numbers,
@@ -54,7 +55,7 @@ class Described:
     @property
     def is_constrained(self) -> bool:
         """Whether pydantic has more to look at than the type."""
-        return any(not isinstance(mark, Form | Name) for mark in self.marks)
+        return any(not isinstance(mark, Form | Name) and mark not in _TIMESTAMP_MARKS for mark in self.marks)
 
     @property
     def name(self) -> Name | None:

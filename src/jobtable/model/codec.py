@@ -15,7 +15,8 @@ from pydantic import BaseModel, ValidationError
 from jobtable.errors import ItemShapeError, ValueRefusedError
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
-from jobtable.model.templates import Template, unescape
+from jobtable.model.templates import Part as TemplatePart
+from jobtable.model.templates import Template, escape, unescape
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Part
@@ -25,6 +26,14 @@ _SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticErro
 
 UNDECLARED = "_undeclared"
 """The private attribute of an entity that keeps the attributes it does not declare."""
+
+_INSTANCE = {
+    "__dict__": "values",
+    "__pydantic_fields_set__": "{fields_set}",
+    "__pydantic_extra__": "None",
+    "__pydantic_private__": f"{{{{{UNDECLARED!r}: more}}}}",
+}
+"""What an instance of a pydantic model consists of: slot -> source of its value."""
 
 MOST_BYTES = {"partition": 2048, "sort": 1024}
 
@@ -145,21 +154,17 @@ class EntityCodec:
     def _key_source(
         self, key: KeySchema, writer: Source, texts: dict[str, str], indent: str = "    "
     ) -> dict[str, str]:
-        """Write the statements that render a key's templates; gives attribute -> source of its wire form."""
+        """Write the statements that render a key's templates; gives attribute -> source of its wire form.
+
+        `texts` knows what is rendered already: whole templates, and the values of fields.
+        """
         sources: dict[str, str] = {}
         for part in key.parts:
             if part.template is not None:
+                name = texts.get(part.template.text) or _rendered(part.template, writer, texts, indent)
                 most = self._most_bytes[part.attribute]
-                name = texts.get(part.template.text)
-                if name is None:
-                    name = f"k{len(writer.lines)}"
-                    writer.line(f"{indent}{name} = {_template_source(part.template, writer)}")
-                    if indent == "    ":
-                        texts[part.template.text] = name
-                writer.line(f"{indent}if len({name}) > {most // 4}:")
-                writer.line(
-                    f"{indent}    {writer.names.of(check_key_size, 'size')}({name}, {part.attribute!r}, {most})"
-                )
+                check = writer.names.of(check_key_size, "check_size")
+                writer.line(f"{indent}if len({name}) > {most // 4}: {check}({name}, {part.attribute!r}, {most})")
                 sources[part.attribute] = f'{{"S": {name}}}'
             elif part.natural is not None and part.natural.kind.tag in ("S", "B") and not part.natural.optional:
                 check = writer.names.of(self.encode_natural, "natural")
@@ -312,6 +317,8 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
             pairs[field.name] = f"({empty} if (a := {get}({field.attribute!r})) is None else {decoded})"
         elif not field.info.is_required() and field.info.default_factory is None:
             default = writer.names.of(field.info.default, "default")
+            if isinstance(field.info.default, list | dict):
+                default = f"{default}.copy()"
             pairs[field.name] = f"({default} if (a := {get}({field.attribute!r})) is None else {decoded})"
         else:
             pairs[field.name] = field.kind.decode(f"{item}[{field.attribute!r}]", writer.names)
@@ -337,24 +344,46 @@ def loose_values(fields: Iterable[FieldSchema], attributes: Mapping[str, Any]) -
 def construct(writer: Source, cls: type[BaseModel]) -> None:
     """Write the statements that make an instance from `values` and `more`, without validation."""
     name = writer.names.of(cls, "cls")
-    put = writer.names.of(object.__setattr__, "put")
     fields_set = writer.names.of(set(cls.model_fields), "fields_set")
     writer.line(f"    self = {writer.names.of(object.__new__, 'new')}({name})")
-    writer.line(f"    {put}(self, '__dict__', values)")
-    writer.line(f"    {put}(self, '__pydantic_fields_set__', {fields_set})")
-    writer.line(f"    {put}(self, '__pydantic_extra__', None)")
-    writer.line(f"    {put}(self, '__pydantic_private__', {{{UNDECLARED!r}: more}})")
+    for slot, value in _INSTANCE.items():
+        put = writer.names.of(vars(BaseModel)[slot].__set__, "put")
+        writer.line(f"    {put}(self, {value.format(fields_set=fields_set)})")
     writer.line("    return self")
 
 
-def _template_source(template: Template, writer: Source) -> str:
+def _rendered(template: Template, writer: Source, texts: dict[str, str], indent: str) -> str:
+    """Write the statements that render a template; gives the name of the text."""
+    always = indent == "    "
     pieces = []
     for part in template.parts:
         if part.form is None:
             pieces.append(repr(part.literal))
-        else:
-            pieces.append(f"{writer.names.of(part.form.render, 'render')}(d[{part.field!r}])")
-    return " + ".join(pieces)
+            continue
+        known = f"{part.field} {id(part.form.render)}"
+        if known not in texts:
+            name = f"r{len(writer.lines)}"
+            writer.line(f"{indent}{name} = {_render_source(part, writer)}")
+            if not always:
+                pieces.append(name)
+                continue
+            texts[known] = name
+        pieces.append(texts[known])
+    text = f"k{len(writer.lines)}"
+    writer.line(f"{indent}{text} = {' + '.join(pieces)}")
+    if always:
+        texts[template.text] = text
+    return text
+
+
+def _render_source(part: TemplatePart, writer: Source) -> str:
+    value = f"d[{part.field!r}]"
+    if part.form is None:
+        return repr(part.literal)
+    render = writer.names.of(part.form.render, "render")
+    if part.form.render is escape:
+        return f"v if '#' not in (v := {value}) and '%' not in v and v else {render}(v)"
+    return f"{render}({value})"
 
 
 def _parse_source(template: Template, text: str, writer: Source) -> dict[str, str]:
@@ -374,8 +403,10 @@ def _parse_source(template: Template, text: str, writer: Source) -> dict[str, st
             continue
         checks.append(f"not {name}")
         field, form = segment
-        read = "" if form.read is str else writer.names.of(form.read, "unescape" if form.read is unescape else "read")
-        sources[field] = f"{read}({name})"
+        read = "" if form.read is str else writer.names.of(form.read, "read")
+        sources[field] = (
+            f"{name} if '%' not in {name} else {read}({name})" if form.read is unescape else f"{read}({name})"
+        )
     writer.line(f"    if {' or '.join(checks)}: raise ValueError")
     return sources
 

@@ -19,12 +19,11 @@ def int_text(value: int) -> str:
 
 def float_text(value: float) -> str:
     """The wire text of a float: the shortest text that gives the same float back."""
-    if value == 0:
-        return "0"
-    if 1e-130 <= abs(value) < 1e125:
-        text = repr(value)
-        return text[:-2] if text.endswith(".0") else text
-    return decimal_text(Decimal(repr(value)))
+    text = repr(value)
+    if text[-2:] == ".0":
+        return text[:-2] if text != "-0.0" else "0"
+    # Without an exponent, and not inf or nan, it is within the range.
+    return decimal_text(Decimal(text)) if "e" in text or "n" in text else text
 
 
 def decimal_text(value: Decimal) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +20,14 @@ if TYPE_CHECKING:
     from jobtable.model.codec import EntityCodec
     from jobtable.model.entity import Entity
 
-_AS_GIVEN = {wire.Text: str, wire.Bool: bool, wire.Int: int, wire.Float: float, wire.Binary: bytes}
-"""Types whose values need no look by pydantic, where the field has no constraints."""
+_AS_GIVEN: dict[type[wire.WireType], type] = {
+    wire.Text: str,
+    wire.Bool: bool,
+    wire.Int: int,
+    wire.Binary: bytes,
+    wire.Instant: datetime,
+}
+"""Types whose values need no look by pydantic, where the field has no constraints: ASCII text, times in UTC."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +64,7 @@ class FieldSchema:
 
     def accept(self, value: Any) -> Any:
         """The value as the field holds it, or ValueRefusedError."""
-        if type(value) is self._as_given and not (type(value) is str and not value.isascii()):
+        if type(value) is self._as_given and _is_canonical(value):
             return value
         if isinstance(self.kind, wire.Choice):
             value = self.kind.find(value)
@@ -71,6 +78,12 @@ class FieldSchema:
         except UnicodeEncodeError as error:
             raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100} is not valid Unicode") from error
         return accepted
+
+
+def _is_canonical(value: Any) -> bool:
+    if type(value) is str:
+        return value.isascii()
+    return type(value) is not datetime or value.tzinfo is UTC
 
 
 @dataclass(frozen=True, eq=False)

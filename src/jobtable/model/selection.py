@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from jobtable.errors import ValueRefusedError
@@ -56,71 +55,78 @@ class BoundKey(Generic[E]):
             tuple(str(part) for part in schema.sort if part.template) or None,
             index=schema.index.name if schema.index else None,
         )
-        self._partition_inputs = tuple(dict.fromkeys(name for part in schema.partition for name in part.inputs))
+        self._builders: dict[tuple[str, ...], Callable[[dict[str, Any]], Selection[E]]] = {}
 
     def __repr__(self) -> str:
         return f"{self.schema.pattern}({', '.join(self.schema.inputs)})"
 
     def __call__(self, **given: Any) -> Selection[E]:
         """Select by the fields of the partition, and by any number of those of the sort key, from left to right."""
+        build = self._builders.get(tuple(given))
+        if build is None:
+            build = self._builders[tuple(given)] = self._builder(tuple(given))
+        return build(given)
+
+    def _builder(self, names: tuple[str, ...]) -> Callable[[dict[str, Any]], Selection[E]]:
+        """A function that makes a selection from these fields; what is wrong with their choice is found here."""
+        self._check(names)
+        whole = [part for part in self.schema.parts if all(name in names for name in part.inputs)]
+        open_part = next((part for part in self.schema.sort if part not in whole), None)
+        equal = whole if open_part is None else self.schema.parts[: self.schema.parts.index(open_part)]
         fields = self.entity.__schema__.fields
-        values = {}
-        for name, value in given.items():
+        following = next((name for name in open_part.inputs if name not in names), None) if open_part else None
+        next_field = fields[following] if following else None
+        accepts = [(name, fields[name].accept) for name in names]
+        render = self.entity.__schema__.codec.render_part
+
+        def build(given: dict[str, Any]) -> Selection[E]:
+            values = {name: accept(given[name]) for name, accept in accepts}
+            prefix = ""
+            if open_part is not None and open_part.template is not None:
+                prefix = open_part.template.prefix_of(values)
+            keys = {part.attribute: render(part, values) for part in equal}
+            return Selection(self.entity, self.schema, values, keys, open_part, prefix, next_field)
+
+        return build
+
+    def _check(self, names: tuple[str, ...]) -> None:
+        for name in names:
             if name not in self.schema.inputs:
                 raise ValueRefusedError(f"{self!r} is not made from {name!r}")
-            values[name] = fields[name].accept(value)
-        for name in self._partition_inputs:
-            if values.get(name) is None:
+        partition = {name for part in self.schema.partition for name in part.inputs}
+        for name in sorted(partition):
+            if name not in names:
                 raise ValueRefusedError(f"{self!r} cannot be asked without {name}")
-        codec = self.entity.__schema__.codec
-        equal = {part.attribute: codec.render_part(part, values) for part in self.schema.partition}
-        return self._with_sort(values, equal)
-
-    def _with_sort(self, values: Mapping[str, Any], equal: dict[str, Any]) -> Selection[E]:
-        codec = self.entity.__schema__.codec
-        used = set(self._partition_inputs)
-        for at, part in enumerate(self.schema.sort):
-            if all(name in values for name in part.inputs):
-                equal[part.attribute] = codec.render_part(part, values)
-                used |= set(part.inputs)
-                continue
-            rest = [name for later in self.schema.sort[at + 1 :] for name in later.inputs]
-            selection = self._partial(part, values, equal)
-            known = [name for name in part.inputs if name in values]
-            if known != list(part.inputs[: len(known)]) or set(rest) & (values.keys() - used - set(known)):
-                raise ValueRefusedError(f"{self!r} is asked from left to right; {', '.join(values)} leaves a gap")
-            return selection
-        return Selection(self.entity, self.schema, values, equal, None, "", None)
-
-    def _partial(self, part: KeyPart, values: Mapping[str, Any], equal: dict[str, Any]) -> Selection[E]:
-        fields = self.entity.__schema__.fields
-        if part.template is None:
-            return Selection(self.entity, self.schema, values, equal, part, "", fields[part.inputs[0]])
-        rendered: list[str] = []
-        for template_part in part.template.parts:
-            if template_part.form is None:
-                continue
-            if template_part.field not in values:
-                prefix = part.template.prefix(rendered)
-                return Selection(self.entity, self.schema, values, equal, part, prefix, fields[template_part.field])
-            rendered.append(template_part.form.render(values[template_part.field]))
-        raise ValueRefusedError(f"{self!r} is complete")
+        given = [name in names for name in self.schema.inputs if name not in partition]
+        if given != sorted(given, reverse=True):
+            raise ValueRefusedError(f"{self!r} is asked from left to right; {', '.join(names)} leaves a gap")
 
 
-@dataclass(frozen=True, slots=True)
 class Selection(Generic[E_co]):
     """Some items of one partition: key attributes that are equal, and a prefix of the next one."""
 
-    entity: type[E_co]
-    key: KeySchema
-    values: Mapping[str, Any]
-    """The fields that were given."""
-    equal: Mapping[str, dict[str, Any]]
-    open_part: KeyPart | None
-    """The sort attribute that is not fully given; None where the whole key is."""
-    prefix: str
-    next_field: FieldSchema | None
-    """The field that before, after and between speak of."""
+    __slots__ = ("entity", "equal", "key", "next_field", "open_part", "prefix", "values")
+
+    def __init__(
+        self,
+        entity: type[E_co],
+        key: KeySchema,
+        values: Mapping[str, Any],
+        equal: Mapping[str, dict[str, Any]],
+        open_part: KeyPart | None,
+        prefix: str,
+        next_field: FieldSchema | None,
+    ) -> None:
+        self.entity = entity
+        self.key = key
+        self.values = values
+        """The fields that were given."""
+        self.equal = equal
+        self.open_part = open_part
+        """The sort attribute that is not fully given; None where the whole key is."""
+        self.prefix = prefix
+        self.next_field = next_field
+        """The field that before, after and between speak of."""
 
     @property
     def is_complete(self) -> bool:

@@ -10,14 +10,15 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import wire
-from jobtable.model.fields import format_timestamp
+from jobtable.model.source import Source
 
 DIGITS = frozenset("0123456789")
 _TIMESTAMP_CHARACTERS = DIGITS | frozenset("-T:.Z")
@@ -77,11 +78,17 @@ class Template:
     def __str__(self) -> str:
         return self.text
 
-    def render(self, values: Mapping[str, Any]) -> str:
-        """The key text for values that pydantic has accepted."""
-        return "".join(
-            part.literal if part.form is None else part.form.render(values[part.field]) for part in self.parts
-        )
+    @cached_property
+    def render(self) -> Callable[[Mapping[str, Any]], str]:
+        """A function that gives the key text for values that the fields have accepted."""
+        source = Source()
+        source.line("def render(values):")
+        pieces = []
+        for part in self.parts:
+            rendered = f"{source.names.of(part.form.render, 'render')}(values[{part.field!r}])" if part.form else ""
+            pieces.append(rendered or repr(part.literal))
+        source.line(f"    return {' + '.join(pieces)}")
+        return source.function("render")
 
     def parse(self, text: str) -> dict[str, Any]:
         """The values that this key text was rendered from, or ValueError."""
@@ -91,15 +98,16 @@ class Template:
         fields = (part for part in self.parts if part.form)
         return {part.field: part.form.read(raw) for part, raw in zip(fields, match.groups(), strict=True) if part.form}
 
-    def prefix(self, rendered: list[str]) -> str:
-        """The text that every key begins with whose first fields are rendered so, up to the next field."""
-        texts = iter(rendered)
+    def prefix_of(self, values: Mapping[str, Any]) -> str:
+        """The text that every key begins with whose first fields have these values, up to the next field."""
         pieces = []
         for part in self.parts:
-            piece = part.literal if part.form is None else next(texts, None)
-            if piece is None:
+            if part.form is None:
+                pieces.append(part.literal)
+            elif part.field in values:
+                pieces.append(part.form.render(values[part.field]))
+            else:
                 break
-            pieces.append(piece)
         return "".join(pieces)
 
     def may_equal(self, other: Template) -> bool:
@@ -219,7 +227,7 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
     if spec:
         raise DefinitionError(f"{owner}: only numbers take a format in a key, not {spec!r}")
     if isinstance(kind, wire.Instant):
-        return KeyForm(format_timestamp, _strictly(wire.read_timestamp, format_timestamp), _TIMESTAMP_CHARACTERS, 27)
+        return KeyForm(_utc_text, wire.read_timestamp, _TIMESTAMP_CHARACTERS, 27)
     if isinstance(kind, wire.Day):
         return KeyForm(date.isoformat, _strictly(date.fromisoformat, date.isoformat), DIGITS | {"-"}, 10)
     if isinstance(kind, wire.UuidText):
@@ -229,6 +237,11 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
     if isinstance(kind, wire.Text):
         return KeyForm(escape, unescape, None, None)
     raise DefinitionError(f"{owner}: a {type(kind).__name__} cannot stand in a key template")
+
+
+def _utc_text(value: datetime) -> str:
+    """A time that a field has accepted, and so is UTC."""
+    return value.isoformat("T", "microseconds")[:26] + "Z"
 
 
 def _strictly(read: Callable[[str], Any], render: Callable[[Any], str]) -> Callable[[str], Any]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.fields import format_timestamp
-from jobtable.model.numbers import decimal_text, float_text, int_text
+from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
 from jobtable.model.source import Names, Source
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ class Int(WireType):
     tag = "N"
 
     def encode(self, value: str, names: Names) -> str:
-        return f'{{"N": {names.of(int_text, "int_text")}({value})}}'
+        small = f"{-(10**MOST_DIGITS)} < (n := {value}) < {10**MOST_DIGITS}"
+        return f'{{"N": str(n) if {small} else {names.of(int_text, "int_text")}(n)}}'
 
     def decode(self, wire: str, names: Names) -> str:
         return f'int({wire}["N"])'
@@ -109,7 +110,7 @@ class Binary(WireType):
 
 class Instant(WireType):
     def encode(self, value: str, names: Names) -> str:
-        return f'{{"S": {value}.isoformat(timespec="microseconds")[:26] + "Z"}}'
+        return f'{{"S": {value}.isoformat("T", "microseconds")[:26] + "Z"}}'
 
     def decode(self, wire: str, names: Names) -> str:
         return f"{names.of(read_timestamp, 'read_timestamp')}({wire}['S'])"
@@ -274,10 +275,10 @@ def bytes_text(value: bytes) -> str:
 
 
 def read_timestamp(text: str) -> datetime:
-    """A time in the canonical form; any other text is for the slow way."""
-    if len(text) != 27 or text[26] != "Z":
-        raise ValueError(text)
-    return datetime.fromisoformat(text)
+    """A time in the canonical form, and in no other of the ISO 8601 forms that have its length."""
+    if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[10] == "T" and text[5] != "W":
+        return datetime.fromisoformat(text)
+    raise ValueError(f"{text!r} is not in the form 2025-11-01T20:30:00.000000Z")
 
 
 def pack_vector(numbers: list[float]) -> str:

@@ -57,7 +57,7 @@ def of_table(table_id: int) -> TableStatements:
         create=f"CREATE TABLE {name} (position BLOB PRIMARY KEY, size INTEGER NOT NULL, item BLOB NOT NULL)"
         " WITHOUT ROWID",
         drop=f"DROP TABLE {name}",
-        get=f"SELECT item FROM {name} WHERE position = ?",  # noqa: S608 - the name is made from a number
+        get=f"SELECT item, size FROM {name} WHERE position = ?",  # noqa: S608 - the name is made from a number
         size=f"SELECT size FROM {name} WHERE position = ?",  # noqa: S608 - as above
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
         delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above

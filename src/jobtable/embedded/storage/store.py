@@ -69,14 +69,21 @@ class Storage:
 
     def get(self, table: TableSchema, position: bytes) -> bytes | None:
         """One item as JSON in the last committed state, or None."""
+        row = self.sized(table, position)
+        return None if row is None else row[0]
+
+    def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
+        """One item as JSON, and its size as DynamoDB measures it, in the last committed state; or None."""
         connection = self._take()
         try:
-            row = connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
+            row: tuple[bytes, int] | None = connection.execute(
+                statements.of_table(table.id).get, (position,)
+            ).fetchone()
         except sqlite3.Error as error:
             self._connections.drop(connection)
             raise self.explained(error) from error
         self._give(connection)
-        return None if row is None else row[0]
+        return row
 
     def read(self) -> Snapshot:
         """A consistent view for several reads: `with storage.read() as snapshot`. Keep it as short as a request."""

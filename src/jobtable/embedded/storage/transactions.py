@@ -39,8 +39,15 @@ class View:
 
     def get(self, table: TableSchema, position: bytes) -> bytes | None:
         """One item as JSON, or None."""
-        row = self.connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
+        row = self.sized(table, position)
         return None if row is None else row[0]
+
+    def sized(self, table: TableSchema, position: bytes) -> tuple[bytes, int] | None:
+        """One item as JSON, and its size as DynamoDB measures it; or None."""
+        row: tuple[bytes, int] | None = self.connection.execute(
+            statements.of_table(table.id).get, (position,)
+        ).fetchone()
+        return row
 
     def range(
         self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False

@@ -1,0 +1,208 @@
+"""Point-in-time recovery: any second that is kept comes back exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.errors import RequestError, RequestRefused
+from jobtable.testing import FakeClock
+
+DAY = 86_400
+Request = dict[str, Any]
+
+TABLE: Request = {
+    "TableName": "tab",
+    "AttributeDefinitions": [
+        {"AttributeName": "id", "AttributeType": "S"},
+        {"AttributeName": "group", "AttributeType": "S"},
+    ],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "by_group",
+            "KeySchema": [{"AttributeName": "group", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def opened(clock: FakeClock) -> EmbeddedBackend:
+    backend = EmbeddedBackend(None, clock=clock)
+    backend.execute("CreateTable", TABLE)
+    return backend
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def backend(clock: FakeClock) -> Iterator[EmbeddedBackend]:
+    made = opened(clock)
+    yield made
+    made.close()
+
+
+def switch(backend: EmbeddedBackend, *, enabled: bool = True, **others: Any) -> Request:
+    specification = {"PointInTimeRecoveryEnabled": enabled, **others}
+    request = {"TableName": "tab", "PointInTimeRecoverySpecification": specification}
+    description: Request = backend.execute("UpdateContinuousBackups", request)["ContinuousBackupsDescription"]
+    recovery: Request = description["PointInTimeRecoveryDescription"]
+    return recovery
+
+
+def put(backend: EmbeddedBackend, name: str, text: str) -> None:
+    item = {"id": {"S": name}, "group": {"S": text}, "text": {"S": text}}
+    backend.execute("PutItem", {"TableName": "tab", "Item": item})
+
+
+def delete(backend: EmbeddedBackend, name: str) -> None:
+    backend.execute("DeleteItem", {"TableName": "tab", "Key": {"id": {"S": name}}})
+
+
+def items(backend: EmbeddedBackend, table: str = "tab", **others: Any) -> dict[str, Request]:
+    found = backend.execute("Scan", {"TableName": table, **others})["Items"]
+    return {item["id"]["S"]: item for item in found}
+
+
+def restore(backend: EmbeddedBackend, **others: Any) -> Request:
+    request = {"SourceTableName": "tab", "TargetTableName": "restored", **others}
+    description: Request = backend.execute("RestoreTableToPointInTime", request)["TableDescription"]
+    return description
+
+
+@given(
+    before=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["1", "2", ""])), max_size=5),
+    after=st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["1", "2", "3", ""])), max_size=15),
+    seconds=st.integers(0, 15),
+)
+@settings(max_examples=40, deadline=None)
+def test_every_second_comes_back_exactly(
+    before: list[tuple[str, str]], after: list[tuple[str, str]], seconds: int
+) -> None:
+    clock = FakeClock()
+    backend = opened(clock)
+    for name, text in before:
+        put(backend, name, text) if text else delete(backend, name)
+    switch(backend)
+    started = int(clock.seconds())
+    states = [items(backend)]
+    for name, text in after:
+        clock.advance(1)
+        put(backend, name, text) if text else delete(backend, name)
+        states.append(items(backend))
+    clock.advance(1)
+    wanted = min(seconds, len(after))
+    described = restore(backend, RestoreDateTime=started + wanted)
+    assert items(backend, "restored") == states[wanted]
+    assert items(backend, "restored", IndexName="by_group") == states[wanted]
+    assert described["ItemCount"] == len(states[wanted])
+    assert inconsistencies(backend._storage) == []
+    assert items(backend) == states[-1], "the source is untouched"
+    backend.close()
+
+
+def test_what_can_be_restored_is_described(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    description = backend.execute("DescribeContinuousBackups", {"TableName": "tab"})["ContinuousBackupsDescription"]
+    assert description == {
+        "ContinuousBackupsStatus": "ENABLED",
+        "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"},
+    }
+    enabled = clock.seconds()
+    switch(backend, RecoveryPeriodInDays=2)
+    clock.advance(DAY)
+    described = backend.execute("DescribeContinuousBackups", {"TableName": "tab"})["ContinuousBackupsDescription"]
+    assert described["PointInTimeRecoveryDescription"] == {
+        "PointInTimeRecoveryStatus": "ENABLED",
+        "RecoveryPeriodInDays": 2,
+        "EarliestRestorableDateTime": enabled,
+        "LatestRestorableDateTime": enabled + DAY,
+    }
+    clock.advance(2 * DAY)
+    assert switch(backend)["EarliestRestorableDateTime"] == enabled + DAY
+    assert switch(backend, enabled=False) == {"PointInTimeRecoveryStatus": "DISABLED"}
+    assert switch(backend)["RecoveryPeriodInDays"] == 35
+
+
+def test_only_what_is_kept_can_be_restored(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    with pytest.raises(RequestError) as refused:
+        restore(backend, UseLatestRestorableTime=True)
+    assert refused.value.code == "PointInTimeRecoveryUnavailableException"
+    switch(backend, RecoveryPeriodInDays=1)
+    started = clock.seconds()
+    put(backend, "a", "1")
+    clock.advance(DAY)
+    put(backend, "a", "2")
+    clock.advance(DAY)
+    put(backend, "a", "3")
+    backend._storage.keep_up()
+    for moment in (started, started + DAY - 5, clock.seconds() + 60):
+        with pytest.raises(RequestError) as refused:
+            restore(backend, RestoreDateTime=moment)
+        assert refused.value.code == "InvalidRestoreTimeException"
+    restore(backend, RestoreDateTime=started + DAY + 5)
+    assert items(backend, "restored")["a"]["text"] == {"S": "2"}
+
+
+def test_the_latest_state_and_the_options_of_the_restored_table(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    switch(backend)
+    put(backend, "a", "1")
+    description = restore(
+        backend,
+        UseLatestRestorableTime=True,
+        GlobalSecondaryIndexOverride=[],
+        BillingModeOverride="PROVISIONED",
+        ProvisionedThroughputOverride={"ReadCapacityUnits": 2, "WriteCapacityUnits": 3},
+    )
+    assert items(backend, "restored") == items(backend)
+    assert "GlobalSecondaryIndexes" not in description
+    assert description["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
+    assert description["RestoreSummary"]["SourceTableArn"].endswith(":table/tab")
+    assert description["RestoreSummary"]["RestoreInProgress"] is False
+
+
+@pytest.mark.parametrize(
+    ("others", "code"),
+    [
+        ({"TargetTableName": "tab", "UseLatestRestorableTime": True}, "TableAlreadyExistsException"),
+        ({"SourceTableName": "none", "UseLatestRestorableTime": True}, "TableNotFoundException"),
+        ({"TargetTableName": "x", "UseLatestRestorableTime": True}, "ValidationException"),
+        ({}, "ValidationException"),
+        ({"RestoreDateTime": "yesterday"}, "SerializationException"),
+        (
+            {"UseLatestRestorableTime": True, "GlobalSecondaryIndexOverride": [{"IndexName": "x"}]},
+            "ValidationException",
+        ),
+        ({"UseLatestRestorableTime": True, "BillingModeOverride": "PROVISIONED"}, "ValidationException"),
+    ],
+)
+def test_a_restore_that_cannot_be_is_refused(backend: EmbeddedBackend, others: Request, code: str) -> None:
+    switch(backend)
+    with pytest.raises(RequestError) as refused:
+        restore(backend, **others)
+    assert refused.value.code == code
+    assert backend.execute("ListTables", {})["TableNames"] == ["tab"]
+
+
+@pytest.mark.parametrize("days", [0, 36, "2"])
+def test_a_recovery_period_is_one_to_thirty_five_days(backend: EmbeddedBackend, days: Any) -> None:
+    with pytest.raises(RequestRefused):
+        switch(backend, RecoveryPeriodInDays=days)
+
+
+def test_switching_recovery_of_an_unknown_table(backend: EmbeddedBackend) -> None:
+    request = {"TableName": "none", "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+    for operation in ("DescribeContinuousBackups", "UpdateContinuousBackups"):
+        with pytest.raises(RequestError) as refused:
+            backend.execute(operation, request)
+        assert refused.value.code == "TableNotFoundException"

@@ -1,0 +1,323 @@
+"""Streams: every change once, in order, as the view type shows it, for a day."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage import Storage
+from jobtable.errors import RequestRefused, StreamExpired, TableNotFound
+from jobtable.testing import FakeClock
+
+Request = dict[str, Any]
+VIEWS = ["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+HORIZON = {"ShardIteratorType": "TRIM_HORIZON"}
+
+
+def definition(view: str | None) -> Request:
+    stream = {"StreamEnabled": True, "StreamViewType": view} if view else {"StreamEnabled": False}
+    return {
+        "TableName": "tab",
+        "AttributeDefinitions": [
+            {"AttributeName": "a", "AttributeType": "S"},
+            {"AttributeName": "b", "AttributeType": "N"},
+        ],
+        "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}, {"AttributeName": "b", "KeyType": "RANGE"}],
+        "BillingMode": "PAY_PER_REQUEST",
+        "StreamSpecification": stream,
+    }
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def backend(clock: FakeClock) -> Iterator[EmbeddedBackend]:
+    made = EmbeddedBackend(None, clock=clock)
+    yield made
+    made.close()
+
+
+def create(backend: EmbeddedBackend, view: str | None = "NEW_AND_OLD_IMAGES") -> str:
+    return str(backend.execute("CreateTable", definition(view))["TableDescription"].get("LatestStreamArn"))
+
+
+def put(backend: EmbeddedBackend, number: int, **others: Any) -> None:
+    backend.execute("PutItem", {"TableName": "tab", "Item": {"a": {"S": "x"}, "b": {"N": str(number)}, **others}})
+
+
+def shard(backend: EmbeddedBackend, arn: str) -> Request:
+    (one,) = backend.execute("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]
+    return {"StreamArn": arn, "ShardId": one["ShardId"]}
+
+
+def start(backend: EmbeddedBackend, arn: str, kind: str = "TRIM_HORIZON", number: str | None = None) -> str:
+    request = shard(backend, arn) | {"ShardIteratorType": kind}
+    if number is not None:
+        request["SequenceNumber"] = number
+    return str(backend.execute("GetShardIterator", request)["ShardIterator"])
+
+
+def read(backend: EmbeddedBackend, arn: str, kind: str = "TRIM_HORIZON", number: str | None = None) -> list[Request]:
+    response = backend.execute("GetRecords", {"ShardIterator": start(backend, arn, kind, number)})
+    records: list[Request] = response["Records"]
+    return records
+
+
+def numbers(records: list[Request]) -> list[str]:
+    return [record["dynamodb"]["SequenceNumber"] for record in records]
+
+
+CHANGES: list[tuple[str, Request]] = [
+    ("PutItem", {"Item": {"a": {"S": "x"}, "b": {"N": "1"}, "c": {"S": "1"}}}),
+    ("PutItem", {"Item": {"a": {"S": "x"}, "b": {"N": "1"}, "c": {"S": "1"}}}),
+    ("PutItem", {"Item": {"a": {"S": "x"}, "b": {"N": "1"}, "c": {"S": "2"}}}),
+    (
+        "UpdateItem",
+        {
+            "Key": {"a": {"S": "x"}, "b": {"N": "1"}},
+            "UpdateExpression": "SET c = :c, d = :d",
+            "ExpressionAttributeValues": {":c": {"S": "3"}, ":d": {"SS": ["x", "y"]}},
+        },
+    ),
+    (
+        "UpdateItem",
+        {
+            "Key": {"a": {"S": "x"}, "b": {"N": "1"}},
+            "UpdateExpression": "SET d = :d",
+            "ExpressionAttributeValues": {":d": {"SS": ["y", "x"]}},
+        },
+    ),
+    ("DeleteItem", {"Key": {"a": {"S": "x"}, "b": {"N": "1"}}}),
+    ("DeleteItem", {"Key": {"a": {"S": "x"}, "b": {"N": "1"}}}),
+]
+
+
+def local_records(url: str, view: str) -> list[Request]:
+    """What DynamoDB Local's stream shows of CHANGES."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+
+    def ask(service: str, operation: str, request: Request) -> Any:
+        headers = {
+            "X-Amz-Target": f"{service}_20120810.{operation}",
+            "Content-Type": "application/x-amz-json-1.0",
+            "Authorization": "AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/dynamodb/aws4_request,"
+            " SignedHeaders=host, Signature=none",
+        }
+        connection.request("POST", "/", json.dumps(request), headers)
+        return json.loads(connection.getresponse().read())
+
+    name = f"stream-{view}"
+    created = ask("DynamoDB", "CreateTable", definition(view) | {"TableName": name})
+    arn = created["TableDescription"]["LatestStreamArn"]
+    for operation, request in CHANGES:
+        ask("DynamoDB", operation, {"TableName": name, **request})
+    described = ask("DynamoDBStreams", "DescribeStream", {"StreamArn": arn})["StreamDescription"]
+    request = {"StreamArn": arn, "ShardId": described["Shards"][0]["ShardId"], **HORIZON}
+    iterator = ask("DynamoDBStreams", "GetShardIterator", request)["ShardIterator"]
+    records: list[Request] = ask("DynamoDBStreams", "GetRecords", {"ShardIterator": iterator})["Records"]
+    ask("DynamoDB", "DeleteTable", {"TableName": name})
+    connection.close()
+    return records
+
+
+def without_identity(record: Request) -> Request:
+    """A record without its id, number and time."""
+    shown = {key: value for key, value in record.items() if key != "eventID"}
+    left_out = ("SequenceNumber", "ApproximateCreationDateTime")
+    return shown | {"dynamodb": {key: value for key, value in record["dynamodb"].items() if key not in left_out}}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_records_are_those_of_dynamodb_local(backend: EmbeddedBackend, dynamodb_local_url: str, view: str) -> None:
+    arn = create(backend, view)
+    for operation, request in CHANGES:
+        backend.execute(operation, {"TableName": "tab", **request})
+    ours, theirs = read(backend, arn), local_records(dynamodb_local_url, view)
+    assert [record["eventName"] for record in ours] == ["INSERT", "MODIFY", "MODIFY", "REMOVE"]
+    assert [without_identity(record) for record in ours] == [without_identity(record) for record in theirs]
+    assert read(backend, arn) == ours, "asked again, the records are the same"
+
+
+def test_a_stream_is_described(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    described = backend.execute("DescribeStream", {"StreamArn": arn})["StreamDescription"]
+    assert described["StreamStatus"] == "ENABLED"
+    assert described["StreamViewType"] == "NEW_AND_OLD_IMAGES"
+    assert described["CreationRequestDateTime"] == clock.seconds()
+    assert described["KeySchema"] == definition(None)["KeySchema"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}", described["StreamLabel"])
+    (one,) = described["Shards"]
+    assert re.fullmatch(r"shardId-\d{20}-[0-9a-f]{8}", one["ShardId"])
+    assert list(one["SequenceNumberRange"]) == ["StartingSequenceNumber"]
+    rest = backend.execute("DescribeStream", {"StreamArn": arn, "ExclusiveStartShardId": one["ShardId"]})
+    assert rest["StreamDescription"]["Shards"] == []
+
+
+def test_iterators_start_where_they_are_told(backend: EmbeddedBackend) -> None:
+    arn = create(backend)
+    for number in range(4):
+        put(backend, number)
+    all_ = numbers(read(backend, arn))
+    assert numbers(read(backend, arn, "AT_SEQUENCE_NUMBER", all_[2])) == all_[2:]
+    assert numbers(read(backend, arn, "AFTER_SEQUENCE_NUMBER", all_[2])) == all_[3:]
+    latest = start(backend, arn, "LATEST")
+    assert backend.execute("GetRecords", {"ShardIterator": latest})["Records"] == []
+    put(backend, 4)
+    (record,) = backend.execute("GetRecords", {"ShardIterator": latest})["Records"]
+    assert record["dynamodb"]["Keys"] == {"a": {"S": "x"}, "b": {"N": "4"}}
+
+
+def test_pages_end_at_the_limit_at_a_thousand_and_at_a_megabyte(backend: EmbeddedBackend) -> None:
+    arn = create(backend, "NEW_IMAGE")
+    for number in range(7):
+        put(backend, number, text={"S": "x" * 300_000})
+    iterator = start(backend, arn)
+    pages: list[int] = []
+    while len(pages) < 4:
+        response = backend.execute("GetRecords", {"ShardIterator": iterator})
+        pages.append(len(response["Records"]))
+        iterator = response["NextShardIterator"]
+    assert pages == [3, 3, 1, 0]
+    response = backend.execute("GetRecords", {"ShardIterator": start(backend, arn), "Limit": 2})
+    assert len(response["Records"]) == 2
+
+
+def test_a_disabled_stream_ends_and_can_still_be_read(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    put(backend, 1)
+    disabling = {"TableName": "tab", "StreamSpecification": {"StreamEnabled": False}}
+    backend.execute("UpdateTable", disabling)
+    put(backend, 2)
+    described = backend.execute("DescribeStream", {"StreamArn": arn})["StreamDescription"]
+    assert described["StreamStatus"] == "DISABLED"
+    assert "EndingSequenceNumber" in described["Shards"][0]["SequenceNumberRange"]
+    response = backend.execute("GetRecords", {"ShardIterator": start(backend, arn)})
+    assert len(response["Records"]) == 1
+    assert "NextShardIterator" not in response
+    enabling = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    again = backend.execute("UpdateTable", {"TableName": "tab", "StreamSpecification": enabling})
+    second = again["TableDescription"]["LatestStreamArn"]
+    assert second != arn
+    put(backend, 3)
+    assert [record["dynamodb"]["Keys"]["b"]["N"] for record in read(backend, second)] == ["3"]
+    listed = backend.execute("ListStreams", {"TableName": "tab"})["Streams"]
+    assert [one["StreamArn"] for one in listed] == [second, arn]
+    first_page = backend.execute("ListStreams", {"Limit": 1})
+    request = {"Limit": 1, "ExclusiveStartStreamArn": first_page["LastEvaluatedStreamArn"]}
+    assert first_page["Streams"] + backend.execute("ListStreams", request)["Streams"] == listed
+
+
+def test_the_stream_of_a_deleted_table_can_be_read_for_a_day(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    put(backend, 1)
+    backend.execute("DeleteTable", {"TableName": "tab"})
+    assert len(read(backend, arn)) == 1
+    clock.advance(25 * 3600)
+    storage_of(backend).keep_up()
+    with pytest.raises(TableNotFound):
+        read(backend, arn)
+    assert backend.execute("ListStreams", {}) == {"Streams": []}
+
+
+def test_records_are_kept_for_a_day(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    put(backend, 1)
+    old = start(backend, arn)
+    (number,) = numbers(read(backend, arn))
+    clock.advance(14 * 60)
+    put(backend, 2)
+    clock.advance(24 * 3600 - 10)
+    assert [record["dynamodb"]["Keys"]["b"]["N"] for record in read(backend, arn)] == ["2"]
+    with pytest.raises(StreamExpired) as expired:
+        read(backend, arn, "AT_SEQUENCE_NUMBER", number)
+    assert expired.value.code == "TrimmedDataAccessException"
+    with pytest.raises(StreamExpired) as expired:
+        backend.execute("GetRecords", {"ShardIterator": old})
+    assert expired.value.code == "ExpiredIteratorException"
+    storage_of(backend).keep_up()
+    assert [record["dynamodb"]["Keys"]["b"]["N"] for record in read(backend, arn)] == ["2"]
+    put(backend, 3)
+    assert numbers(read(backend, arn)) == sorted(numbers(read(backend, arn)))
+
+
+def test_an_iterator_can_be_used_for_fifteen_minutes(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    iterator = start(backend, arn)
+    clock.advance(15 * 60 - 1)
+    response = backend.execute("GetRecords", {"ShardIterator": iterator})
+    clock.advance(14 * 60)
+    backend.execute("GetRecords", {"ShardIterator": response["NextShardIterator"]})
+    with pytest.raises(StreamExpired):
+        backend.execute("GetRecords", {"ShardIterator": iterator})
+
+
+def storage_of(backend: EmbeddedBackend) -> Storage:
+    return backend._storage
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_"),
+    [
+        ("DescribeStream", {}),
+        ("DescribeStream", {"StreamArn": 1}),
+        ("DescribeStream", {"StreamArn": "ARN", "Limit": 0}),
+        ("ListStreams", {"Limit": 101}),
+        ("ListStreams", {"TableName": "x"}),
+        ("GetRecords", {}),
+        ("GetRecords", {"ShardIterator": "nonsense"}),
+        ("GetRecords", {"ShardIterator": "a|b|c"}),
+        ("GetRecords", {"ShardIterator": "ARN|001|" + "ÿ"}),
+        ("GetRecords", {"ShardIterator": "x", "Limit": 1001}),
+        ("GetShardIterator", {}),
+        ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD"}),
+        ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "OLDEST"}),
+        ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "AT_SEQUENCE_NUMBER"}),
+        ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "SequenceNumber": "0" * 21, **HORIZON}),
+        *(
+            (
+                "GetShardIterator",
+                {
+                    "StreamArn": "ARN",
+                    "ShardId": "SHARD",
+                    "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+                    "SequenceNumber": number,
+                },
+            )
+            for number in ("1", "x" * 21, "9" * 21, "0" * 21, "9" * 41)
+        ),
+    ],
+)
+def test_malformed_requests_are_refused(backend: EmbeddedBackend, operation: str, request_: Request) -> None:
+    arn = create(backend)
+    names = {"ARN": arn, "SHARD": shard(backend, arn)["ShardId"]}
+    request = {
+        key: value if not isinstance(value, str) else re.sub("ARN|SHARD", lambda found: names[found[0]], value)
+        for key, value in request_.items()
+    }
+    with pytest.raises(RequestRefused):
+        backend.execute(operation, request)
+
+
+@pytest.mark.parametrize("arn", ["nonsense", "ARN1", "arn:aws:dynamodb:ddblocal:000000000000:table/none/stream/x"])
+def test_an_unknown_stream_or_shard_is_not_found(backend: EmbeddedBackend, arn: str) -> None:
+    real = create(backend)
+    one = shard(backend, real)
+    with pytest.raises(TableNotFound):
+        backend.execute("DescribeStream", {"StreamArn": arn.replace("ARN", real)})
+    with pytest.raises(TableNotFound):
+        backend.execute("GetShardIterator", one | HORIZON | {"StreamArn": arn.replace("ARN", real)})
+    with pytest.raises(TableNotFound):
+        backend.execute("GetShardIterator", one | HORIZON | {"ShardId": "unknown"})
+    iterator = start(backend, real).replace(real, f"{real}1")
+    with pytest.raises(TableNotFound):
+        backend.execute("GetRecords", {"ShardIterator": iterator})

@@ -38,7 +38,7 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
     write_units,
 )
-from jobtable.embedded.values import item_size, validate_item
+from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response
@@ -139,13 +139,13 @@ def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[Item], int, 
     for position in wanted.positions:
         if total >= left:
             break
-        stored = view.get(wanted.table, position)
+        found = view.sized(wanted.table, position)
         size = 0
-        if stored is not None:
-            item: Item = from_json(stored)
-            size = item_size(item)
+        if found is not None:
+            stored, size = found
             if total + size > left:
                 break
+            item: Item = from_json(stored, cache_strings="keys")
             items.append(item if wanted.projection is None else wanted.projection.apply(item))
         done += 1
         total += size

@@ -25,6 +25,7 @@ from jobtable.embedded.requests import (
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.units import (
+    Sized,
     Units,
     collection_metrics,
     read_rate,
@@ -33,12 +34,11 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
     write_units,
 )
-from jobtable.embedded.values import item_size, validate_item
+from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response
 
-_ABSENT = object()
 _GET_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
     "Key": REQUIRED_MAP,
@@ -66,36 +66,44 @@ def get_item(storage: Storage, request: Request) -> Response:
     """One item by its key; no Item member if there is none."""
     target = _plain_target(storage, request)
     if target is not None:
-        found = storage.get(*target)
-        return {} if found is None else {"Item": from_json(found, cache_strings="keys")}
-    check_members(request, _GET_MEMBERS)
-    check_parameters(request)
-    key = validate_item(request["Key"])
-    projection = projection_of(request)
-    table = find_table(storage, request["TableName"])
-    check_projection(table, projection)
-    stored = storage.get(table, key_position(table, key))
-    item: Item | None = None if stored is None else from_json(stored)
+        table, position, projection = *target, None
+    else:
+        check_members(request, _GET_MEMBERS)
+        check_parameters(request)
+        key = validate_item(request["Key"])
+        projection = projection_of(request)
+        table = find_table(storage, request["TableName"])
+        check_projection(table, projection)
+        position = key_position(table, key)
+    found = storage.sized(table, position)
     response: Response = {}
-    if item is not None:
+    if found is not None:
+        item: Item = from_json(found[0], cache_strings="keys")
         response["Item"] = item if projection is None else projection.apply(item)
-    wanted = wanted_capacity(request)
-    if wanted:
-        size = 0 if item is None else item_size(item)
-        response["ConsumedCapacity"] = Units(read_units(size, read_rate(request))).report(table.name, wanted)
+    wanted = request.get("ReturnConsumedCapacity")
+    if wanted is not None and wanted != "NONE":
+        units = Units(read_units(0 if found is None else found[1], read_rate(request)))
+        response["ConsumedCapacity"] = units.report(table.name, wanted)
     return response
 
 
 def _plain_target(storage: Storage, request: Request) -> tuple[TableSchema, bytes] | None:
-    """What a request asks for that has a table, a key of short strings and nothing else; None for any other."""
+    """What is asked for by a request like most: a table, a key of short strings, and no expression; None for others."""
     name, key = request.get("TableName"), request.get("Key")
-    consistent = request.get("ConsistentRead", _ABSENT)
-    is_plain = len(request) == 2 if consistent is _ABSENT else len(request) == 3 and type(consistent) is bool
-    if not is_plain or type(name) is not str or type(key) is not dict:
+    if type(name) is not str or type(key) is not dict or (len(request) > 2 and not _has_plain_options(request)):
         return None
     table = storage.table(name)
     position = None if table is None else plain_position(table, key)
     return None if table is None or position is None else (table, position)
+
+
+def _has_plain_options(request: Request) -> bool:
+    options = len(request) - 2
+    if "ConsistentRead" in request:
+        options -= type(request["ConsistentRead"]) is bool
+    if "ReturnConsumedCapacity" in request:
+        options -= request["ReturnConsumedCapacity"] in ("TOTAL", "INDEXES")
+    return options == 0
 
 
 def projection_of(request: Request) -> Projection | None:
@@ -141,7 +149,7 @@ def _refuse_new_values(request: Request) -> None:
 def _write(storage: Storage, request: Request, write: Write) -> Response:
     wants_metrics = wants_collection_metrics(request)
 
-    def action(transaction: Transaction) -> tuple[Item | None, Item | None, dict[str, Any] | None]:
+    def action(transaction: Transaction) -> tuple[Sized, Sized, dict[str, Any] | None]:
         old = write.old(transaction)
         new = write.new(old)
         write.apply(transaction, old, new)
@@ -149,7 +157,7 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
 
     old, new, metrics = storage.write(action)
     response: Response = {}
-    attributes = _returned(request.get("ReturnValues"), write, old, new)
+    attributes = _returned(request.get("ReturnValues"), write, old.item, new.item)
     if attributes:
         response["Attributes"] = attributes
     wanted = wanted_capacity(request)

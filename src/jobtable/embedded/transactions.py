@@ -35,6 +35,7 @@ from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.units import (
     TRANSACTIONAL,
+    Sized,
     Split,
     Units,
     read_units,
@@ -176,7 +177,7 @@ def _refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
         raise RequestRefused(_ONE_ITEM_TWICE)
 
 
-def _outcome(write: Write, old: Item | None) -> Item | RequestError | None:
+def _outcome(write: Write, old: Sized) -> Sized | RequestError:
     """The item after a write, or why it may not happen."""
     try:
         return write.new(old)
@@ -186,7 +187,7 @@ def _outcome(write: Write, old: Item | None) -> Item | RequestError | None:
         return error
 
 
-def _news(outcomes: Sequence[Item | RequestError | None]) -> list[Item | None]:
+def _news(outcomes: Sequence[Sized | RequestError]) -> list[Sized]:
     """The items after each write; TransactionCanceled if one of them may not happen."""
     news = [outcome for outcome in outcomes if not isinstance(outcome, RequestError)]
     if len(news) < len(outcomes):
@@ -247,7 +248,7 @@ class _Run:
             response["ItemCollectionMetrics"] = self._metrics
         return response
 
-    def _measure(self, transaction: Transaction, olds: Sequence[Item | None], news: Sequence[Item | None]) -> None:
+    def _measure(self, transaction: Transaction, olds: Sequence[Sized], news: Sequence[Sized]) -> None:
         if self._capacity:
             for write, old, new in zip(self._writes, olds, news, strict=True):
                 units = self._consumed.setdefault(write.table.name, Units())
@@ -276,10 +277,10 @@ def _identity(request: Request) -> bytes:
     return hashlib.sha256(json.dumps(request["TransactItems"], sort_keys=True).encode()).digest()
 
 
-def _units_of_replay(writes: Sequence[Write], news: Sequence[Item | None]) -> bytes:
+def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
     units: dict[str, float] = {}
     for write, new in zip(writes, news, strict=True):
-        read = read_units(0 if new is None else item_size(new), TRANSACTIONAL)
+        read = read_units(new.size, TRANSACTIONAL)
         units[write.table.name] = units.get(write.table.name, 0.0) + read
     return to_json(units)
 
@@ -298,9 +299,9 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     total = 0
     with storage.read() as view:
         for table, position, projection in reads:
-            stored = view.get(table, position)
-            item: Item | None = None if stored is None else from_json(stored)
-            size = 0 if item is None else item_size(item)
+            found = view.sized(table, position)
+            item: Item | None = None if found is None else from_json(found[0])
+            size = 0 if found is None else found[1]
             total += size
             if total > MAX_BYTES:
                 raise RequestRefused(f"Payload in response is too large.{total}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.schema import IndexSchema, TableSchema
 from jobtable.embedded.storage import View
@@ -84,9 +84,19 @@ def read_units(size: int, rate: float) -> float:
     return max(1, -(-size // _READ_BLOCK)) * rate
 
 
-def write_units(table: TableSchema, old: Item | None, new: Item | None) -> Units:
-    """Units for replacing one item (None: there is none) by another, on the table and on every index."""
-    units = Units(_for_writing(max(_size(old), _size(new))))
+class Sized(NamedTuple):
+    """An item with its size as DynamoDB measures it; (None, 0) where there is no item."""
+
+    item: Item | None
+    size: int
+
+
+NO_ITEM = Sized(None, 0)
+
+
+def write_units(table: TableSchema, old: Sized, new: Sized) -> Units:
+    """Units for replacing one item by another, on the table and on every index."""
+    units = Units(_for_writing(max(old.size, new.size)))
     for index in table.indexes.values():
         consumed = _index_write(table, index, old, new)
         if consumed:
@@ -94,26 +104,33 @@ def write_units(table: TableSchema, old: Item | None, new: Item | None) -> Units
     return units
 
 
-def _size(item: Item | None) -> int:
-    return 0 if item is None else item_size(item)
-
-
 def _for_writing(size: int) -> float:
     return float(max(1, -(-size // _WRITE_BLOCK)))
 
 
-def _index_write(table: TableSchema, index: IndexSchema, old: Item | None, new: Item | None) -> float:
+def _index_write(table: TableSchema, index: IndexSchema, old: Sized, new: Sized) -> float:
     """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
-    before = None if old is None else table.index_position(index, old)
-    after = None if new is None else table.index_position(index, new)
-    old_entry = None if old is None or before is None else table.projected(index, old)
-    new_entry = None if new is None or after is None else table.projected(index, new)
+    before = None if old.item is None else table.index_position(index, old.item)
+    after = None if new.item is None else table.index_position(index, new.item)
+    if before == after and (before is None or old.item == new.item):
+        return 0.0
+    old_entry, new_entry = _entry(table, index, before, old), _entry(table, index, after, new)
     overhead = _LOCAL_ENTRY_BYTES if index.is_local else 0
     if before == after:
-        if old_entry == new_entry:
-            return 0.0
-        return _for_writing(overhead + max(_size(old_entry), _size(new_entry)))
-    return sum((_for_writing(overhead + item_size(one)) for one in (old_entry, new_entry) if one is not None), 0.0)
+        is_same = old_entry.item == new_entry.item
+        return 0.0 if is_same else _for_writing(overhead + max(old_entry.size, new_entry.size))
+    changed = [entry for entry in (old_entry, new_entry) if entry.item is not None]
+    return sum((_for_writing(overhead + entry.size) for entry in changed), 0.0)
+
+
+def _entry(table: TableSchema, index: IndexSchema, position: bytes | None, whole: Sized) -> Sized:
+    """What an index holds of an item."""
+    if position is None or whole.item is None:
+        return NO_ITEM
+    if index.projection == "ALL":
+        return whole
+    entry = table.projected(index, whole.item)
+    return Sized(entry, item_size(entry))
 
 
 def wants_collection_metrics(request: Request) -> bool:

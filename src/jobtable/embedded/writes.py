@@ -22,6 +22,7 @@ from jobtable.embedded.keys import (
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Transaction, View
+from jobtable.embedded.units import NO_ITEM, Sized
 from jobtable.embedded.values import MAX_ITEM_SIZE, item_size, validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import Item, Request
@@ -42,44 +43,43 @@ class Write:
     update: Update | None
     returns_item_on_failure: bool
 
-    def old(self, view: View) -> Item | None:
+    def old(self, view: View) -> Sized:
         """The item that is there now."""
-        stored = view.get(self.table, self.position)
-        return None if stored is None else from_json(stored)
+        found = view.sized(self.table, self.position)
+        return NO_ITEM if found is None else Sized(from_json(found[0]), found[1])
 
-    def new(self, old: Item | None) -> Item | None:
+    def new(self, old: Sized) -> Sized:
         """The item after the write; RequestRefused or ConditionalCheckFailed if it may not happen."""
-        if self.condition is not None and not self.condition.holds(old or {}):
-            details = {"Item": old} if self.returns_item_on_failure and old is not None else None
+        if self.condition is not None and not self.condition.holds(old.item or {}):
+            details = {"Item": old.item} if self.returns_item_on_failure and old.item is not None else None
             raise ConditionalCheckFailed("The conditional request failed", details=details)
         match self.kind:
             case "put":
-                return self.key
+                return Sized(self.key, self.size)
             case "update":
-                return self._updated(self.key if old is None else old)
+                return self._updated(self.key if old.item is None else old.item)
             case "check":
                 return old
             case "delete":
-                return None
+                return NO_ITEM
 
-    def apply(self, transaction: Transaction, old: Item | None, new: Item | None) -> None:
+    def apply(self, transaction: Transaction, old: Sized, new: Sized) -> None:
         """Store what `new` gave for `old`."""
         if self.kind == "check":
             return
-        if new is not None:
-            transaction.put(self.table, self.position, new, self.size or item_size(new), old)
-        elif old is not None:
-            transaction.delete(self.table, self.position, old)
+        if new.item is not None:
+            transaction.put(self.table, self.position, new.item, new.size, old.item)
+        elif old.item is not None:
+            transaction.delete(self.table, self.position, old.item)
 
-    def _updated(self, item: Item) -> Item:
-        if self.update is None:
-            return item
-        new = self.update.apply(item)
-        if item_size(new) > MAX_ITEM_SIZE:
+    def _updated(self, item: Item) -> Sized:
+        new = item if self.update is None else self.update.apply(item)
+        size = item_size(new)
+        if size > MAX_ITEM_SIZE:
             raise RequestRefused("Item size to update has exceeded the maximum allowed size")
-        if self.table.indexes:
+        if self.update is not None and self.table.indexes:
             check_updated_index_keys(self.table, new, self.update.top_level_names)
-        return new
+        return Sized(new, size)
 
 
 def prepare_put(tables: Tables, request: Request) -> Write:

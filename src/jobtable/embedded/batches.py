@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,10 +86,10 @@ class _Gets:
         self.positions = [key_position(self.table, key) for key in self.keys]
 
     def unprocessed(self, first: int) -> Request:
-        """The request for the keys from the first that was left out."""
+        """The request for the keys from the first that was left out; it shares nothing with this one."""
         names = ("ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames")
         rest = {name: self.request[name] for name in names if self.request.get(name) is not None}
-        return {"Keys": [dict(key) for key in self.keys[first:]], **rest}
+        return copy.deepcopy({"Keys": self.keys[first:], **rest})
 
 
 def batch_get_item(storage: Storage, request: Request) -> Response:

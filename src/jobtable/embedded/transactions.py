@@ -100,11 +100,11 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
         rule = f"Member must have length less than or equal to {MAX_TOKEN_LENGTH}"
         raise constraints_broken([constraint("clientRequestToken", f"'{token}'", rule)])
     named = [_named_action(number, action) for number, action in enumerate(actions, 1)]
-    _check_payload(named)
     prepared = [_prepared_or_unfit(partial(_prepared, storage, kind, body)) for kind, body in named]
     writes = [one for one in prepared if isinstance(one, Write)]
     if len(writes) < len(prepared):
         _cancel(storage, prepared)
+    _check_payload([body for _, body in named], writes)
     _refuse_same_item([(write.table, write.position) for write in writes])
     run = _Run(writes, request, token)
     storage.write(run)
@@ -147,10 +147,10 @@ def _prepared(storage: Storage, kind: str, body: Request) -> Write:
             return prepare_delete(storage, body, "check")
 
 
-def _check_payload(actions: Sequence[tuple[str, Request]]) -> None:
+def _check_payload(bodies: Sequence[Request], writes: Sequence[Write]) -> None:
     total = 0
-    for _, body in actions:
-        total += item_size(validate_item(body["Item"] if "Item" in body else body["Key"]))
+    for body, write in zip(bodies, writes, strict=True):
+        total += write.size or item_size(write.key)
         total += sum(len(body.get(name) or "") for name in ("UpdateExpression", "ConditionExpression"))
         total += sum(map(value_size, validate_item(body.get("ExpressionAttributeValues") or {}).values()))
         if total > MAX_BYTES:

@@ -1,0 +1,89 @@
+"""The documentation is true: its code runs, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobtable import connect
+from tests.samples import Job, main
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def python_blocks(page: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+
+
+def run(block: str, namespace: dict[str, Any]) -> None:
+    exec(compile(block, "documentation", "exec", dont_inherit=True), namespace)
+
+
+def test_the_readme_example_runs_and_is_short(tmp_path: Path) -> None:
+    (block,) = python_blocks("README.md")
+    assert len([line for line in block.splitlines() if line.strip()]) <= 20
+    (tmp_path / "example.py").write_text(block)
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "status='RUNNING'" in done.stdout
+
+
+def test_the_examples_of_the_model_run() -> None:
+    namespace: dict[str, Any] = {"__name__": "model_examples"}
+    for block in python_blocks("docs/model.md"):
+        run(block, namespace)
+    assert namespace["JobMetric"].__schema__.table is namespace["main"]
+
+
+def test_the_examples_of_the_store_run() -> None:
+    with connect("memory:") as store:
+        store.tables.create(main)
+        one, other = (Job.model_validate({"job_id": i, "created_at": "2025-01-01", "created_by": "a"}) for i in "12")
+        store.add(one)
+        for block in python_blocks("docs/store.md"):
+            run(block, {"store": store, "Job": Job, "j": "1", "status": other})
+        assert store.get(Job.key(job_id="1")).status == "RUNNING"
+        assert store.find(Job.key(job_id="2")) is not None
+
+
+def test_the_examples_of_objects_run() -> None:
+    namespace: dict[str, Any] = {}
+    for block in python_blocks("docs/objects.md"):
+        run(block, namespace)
+    assert namespace["info"].size == 11
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_every_field_type_and_verb_is_documented() -> None:
+    model = (ROOT / "docs/model.md").read_text()
+    for name in (
+        "Timestamp",
+        "Uuid",
+        "Vector",
+        "PackedVector",
+        "Json",
+        "Part",
+        "OrNull",
+        "Stored",
+        "Attr",
+        "Name",
+        "Beside",
+    ):
+        assert f"`{name}" in model or f"[{name}" in model or f"{name}(" in model, name
+    store_page = (ROOT / "docs/store.md").read_text()
+    store = connect("memory:")
+    verbs = [n for n in dir(store) if not n.startswith("_") and callable(getattr(store, n))]
+    missing = [verb for verb in verbs if verb not in store_page and verb not in ("ask", "close", "table_name")]
+    store.close()
+    assert missing == []

@@ -73,6 +73,7 @@ def query(storage: Storage, request: Request) -> Response:
     filter_, projection = _filter_and_projection(request, placeholders)
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
+    unmatched.check_form()
     source = _source(storage, request, filter_, projection)
     condition = unmatched.against(*source.key_attributes())
     bounds = _bounds(source, condition)

@@ -36,6 +36,12 @@ KNOWN_DIFFERENCES: dict[tuple[str, str], Any] = {
     ("conditions", "size.a = :n"): (
         "Invalid ConditionExpression: Attribute name is a reserved keyword; reserved keyword: size"
     ),
+    # The service looks at a key condition before it knows the keys, so it cannot say that a key is a scalar.
+    **{
+        ("key_conditions", expression): "KeyConditionExpressions cannot have conditions on nested attributes"
+        for expression, outcome in CASES["key_conditions"]["outcomes"].items()
+        if outcome is not None and outcome.startswith("Key attributes must be scalars")
+    },
     # The service names the key attribute that is missing.
     **{
         ("key_conditions", expression): f"Query condition missed key schema element: {missed}"

@@ -218,5 +218,9 @@ def test_key_conditions(local: Any, expression: str, values: dict[str, Any]) -> 
         )
 
     here, there = outcome(compiled_here), outcome(queried_there)
+    if there is not None and there.startswith("Key attributes must be scalars"):
+        # The service looks at a key condition before it knows which attributes are keys.
+        assert here is not None
+        return
     # The service names the attribute that is missed, DynamoDB Local does not.
     assert there == (here if here is None else re.sub("(missed key schema element): .*", r"\1", here))

@@ -11,9 +11,7 @@ from jobtable.embedded.expressions.conditions import condition_program
 from jobtable.embedded.expressions.grammar import (
     ConditionNode,
     Function,
-    Junction,
     Operand,
-    PathOperand,
     Test,
     ValueOperand,
 )
@@ -70,10 +68,11 @@ class _OneKey:
 
 
 class UnmatchedKeyCondition:
-    """A key condition that is right by itself. DynamoDB holds it against the key schema only later.
+    """A key condition whose grammar is right. DynamoDB holds it against the key schema only later.
 
     Of a Query it checks FilterExpression, ProjectionExpression and KeyConditionExpression, in this order, then what
-    was not used of the placeholders, and then whether the key condition suits the schema.
+    was not used of the placeholders, then whether these are conditions on keys at all, and when it has found the
+    table, whether they suit its schema.
     """
 
     __slots__ = ("_names_key", "_text", "_values")
@@ -82,6 +81,10 @@ class UnmatchedKeyCondition:
         self._text = text
         self._names_key = placeholders.names_key
         self._values = placeholders.values
+
+    def check_form(self) -> None:
+        """RequestRefused if it has anything but one simple condition per top-level attribute."""
+        _conditions_by_attribute(self._text, self._names_key)
 
     def against(self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> KeyCondition:
         """The key condition against a key schema, or RequestRefused."""
@@ -115,30 +118,12 @@ def compile_key_condition(
 def _conditions_by_attribute(text: str, names_key: tuple[tuple[str, str], ...]) -> dict[str, _OneKey]:
     names = dict(names_key)
     found: dict[str, _OneKey] = {}
-    condition = checked_condition(text)
-    _check_scalars(condition, names)
-    for node in _conjuncts(condition):
+    for node in _conjuncts(checked_condition(text)):
         one = _one_key(node, names)
         if one.attribute in found:
             raise RequestRefused("KeyConditionExpressions must only contain one condition per key")
         found[one.attribute] = one
     return found
-
-
-def _check_scalars(node: ConditionNode | Operand, names: dict[str, str]) -> None:
-    if isinstance(node, PathOperand):
-        name, *inner = resolved(node.path, names)
-        if inner:
-            raise RequestRefused(
-                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-                f"Key: {name}"
-            )
-    elif isinstance(node, Junction):
-        for condition in node.conditions:
-            _check_scalars(condition, names)
-    elif not isinstance(node, ValueOperand):
-        for operand in node.operands if isinstance(node, Test) else node.arguments:
-            _check_scalars(operand, names)
 
 
 def _conjuncts(node: ConditionNode) -> Iterable[Test | Function]:
@@ -179,7 +164,9 @@ def _only_attribute(operator: str, operands: tuple[Operand, ...], names: dict[st
         elif attribute is not None:
             raise RequestRefused(f"{_IN_CONDITION}Multiple attribute names used in one condition")
         else:
-            attribute = str(resolved(operand.path, names)[0])
+            attribute, *inner = (str(part) for part in resolved(operand.path, names))
+            if inner:
+                raise RequestRefused("KeyConditionExpressions cannot have conditions on nested attributes")
     if attribute is None:
         raise RequestRefused(f"{_IN_CONDITION}No key attribute specified")
     return attribute

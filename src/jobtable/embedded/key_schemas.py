@@ -126,6 +126,12 @@ def _elements(structure: Request) -> list[tuple[str | None, str | None]]:
 def _split(elements: list[tuple[str | None, str | None]]) -> KeySchema:
     if any(kind is None for _, kind in elements):
         raise RequestRefused("One or more keys is not specified as being hash or range.")
+    for number, (_, kind) in enumerate(elements, start=1):
+        if kind not in ("HASH", "RANGE"):
+            raise RequestRefused(
+                f"1 validation error detected: Value '{kind}' at 'keySchema.{number}.member.keyType' failed to satisfy"
+                " constraint: Member must satisfy enum value set: [HASH, RANGE]"
+            )
     if any(name is None for name, _ in elements):
         raise RequestRefused("Attribute name must be specified.")
     names = [str(name) for name, _ in elements]

@@ -74,7 +74,12 @@ def _index_changes(request: Request) -> list[tuple[str, dict[str, Any]]]:
         given = [(action, update[action]) for action in _ACTIONS if update.get(action) is not None]
         if not given:
             raise RequestRefused("Update global secondary index action is null")
+        for _, change in given:
+            expect_type(change, dict)
         changes += given
+    names = [change.get("IndexName") for _, change in changes]
+    if any(name in names[:at] for at, name in enumerate(names)):
+        raise RequestRefused("Only one global secondary index update per index is allowed simultaneously.")
     if sum(action != "Update" for action, _ in changes) > 1:
         raise request_error(
             "LimitExceededException",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -294,3 +295,36 @@ def test_a_storage_without_a_path_is_private_and_leaves_nothing_behind() -> None
     first.close()
     second.close()
     assert not any(folder.exists() for folder in folders)
+
+
+def test_a_writer_that_is_interrupted_while_it_waits_does_not_stop_the_others(storage: Storage) -> None:
+    is_held, go_on = threading.Event(), threading.Event()
+
+    def hold(transaction: Transaction) -> None:
+        is_held.set()
+        go_on.wait()
+
+    def interrupt_when_it_waits() -> None:
+        while not storage._writer._waiting:
+            threading.Event().wait(0.001)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    def raise_interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, raise_interrupt)
+    holder = threading.Thread(target=storage.write, args=(hold,))
+    holder.start()
+    is_held.wait()
+    interrupter = threading.Thread(target=interrupt_when_it_waits)
+    interrupter.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            put(storage, item("1", "interrupted"))
+    finally:
+        go_on.set()
+        signal.signal(signal.SIGUSR1, before)
+    holder.join()
+    interrupter.join()
+    put(storage, item("1", "next"))
+    assert everything(storage) == [item("1", "next")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -54,29 +54,38 @@ def connect(path: str, durability: Durability) -> sqlite3.Connection:
     return connection
 
 
-def prepare(path: str, durability: Durability) -> None:
-    """Create the database, or bring it to this version; StorageError if it cannot be used."""
+def inspect(path: str) -> None:
+    """Make the file if it is not there; StorageError if it is of another program or a newer version."""
+    with _opened(path, "full") as connection:
+        _refuse_foreign_file(path, connection)
+        version = _format_of(connection)
+        if version > FORMAT:
+            raise StorageError(
+                f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
+                "upgrade Jobtable, or open a copy made by this version"
+            )
+
+
+def upgrade(path: str, durability: Durability) -> None:
+    """Bring the database to this version, while no other process writes; StorageError if it cannot be written."""
+    with _opened(path, durability) as connection:
+        _upgrade(connection)
+
+
+@contextlib.contextmanager
+def _opened(path: str, durability: Durability) -> Iterator[sqlite3.Connection]:
     try:
         create_private(path)
-        connection = connect(path, durability)
-        try:
-            _upgrade(path, connection)
-        finally:
-            connection.close()
+        with contextlib.closing(connect(path, durability)) as connection:
+            yield connection
     except (sqlite3.Error, OSError) as error:
         raise cannot_open(path, error) from error
 
 
-def _upgrade(path: str, connection: sqlite3.Connection) -> None:
-    _refuse_foreign_file(path, connection)
+def _upgrade(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     version = _format_of(connection)
-    if version > FORMAT:
-        raise StorageError(
-            f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
-            "upgrade Jobtable, or open a copy made by this version"
-        )
     for step in MIGRATIONS[version:]:
         step(connection)
     if version < FORMAT:

@@ -6,7 +6,6 @@ found by halving.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -96,12 +95,6 @@ def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
     transaction.has_written = True
     row = (stream.label, stream.table_name, stream.table_id, stream.model_dump_json().encode())
     transaction.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)", row)
-
-
-def journals(connection: sqlite3.Connection) -> list[int]:
-    """The ids of the tables that have a journal, deleted ones included."""
-    rows = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'journal_*'")
-    return [int(name.removeprefix("journal_")) for (name,) in rows]
 
 
 def trim_some(transaction: Transaction, table_id: int, horizon: float | None) -> bool:

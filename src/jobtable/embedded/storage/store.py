@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded.schema import TableSchema
@@ -46,10 +46,12 @@ class Storage:
         self._folder = TemporaryFolder() if path is None else None
         self._durability: files.Durability = "off" if path is None else durability
         self.path = os.path.join(self._folder.path, "memory.db") if self._folder else os.path.abspath(path or "")
-        files.prepare(self.path, self._durability)
+        files.inspect(self.path)
         self._turn = self._open_turn()
+        with self._turn:
+            files.upgrade(self.path, self._durability)
         self._cache = Cache(b"")
-        self._connections = Connections(self.path, self._connect)
+        self._connections = Connections(self.path, self._connect_reader)
         self._writer = Writer(self, self._turn, self._connect)
         self._take, self._give = self._connections.take, self._connections.give
         self._upkeep = Upkeep(self, self._turn)
@@ -122,6 +124,17 @@ class Storage:
         """The error to raise to a caller for one of SQLite's."""
         return table_not_found() if is_missing_table(error) else unavailable(self.path, error)
 
+    def query(self, sql: str, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        """The rows of one statement in the last committed state."""
+        connection = self._take()
+        try:
+            rows = connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            self._connections.drop(connection)
+            raise self.explained(error) from error
+        self._give(connection)
+        return rows
+
     def take(self) -> sqlite3.Connection:
         """A connection for reading; give it back or drop it."""
         return self._connections.take()
@@ -173,6 +186,12 @@ class Storage:
     def _connect(self) -> sqlite3.Connection:
         return files.connect(self.path, self._durability)
 
+    def _connect_reader(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except sqlite3.Error as error:
+            raise unavailable(self.path, error) from error
+
     def _open_turn(self) -> Turn:
         try:
             return Turn(self.path + "-lock")
@@ -200,7 +219,11 @@ class Snapshot(View):
         self._storage = storage
 
     def __enter__(self) -> Snapshot:
-        self.connection.execute("BEGIN")
+        try:
+            self.connection.execute("BEGIN")
+        except sqlite3.Error as error:
+            self._storage.drop(self.connection)
+            raise self._storage.explained(error) from error
         return self
 
     def __exit__(

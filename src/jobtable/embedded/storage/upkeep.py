@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic_core import from_json
 
@@ -22,14 +21,22 @@ _SECONDS_BETWEEN_ROUNDS = 15.0
 _EXPIRED_AT_ONCE = 50
 _OLDEST_EXPIRY = 5 * 365 * 86_400  # DynamoDB leaves alone what expired more than five years ago
 
+_TABLES_WITH_EXPIRY = (
+    "SELECT t.name FROM sqlite_schema s JOIN tables t ON s.name = 'expiry_' || t.id WHERE s.type = 'table'"
+)
+# Also of tables that have been deleted: their streams can be read for another day.
+_TABLES_WITH_JOURNAL = (
+    "SELECT CAST(substr(name, length('journal_') + 1) AS INTEGER) FROM sqlite_schema"
+    " WHERE type = 'table' AND name GLOB 'journal_*'"
+)
+
 
 class Upkeepable(Protocol):
     """What upkeep needs of a storage."""
 
     def now(self) -> float: ...
     def write(self, action: Callable[[Transaction], T], /) -> T: ...
-    def take(self) -> sqlite3.Connection: ...
-    def give(self, connection: sqlite3.Connection, /) -> None: ...
+    def query(self, sql: str, /) -> list[tuple[Any, ...]]: ...
 
 
 class Upkeep:
@@ -67,45 +74,31 @@ class Upkeep:
                     with self._lock:
                         self._thread = None
                     return
-            except (RequestError, StorageError, sqlite3.Error):
+            except (RequestError, StorageError):
                 # A full disk, say: whoever writes next is told; the next round tries again.
                 continue
 
 
 def has_work(storage: Upkeepable) -> bool:
     """Whether some table has a TTL attribute or a journal."""
-    connection = storage.take()
-    sql = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
-    found = connection.execute(sql).fetchone() is not None
-    storage.give(connection)
-    return found
+    return bool(
+        storage.query("SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1")
+    )
 
 
 def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
     """Do all that is due now, in small transactions; gives the number of items that expired."""
     expired = 0
-    for name in _tables_with_expiry(storage):
+    for (name,) in storage.query(_TABLES_WITH_EXPIRY):
         removed = _EXPIRED_AT_ONCE
         while removed == _EXPIRED_AT_ONCE and not is_stopped():
             removed = storage.write(partial(_expire_some, name, storage.now()))
             expired += removed
-    connection = storage.take()
-    ids = journal.journals(connection)
-    storage.give(connection)
-    for table_id in ids:
+    for (table_id,) in storage.query(_TABLES_WITH_JOURNAL):
         has_more = True
         while has_more and not is_stopped():
             has_more = storage.write(partial(_trim_some, table_id, storage.now()))
     return expired
-
-
-def _tables_with_expiry(storage: Upkeepable) -> list[str]:
-    connection = storage.take()
-    rows = connection.execute(
-        "SELECT t.name FROM sqlite_schema s JOIN tables t ON s.name = 'expiry_' || t.id WHERE s.type = 'table'"
-    ).fetchall()
-    storage.give(connection)
-    return [name for (name,) in rows]
 
 
 def _expire_some(name: str, now: float, transaction: Transaction) -> int:

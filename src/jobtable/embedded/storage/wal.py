@@ -32,8 +32,10 @@ class WalBound:
         if self._commits % _COMMITS_BETWEEN_LOOKS:
             return
         size = os.stat(self._path).st_size
-        if size < self._next_attempt:
-            return
+        if size >= self._next_attempt:
+            self._restart(connection, size)
+
+    def _restart(self, connection: sqlite3.Connection, size: int) -> None:
         (before,) = connection.execute("PRAGMA busy_timeout").fetchone()
         connection.execute(f"PRAGMA busy_timeout = {_LONGEST_WAIT_MS}")
         (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

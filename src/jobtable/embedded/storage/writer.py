@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 import time
@@ -105,8 +106,22 @@ class Writer:
                 self._waiting.appendleft(call)
             else:
                 self._waiting.append(call)
-        call.ready.acquire()
+        try:
+            call.ready.acquire()
+        except BaseException:
+            self._abandon(call)
+            raise
         return not call.is_done
+
+    def _abandon(self, call: _Call) -> None:
+        """Forget a call whose thread was interrupted while it waited, unless a leader is at work on it."""
+        with self._mutex:
+            if call in self._waiting:
+                self._waiting.remove(call)
+                return
+            is_leader = call.ready.acquire(blocking=False) and not call.is_done
+        if is_leader:
+            self._pass_on()
 
     def _pass_on(self) -> None:
         """Make the next waiting caller the leader."""
@@ -162,7 +177,9 @@ class Writer:
             rows = [(items, size, id_) for id_, (items, size) in counts.items()]
             connection.executemany("UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?", rows)
         connection.execute("COMMIT")
-        self._wal.after_commit(connection)
+        # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
+        with contextlib.suppress(sqlite3.Error, OSError):
+            self._wal.after_commit(connection)
         if catalogue_changed:
             self._home.catalogue_changed(version)
 

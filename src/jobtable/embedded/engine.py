@@ -22,11 +22,12 @@ _HANDLERS: dict[str, tables.Handler] = {
     **transactions.OPERATIONS,
 }
 
+_PARTIQL = "this engine does not speak PartiQL. Use the item operations with expressions"
+_BACKUPS = "this engine makes no on-demand backups. Use point-in-time recovery (UpdateContinuousBackups)"
 _NOT_SUPPORTED = {
-    **dict.fromkeys(("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"), "PartiQL"),
+    **dict.fromkeys(("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"), _PARTIQL),
     **dict.fromkeys(
-        ("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups", "RestoreTableFromBackup"),
-        "On-demand backup",
+        ("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups", "RestoreTableFromBackup"), _BACKUPS
     ),
 }
 
@@ -62,10 +63,7 @@ class EmbeddedBackend:
 
 
 def _refuse_operation(operation: str) -> NoReturn:
-    feature = _NOT_SUPPORTED.get(operation)
-    if feature is None:
+    reason = _NOT_SUPPORTED.get(operation)
+    if reason is None:
         raise RequestRefused("An unknown operation was requested.", code="UnknownOperationException")
-    raise RequestRefused(
-        f"{operation} is not supported: this engine has no {feature}. Use the item operations with expressions, and"
-        " point-in-time recovery in place of backups"
-    )
+    raise RequestRefused(f"{operation} is not supported: {reason}")

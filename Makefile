@@ -7,7 +7,7 @@ ARGS ?=
 TESTS ?= tests
 WORKERS ?= auto
 
-.PHONY: run test lint format bench faults constraints clean
+.PHONY: run test lint format bench faults clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Jobtable needs Python 3.11 or newer")'

@@ -212,24 +212,23 @@ class BackendUnavailable(RequestError):
     retryable = True
 
 
+_OWN_CODES: tuple[type[RequestError], ...] = (
+    ConditionalCheckFailed,
+    TransactionCanceled,
+    TransactionConflict,
+    TransactionInProgress,
+    IdempotencyMismatch,
+    RequestRefused,
+    TableNotFound,
+    TableInUse,
+    CollectionTooLarge,
+    StreamExpired,
+    AccessDenied,
+    Throttled,
+    BackendUnavailable,
+)
 _CLASS_OF_CODE: dict[str, type[RequestError]] = {
-    cls.code: cls
-    for cls in (
-        ConditionalCheckFailed,
-        TransactionCanceled,
-        TransactionConflict,
-        TransactionInProgress,
-        IdempotencyMismatch,
-        RequestRefused,
-        TableNotFound,
-        TableInUse,
-        CollectionTooLarge,
-        StreamExpired,
-        AccessDenied,
-        Throttled,
-        BackendUnavailable,
-    )
-} | {
+    **{cls.code: cls for cls in _OWN_CODES},
     "SerializationException": RequestRefused,
     "UnknownOperationException": RequestRefused,
     "LimitExceededException": RequestRefused,

@@ -104,10 +104,10 @@ def scan(storage: Storage, request: Request) -> Response:
     start = _start_position(source, request)
     _check_select(source)
     refuse_nested_keys(source.table, placeholders.nested_names)
-    _check_projected(source)
     bounds = _segment_bounds(request)
     if start is not None and not _contains(bounds, start):
         raise RequestRefused("Exclusive start key must lie within the segment")
+    _check_projected(source)
     return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from datetime import UTC, datetime
 from typing import Any
 
@@ -211,6 +213,24 @@ def test_an_entity_is_immutable_and_replaced_as_a_whole() -> None:
     assert job.replace(status="done").status is Status.DONE
     with pytest.raises(ValidationError, match="priority"):
         job.replace(priority=1000)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda job: pickle.loads(pickle.dumps(job))])
+def test_an_entity_that_was_read_can_be_copied_and_sent(copied: Any) -> None:
+    codec = Job.__schema__.codec
+    item = encode(Job(job_id="1", created_at=NOON, created_by="a", tags=frozenset({"x"})))
+    read = codec.decode({**item, "foreign": {"S": "kept"}})
+    assert copied(read) == read
+    assert encode(copied(read)) == {**item, "foreign": {"S": "kept"}}
+
+
+def test_a_missing_list_is_a_new_one_each_time() -> None:
+    codec = Job.__schema__.codec
+    item = encode(Job(job_id="1", created_at=NOON, created_by="a"))
+    del item["history"]
+    codec.decode(item).history.append("x")
+    assert codec.decode(item).history == []
+    assert Job(job_id="1", created_at=NOON, created_by="a").history == []
 
 
 def test_an_unknown_argument_is_refused() -> None:

@@ -110,7 +110,9 @@ class Query(Generic[T]):
         for response in self._raw(self._request, start, wanted):
             items: list[Item] = response["Items"]
             if self._only_type is not None and type_attribute is not None:
-                items = [item for item in items if item[type_attribute]["S"] == self._only_type]
+                own = {"S": self._only_type}
+                # An item without the attribute has the entity's key all the same: whether it is one, decoding tells.
+                items = [item for item in items if item.get(type_attribute, own) == own]
             yield items
 
     def _raw(self, request: Request, start: Item | None, wanted: int | None) -> Iterator[Response]:

@@ -1,0 +1,1 @@
+"""Jobs, their records, queues and instances: the backbone of the systems."""

@@ -25,7 +25,7 @@ from tests.embedded.storage.samples import (
     table_of,
 )
 
-from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage import Storage, Transaction, definitions, upkeep
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
@@ -328,3 +328,26 @@ def test_a_writer_that_is_interrupted_while_it_waits_does_not_stop_the_others(st
     interrupter.join()
     put(storage, item("1", "next"))
     assert everything(storage) == [item("1", "next")]
+
+
+def test_what_is_left_of_a_large_deleted_table_is_cleared_away_bit_by_bit(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(definitions, "_DROPPED_AT_ONCE", 3)
+    monkeypatch.setattr(upkeep, "_REMOVED_AT_ONCE", 4)
+    create_table(storage, "other")
+    put(storage, item("1", "1", g="g", r="r"), "other")
+    for number in range(10):
+        put(storage, item("1", str(number), g="g", r=str(number)))
+    removal = {"TableName": "tab", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by_rank"}}]}
+    OPERATIONS["UpdateTable"](storage, removal)
+    OPERATIONS["DeleteTable"](storage, {"TableName": "tab"})
+    create_table(storage)
+    assert everything(storage) == []
+    put(storage, item("1", "1", g="g", r="r"))
+    left = "SELECT count(*) FROM sqlite_schema WHERE name GLOB 'items_*' OR name GLOB 'index_*'"
+    assert storage.query(left) == [(9,)]
+    storage.keep_up()
+    assert storage.query(left) == [(6,)]
+    assert everything(storage) == everything(storage, name="other") == [item("1", "1", g="g", r="r")]
+    assert inconsistencies(storage) == []

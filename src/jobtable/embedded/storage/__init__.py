@@ -4,12 +4,13 @@
 
     storage.table(name) -> TableSchema | None          as the last commit of any process left it; costs no I/O
     storage.get(table, position) -> bytes | None       one item as JSON, last committed state
+    storage.sized(table, position)                     the same, with its size: (bytes, int) | None
     storage.read() -> context manager of Snapshot      a consistent view for several reads
     storage.write(action) -> result of action          action(Transaction) runs atomically; when write() returns, it
                                                         is durable. Concurrent callers share one commit.
     storage.close()
 
-    Snapshot.table(name), Snapshot.get(table, position)
+    Snapshot.table(name), Snapshot.get(table, position), Snapshot.sized(table, position)
     Snapshot.range(table, index_or_None, low, high, reverse=False) -> iterator of Entry
 
     Transaction is a view like Snapshot, and

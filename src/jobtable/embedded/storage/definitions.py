@@ -14,6 +14,8 @@ from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
 
+_DROPPED_AT_ONCE = 20_000
+
 
 def new_id(transaction: Transaction) -> int:
     """A number that no table and no index ever had."""
@@ -73,8 +75,7 @@ def drop_table(transaction: Transaction, record: TableRecord) -> None:
     for index in record.indexes:
         _drop_index(transaction, index)
     connection.execute(statements.of_expiry(record.id).drop)
-    connection.execute(statements.of_table(record.id).drop)
-    connection.execute("DELETE FROM counters WHERE id = ?", (record.id,))
+    _drop_entries(transaction, record.id, statements.of_table(record.id).drop)
     connection.execute("DELETE FROM tables WHERE id = ?", (record.id,))
 
 
@@ -89,8 +90,19 @@ def _create_index(transaction: Transaction, index: IndexRecord) -> None:
 
 
 def _drop_index(transaction: Transaction, index: IndexRecord) -> None:
-    transaction.connection.execute(statements.of_index(index.id).drop)
-    transaction.connection.execute("DELETE FROM counters WHERE id = ?", (index.id,))
+    _drop_entries(transaction, index.id, statements.of_index(index.id).drop)
+
+
+def _drop_entries(transaction: Transaction, id_: int, drop: str) -> None:
+    """Drop the SQLite table of a table or index; a large one is left to the upkeep, which removes it bit by bit.
+
+    Nothing leads to it any more: its id is gone from the catalogue and from the counters.
+    """
+    (entries, _) = transaction.counters([id_])[id_]
+    if entries <= _DROPPED_AT_ONCE:
+        transaction.connection.execute(drop)
+    transaction.connection.execute("DELETE FROM counters WHERE id = ?", (id_,))
+    transaction.uncount(id_)
 
 
 def _follow_journal(transaction: Transaction, record: TableRecord) -> None:

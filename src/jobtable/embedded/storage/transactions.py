@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pydantic_core import to_json
 
-from jobtable.embedded.schema import IndexSchema, TableSchema
+from jobtable.embedded.schema import IndexSchema, TableSchema, index_key
 from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.storage.expiry_times import expiry_time
@@ -151,6 +151,10 @@ class Transaction(View):
         """Note that entries came (or went, if negative) outside of put and delete."""
         self._count(id_, items, size)
 
+    def uncount(self, id_: int) -> None:
+        """Forget what was noted of a table or index that is gone."""
+        self._counts.pop(id_, None)
+
     def _current(self, table: TableSchema) -> TableSchema:
         """The table as this transaction sees it: the caller may have looked it up before an index was added."""
         current = self._cache.table(table.name, self.connection)
@@ -167,25 +171,21 @@ class Transaction(View):
     def _keep_in_step(self, table: TableSchema, position: bytes, before: _State, after: _State) -> None:
         (old, old_size), (new, new_size) = before, after
         for index in table.indexes.values():
-            old_place = None if old is None else table.index_position(index, old)
-            new_place = None if new is None else table.index_position(index, new)
-            if old_place != new_place:
-                self._move_in_index(index, len(position), old_place, new_place)
-            size = _entry_size(table, index, new_place, new, new_size) - _entry_size(
-                table, index, old_place, old, old_size
-            )
-            self._count(index.id, (new_place is not None) - (old_place is not None), size)
+            old_key = None if old is None else index_key(index, old)
+            new_key = None if new is None else index_key(index, new)
+            if old_key != new_key:
+                self._move_in_index(index, position, old_key, new_key)
+            size = _entry_size(table, index, new_key, new, new_size) - _entry_size(table, index, old_key, old, old_size)
+            self._count(index.id, (new_key is not None) - (old_key is not None), size)
         if table.ttl_attribute is not None:
             self._move_expiry(table, position, old, new)
 
-    def _move_in_index(
-        self, index: IndexSchema, position_length: int, before: bytes | None, after: bytes | None
-    ) -> None:
+    def _move_in_index(self, index: IndexSchema, position: bytes, before: bytes | None, after: bytes | None) -> None:
         sql = statements.of_index(index.id)
         if before is not None:
-            self.connection.execute(sql.delete, (before,))
+            self.connection.execute(sql.delete, (before + position,))
         if after is not None:
-            self.connection.execute(sql.put, (after, len(after) - position_length + 1))
+            self.connection.execute(sql.put, (after + position, len(after) + 1))
 
     def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
         sql = statements.of_expiry(table.id)
@@ -206,9 +206,9 @@ class Transaction(View):
         self.connection.execute(statements.of_journal(table.id).add, row)
 
 
-def _entry_size(table: TableSchema, index: IndexSchema, place: bytes | None, item: Item | None, size: int) -> int:
+def _entry_size(table: TableSchema, index: IndexSchema, key: bytes | None, item: Item | None, size: int) -> int:
     """The bytes of an item that an index holds."""
-    if place is None or item is None:
+    if key is None or item is None:
         return 0
     return size if index.projection == "ALL" else item_size(table.projected(index, item))
 

@@ -1,4 +1,4 @@
-"""What happens by itself: expired items go, and the journal is trimmed to what is kept."""
+"""What happens by itself: expired items go, the journal is trimmed, and large deleted tables are cleared away."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ _SECONDS_BETWEEN_ROUNDS = 15.0
 _EXPIRED_AT_ONCE = 50
 _OLDEST_EXPIRY = 5 * 365 * 86_400  # DynamoDB leaves alone what expired more than five years ago
 
+_REMOVED_AT_ONCE = 1000
+
+_HAS_EXPIRY_OR_JOURNAL = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
+# Items of deleted tables and entries of deleted indexes: the counters do not know their ids any more.
+_ABANDONED = (
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name GLOB 'items_*' OR name GLOB 'index_*')"
+    " AND CAST(substr(name, length('items_') + 1) AS INTEGER) NOT IN (SELECT id FROM counters)"
+)
 _TABLES_WITH_EXPIRY = (
     "SELECT t.name FROM sqlite_schema s JOIN tables t ON s.name = 'expiry_' || t.id WHERE s.type = 'table'"
 )
@@ -40,7 +48,7 @@ class Upkeepable(Protocol):
 
 
 class Upkeep:
-    """A thread that runs while some table has a TTL attribute or a journal. One process does the work at a time."""
+    """A thread that runs while there is something to keep up. One process does the work at a time."""
 
     def __init__(self, storage: Upkeepable, turn: Turn) -> None:
         self._storage = storage
@@ -80,10 +88,8 @@ class Upkeep:
 
 
 def has_work(storage: Upkeepable) -> bool:
-    """Whether some table has a TTL attribute or a journal."""
-    return bool(
-        storage.query("SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1")
-    )
+    """Whether some table has a TTL attribute or a journal, or something is left of a deleted one."""
+    return bool(storage.query(_HAS_EXPIRY_OR_JOURNAL) or storage.query(_ABANDONED))
 
 
 def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
@@ -94,6 +100,10 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
         while removed == _EXPIRED_AT_ONCE and not is_stopped():
             removed = storage.write(partial(_expire_some, name, storage.now()))
             expired += removed
+    for (name,) in storage.query(_ABANDONED):
+        has_more = True
+        while has_more and not is_stopped():
+            has_more = storage.write(partial(_remove_some, name))
     for (table_id,) in storage.query(_TABLES_WITH_JOURNAL):
         has_more = True
         while has_more and not is_stopped():
@@ -113,6 +123,19 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
         if stored is not None:
             transaction.delete(table, position, from_json(stored), by_service=True)
     return len(due)
+
+
+def _remove_some(name: str, transaction: Transaction) -> bool:
+    """Remove some entries of an abandoned table, and it itself when it is empty; True: there are more."""
+    transaction.has_written = True
+    connection = transaction.connection
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is None:
+        return False
+    some = f"SELECT position FROM {name} LIMIT {_REMOVED_AT_ONCE}"  # noqa: S608 - a name that this package has made
+    removed = connection.execute(f"DELETE FROM {name} WHERE position IN ({some})").rowcount  # noqa: S608 - as above
+    if removed < _REMOVED_AT_ONCE:
+        connection.execute(f"DROP TABLE {name}")
+    return removed == _REMOVED_AT_ONCE
 
 
 def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:

@@ -28,6 +28,8 @@ class Member:
     enum: tuple[str, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+    longest: int | None = None
+    """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
 
     def fault(self, value: Any) -> str | None:
@@ -38,6 +40,10 @@ class Member:
             return f"Member must have value greater than or equal to {self.minimum}"
         if self.maximum is not None and value > self.maximum:
             return f"Member must have value less than or equal to {self.maximum}"
+        if self.longest is not None and not value:
+            return "Member must have length greater than or equal to 1"
+        if self.longest is not None and len(value) > self.longest:
+            return f"Member must have length less than or equal to {self.longest}"
         return table_name_fault(value) if self.is_table_name else None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from jobtable.embedded import streams
 from jobtable.embedded.key_schemas import attribute_definitions, maps, text
 from jobtable.embedded.ordering import KeyType
+from jobtable.embedded.requests import expect_type
 from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
@@ -76,10 +77,10 @@ def _index_changes(request: Request) -> list[tuple[str, dict[str, Any]]]:
             raise RequestRefused("Update global secondary index action is null")
         for _, change in given:
             expect_type(change, dict)
+        earlier = [change.get("IndexName") for _, change in changes]
+        if any(change.get("IndexName") in earlier for _, change in given):
+            raise RequestRefused("Only one global secondary index update per index is allowed simultaneously.")
         changes += given
-    names = [change.get("IndexName") for _, change in changes]
-    if any(name in names[:at] for at, name in enumerate(names)):
-        raise RequestRefused("Only one global secondary index update per index is allowed simultaneously.")
     if sum(action != "Update" for action, _ in changes) > 1:
         raise request_error(
             "LimitExceededException",

@@ -62,7 +62,7 @@ _WRITE_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
     "TransactItems": Member(list, required=True),
-    "ClientRequestToken": OPTIONAL_STRING,
+    "ClientRequestToken": Member(str, longest=36),
 }
 _GET_MEMBERS = {"ReturnConsumedCapacity": CAPACITY, "TransactItems": Member(list, required=True)}
 _ACTION_MEMBERS = {

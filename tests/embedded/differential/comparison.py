@@ -57,10 +57,10 @@ def settled(peer: Peer, operation: str, request: dict[str, Any]) -> Answer:
         # DynamoDB Local words the faults of table definitions in its own way: the codes must be the same.
         return Answer(_described(first.body), first.code)
     if first.code is not None:
-        return Answer(_normal(first.body), first.code, _normal_message(first.message))
+        return Answer(normal(first.body), first.code, _normal_message(first.message))
     if operation in ("Query", "Scan"):
         return Answer(_all_pages(peer, operation, request, first.body))
-    return Answer(_normal(first.body, free_lists=operation in ("BatchGetItem", "BatchWriteItem")))
+    return Answer(normal(first.body, free_lists=operation in ("BatchGetItem", "BatchWriteItem")))
 
 
 def _described(node: Any) -> Any:
@@ -83,7 +83,7 @@ def _all_pages(peer: Peer, operation: str, request: dict[str, Any], first: dict[
         for number in others:
             sibling = request | {"Segment": number}
             pages += _pages(peer, operation, sibling, peer.ask(operation, sibling).body)
-    items = [_normal(item) for page in pages for item in page.get("Items", [])]
+    items = [normal(item) for page in pages for item in page.get("Items", [])]
     if operation == "Scan":
         items.sort(key=_text)
     elif index_name:
@@ -96,9 +96,9 @@ def _all_pages(peer: Peer, operation: str, request: dict[str, Any], first: dict[
     }
     if segments == 1:
         merged["ScannedCounts"] = [page["ScannedCount"] for page in pages]
-        merged["ConsumedCapacity"] = [_normal(page.get("ConsumedCapacity")) for page in pages]
+        merged["ConsumedCapacity"] = [normal(page.get("ConsumedCapacity")) for page in pages]
         if operation == "Query" and not index_name:
-            merged["LastEvaluatedKeys"] = [_normal(page.get("LastEvaluatedKey")) for page in pages]
+            merged["LastEvaluatedKeys"] = [normal(page.get("LastEvaluatedKey")) for page in pages]
     return merged
 
 
@@ -124,10 +124,10 @@ def _ties_sorted(items: list[Any], table_name: str, index_name: str) -> list[Any
     return [item for group in groups.values() for item in sorted(group, key=_text)]
 
 
-def _normal(node: Any, *, free_lists: bool = False) -> Any:
-    """The same with sets, and lists whose order is free, in a fixed order."""
+def normal(node: Any, *, free_lists: bool = False) -> Any:
+    """An answer, or a part of one, with sets, and lists whose order is free, in a fixed order."""
     if isinstance(node, list):
-        made = [_normal(element, free_lists=free_lists) for element in node]
+        made = [normal(element, free_lists=free_lists) for element in node]
         return sorted(made, key=_text) if free_lists else made
     if not isinstance(node, dict):
         return float(node) if isinstance(node, int | float) and not isinstance(node, bool) else node
@@ -136,10 +136,10 @@ def _normal(node: Any, *, free_lists: bool = False) -> Any:
         if kind in _SET_TYPES and isinstance(content, list):
             return {kind: sorted(content)}
         if kind == "L":
-            return {kind: [_normal(element) for element in content]}
+            return {kind: [normal(element) for element in content]}
     free = {"ConsumedCapacity"}
     return {
-        name: _normal(content, free_lists=free_lists or (name in free and isinstance(content, list)))
+        name: normal(content, free_lists=free_lists or (name in free and isinstance(content, list)))
         for name, content in node.items()
     }
 

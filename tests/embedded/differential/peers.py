@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from jobtable.errors import RequestError
 from jobtable.store.backend import Backend
 
+_STREAM_OPERATIONS = ("DescribeStream", "GetShardIterator", "GetRecords")
 _HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
     "Authorization": "AWS4-HMAC-SHA256 Credential=differential/20260101/us-east-1/dynamodb/aws4_request, "
@@ -61,7 +62,8 @@ class LocalPeer:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
 
     def ask(self, operation: str, request: dict[str, Any]) -> Answer:
-        target = {"X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+        service = "DynamoDBStreams" if operation in _STREAM_OPERATIONS else "DynamoDB"
+        target = {"X-Amz-Target": f"{service}_20120810.{operation}"}
         self._connection.request("POST", "/", json.dumps(request), _HEADERS | target)
         response = self._connection.getresponse()
         body: dict[str, Any] = json.loads(response.read())

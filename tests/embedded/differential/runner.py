@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from tests.embedded.differential.comparison import settled
+from tests.embedded.differential.comparison import normal, settled
 from tests.embedded.differential.known import Case, known_difference
 from tests.embedded.differential.mutations import mutated
-from tests.embedded.differential.peers import Peer
+from tests.embedded.differential.peers import Answer, Peer
 from tests.embedded.differential.requests import Step, step
+from tests.embedded.differential.streams import StreamReader
 from tests.embedded.differential.table_requests import MADE_TABLES, table_step
-from tests.embedded.differential.tables import TABLES
-
-_run_numbers = itertools.count(1)
+from tests.embedded.differential.tables import TABLE_OF, TABLES
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class SideBySide:
 
     def __init__(self, embedded: Peer, local: Peer) -> None:
         self._peers = (embedded, local)
+        self._run_numbers = itertools.count(time.time_ns())
         self.steps_compared = 0
         self.listed: Counter[str] = Counter()
         for peer in self._peers:
@@ -73,10 +73,12 @@ class SideBySide:
                 made = peer.ask("CreateTable", table.definition())
                 if made.code is not None:
                     raise RuntimeError(f"The table {table.name} cannot be made: {made.code} {made.message}")
+        streamed = [table for table in TABLES if table.stream is not None]
+        self._streams = {table.name: tuple(StreamReader(peer, table) for peer in self._peers) for table in streamed}
 
     def compare(self, steps: list[Step]) -> Difference | None:
         """Run the steps on empty tables; None when no answer, and nothing of the final content, differs unlisted."""
-        run_number = next(_run_numbers)
+        run_number = next(self._run_numbers)
         done: list[Step] = []
         try:
             for operation, request in steps:
@@ -91,7 +93,7 @@ class SideBySide:
                 self.listed[known.name] += 1
                 if (case.embedded.code is None) != (case.local.code is None):
                     return None  # One of them did what the other refused: from here on they may differ in anything.
-            return self._differing_content(tuple(steps))
+            return self._differing_content(tuple(steps)) or self._differing_changes(tuple(steps))
         finally:
             self._clear()
 
@@ -110,6 +112,14 @@ class SideBySide:
                     return Difference((*steps, ("Scan", request)), case)
         return None
 
+    def _differing_changes(self, steps: tuple[Step, ...]) -> Difference | None:
+        for name, readers in self._streams.items():
+            embedded, local = (Answer(normal(reader.changes())) for reader in readers)
+            if embedded != local:
+                request = {"table": name}
+                return Difference((*steps, ("GetRecords", request)), Case("GetRecords", request, embedded, local))
+        return None
+
     def _wait_for_indexes(self) -> None:
         """DynamoDB Local makes and removes indexes in the background; the next step must find them done."""
         deadline = time.monotonic() + 10
@@ -118,8 +128,8 @@ class SideBySide:
                 time.sleep(0.01)
 
     def _clear(self) -> None:
-        for peer, name in itertools.product(self._peers, MADE_TABLES):
-            if peer.ask("DescribeTable", {"TableName": name}).code is None:
+        for peer in self._peers:
+            for name in set(peer.ask("ListTables", {}).body["TableNames"]) - set(TABLE_OF):
                 peer.ask("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
                 peer.ask("DeleteTable", {"TableName": name})
         for peer, table in itertools.product(self._peers, TABLES):
@@ -127,6 +137,8 @@ class SideBySide:
             for item in peer.ask("Scan", {"TableName": table.name}).body["Items"]:
                 key = {name: item[name] for name in names}
                 peer.ask("DeleteItem", {"TableName": table.name, "Key": key})
+        for reader in itertools.chain.from_iterable(self._streams.values()):
+            reader.changes()
 
 
 def _index_states(peer: Peer, table_name: str) -> str:

@@ -28,6 +28,7 @@ class Table:
     partition: KeyPart
     sort: KeyPart | None = None
     indexes: tuple[Index, ...] = ()
+    stream: str | None = None
 
     @property
     def key_parts(self) -> tuple[KeyPart, ...]:
@@ -55,6 +56,8 @@ class Table:
             indexes = [_definition(index) for index in self.indexes if index.is_local == is_local]
             if indexes:
                 request[member] = indexes
+        if self.stream is not None:
+            request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": self.stream}
         return request
 
 
@@ -71,7 +74,7 @@ def _definition(index: Index) -> dict[str, Any]:
     }
 
 
-PLAIN = Table("Plain", ("pk", "S"))
+PLAIN = Table("Plain", ("pk", "S"), stream="KEYS_ONLY")
 RANGED = Table(
     "Ranged",
     ("pk", "S"),
@@ -80,6 +83,7 @@ RANGED = Table(
         Index("ByText", (("g1", "S"),), (("g2", "N"),)),
         Index("ByNumber", (("g2", "N"),), projection={"ProjectionType": "KEYS_ONLY"}),
     ),
+    stream="NEW_AND_OLD_IMAGES",
 )
 NUMBERED = Table(
     "Numbered",

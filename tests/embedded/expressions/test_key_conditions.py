@@ -46,6 +46,9 @@ def test_one_partition_and_one_sort_attribute(text: str, equal: tuple[Any, ...],
     assert compiled(text, "p", "s") == KeyCondition((A,), equal, sort_range)
 
 
+_BEFORE_S = "must have equality conditions specified in the query because a condition is present on key attribute s"
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -54,12 +57,13 @@ def test_one_partition_and_one_sort_attribute(text: str, equal: tuple[Any, ...],
         ("p = :a AND q = :b AND r = :c AND s > :a", KeyCondition((A, B), (C,), SortRange(">", (A,)))),
         ("s = :a AND p = :a AND q = :b AND r = :c", KeyCondition((A, B), (C, A), None)),
         ("p = :a AND q = :b AND begins_with(r, :c)", KeyCondition((A, B), (), SortRange("begins_with", (C,)))),
-        ("p = :a", "Query condition missed key schema element: q"),
-        ("p = :a AND q = :b AND s = :c", "Query condition missed key schema element: r"),
-        ("p = :a AND q > :b", "Query key condition not supported"),
-        ("p = :a AND q = :b AND r > :c AND s = :a", "Query key condition not supported"),
+        ("p = :a", "HASH key attributes q must have equality conditions specified in the query"),
+        ("r = :a", "HASH key attributes p, q must have equality conditions specified in the query"),
+        ("p = :a AND q > :b", "HASH key attributes q must have equality conditions specified in the query"),
+        ("p = :a AND q = :b AND s = :c", f"RANGE key attributes r {_BEFORE_S}"),
+        ("p = :a AND q = :b AND r > :c AND s = :a", f"RANGE key attributes r {_BEFORE_S}"),
         ("p = :a AND q = :b AND x = :c", "Query condition missed key schema element: r"),
-        ("p = :a AND q = :b AND r = :c AND s = :a AND x = :a", "Conditions can be of length 1 or 2 only"),
+        ("p = :a AND q = :b AND r = :c AND s = :a AND x = :a", "Query key condition not supported"),
     ],
 )
 def test_several_attributes(text: str, expected: KeyCondition | str) -> None:

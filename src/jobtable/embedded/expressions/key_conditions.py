@@ -89,7 +89,9 @@ class UnmatchedKeyCondition:
     def against(self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> KeyCondition:
         """The key condition against a key schema, or RequestRefused."""
         given = _conditions_by_attribute(self._text, self._names_key)
-        if len(given) > max(2, len(partition) + len(sort)):
+        if len(partition) > 1 or len(sort) > 1:
+            _check_left_to_right(given, partition, sort)
+        elif len(given) > 2:
             raise RequestRefused("Conditions can be of length 1 or 2 only")
         partition_values = tuple(_equality(given, attribute, self._values) for attribute in partition)
         return KeyCondition(partition_values, *_sort_condition(given, len(partition), sort, self._values))
@@ -209,6 +211,30 @@ def _sort_condition(
     if used < len(given):
         raise RequestRefused("Query key condition not supported")
     return tuple(equal), None
+
+
+def _check_left_to_right(
+    given: dict[str, _OneKey], partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
+) -> None:
+    """Of a key of several attributes, each one before the last that is used must be given by equality."""
+    unequal = _without_equality(given, partition)
+    if unequal:
+        raise RequestRefused(f"HASH key attributes {unequal} must have equality conditions specified in the query")
+    used = [at for at, attribute in enumerate(sort) if attribute.name in given]
+    last = used[-1] if used else 0
+    unequal = _without_equality(given, sort[:last])
+    if unequal:
+        raise RequestRefused(
+            f"RANGE key attributes {unequal} must have equality conditions specified in the query because a condition"
+            f" is present on key attribute {sort[last].name}"
+        )
+    if len(given) > len(partition) + len(sort):
+        raise RequestRefused("Query key condition not supported")
+
+
+def _without_equality(given: dict[str, _OneKey], attributes: tuple[KeyAttribute, ...]) -> str:
+    names = [attribute.name for attribute in attributes]
+    return ", ".join(name for name in names if name not in given or given[name].operator != "=")
 
 
 def _missed(attribute: KeyAttribute) -> RequestRefused:

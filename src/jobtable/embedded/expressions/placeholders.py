@@ -88,6 +88,8 @@ def _valid_names(names: Any) -> dict[str, str]:
         raise RequestRefused("ExpressionAttributeNames must not be empty")
     size = 0
     for key, name in names.items():
+        if not key:
+            raise _invalid_key("Names", _EMPTY)
         if len(key) > MAX_KEY_LENGTH:
             raise _invalid_key("Names", f"{_TOO_LONG} size of key: {len(key)}")
         if _NAME_KEY.fullmatch(key) is None:
@@ -113,6 +115,8 @@ def _valid_values(values: Any) -> dict[str, AttributeValue]:
         raise RequestRefused("ExpressionAttributeValues must not be empty")
     valid: dict[str, AttributeValue] = {}
     for key, value in values.items():
+        if not key:
+            raise _invalid_key("Values", _EMPTY)
         if len(key) > MAX_KEY_LENGTH:
             raise _invalid_key("Values", _TOO_LONG)
         if _VALUE_KEY.fullmatch(key) is None:
@@ -130,6 +134,7 @@ def _valid_values(values: Any) -> dict[str, AttributeValue]:
     return valid
 
 
+_EMPTY = "The expression attribute map contains an empty key;"
 _TOO_LONG = "The expression attribute map contains a key that is too long;"
 
 

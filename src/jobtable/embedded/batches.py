@@ -73,7 +73,7 @@ class _Gets:
     """The keys of one table in a BatchGetItem request, validated."""
 
     def __init__(self, request: Request) -> None:
-        check_parameters(request)
+        check_parameters(request, "ProjectionExpression")
         self.request = request
         self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
         _refuse_duplicates(self.keys)

@@ -69,7 +69,7 @@ def get_item(storage: Storage, request: Request) -> Response:
         table, position, projection = *target, None
     else:
         check_members(request, _GET_MEMBERS)
-        check_parameters(request)
+        check_parameters(request, "ProjectionExpression")
         key = validate_item(request["Key"])
         projection = projection_of(request)
         table = find_table(storage, request["TableName"])

@@ -63,7 +63,7 @@ def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
     check_members(request, _QUERY_MEMBERS)
     _check_limit(request)
-    check_parameters(request, "FilterExpression", "KeyConditionExpression")
+    check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression")
     text = request.get("KeyConditionExpression")
     if text is None:
         raise RequestRefused(
@@ -96,7 +96,7 @@ def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
     check_members(request, _SCAN_MEMBERS)
     _check_limit(request)
-    check_parameters(request, "FilterExpression")
+    check_parameters(request, "ProjectionExpression", "FilterExpression")
     placeholders = Placeholders.of(request, "FilterExpression")
     filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()

@@ -66,13 +66,7 @@ _LEGACY = (
     "QueryFilter",
     "ScanFilter",
 )
-_EXPRESSIONS = (
-    "UpdateExpression",
-    "ConditionExpression",
-    "ProjectionExpression",
-    "FilterExpression",
-    "KeyConditionExpression",
-)
+_PROJECTION = "ProjectionExpression"
 
 
 def table_name_fault(name: str) -> str | None:
@@ -151,16 +145,17 @@ def _type_message(value: Any, expected: type) -> str:
             return f"{type(value).__name__} cannot be converted to {java}"
 
 
-def check_parameters(request: Request, *users_of_values: str) -> None:
+def check_parameters(request: Request, *expressions: str) -> None:
     """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
 
-    `users_of_values` are the expressions of the operation that can use ExpressionAttributeValues.
+    `expressions` are those that the operation has. All but ProjectionExpression can use ExpressionAttributeValues.
     """
-    expressions = [name for name in _EXPRESSIONS if request.get(name) is not None]
-    _refuse_legacy_parameters(request, expressions)
-    if request.get("ExpressionAttributeNames") and not expressions:
+    given = [name for name in expressions if request.get(name) is not None]
+    _refuse_legacy_parameters(request, given)
+    if request.get("ExpressionAttributeNames") and not given:
         raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
-    if request.get("ExpressionAttributeValues") and users_of_values and expressions in ([], ["ProjectionExpression"]):
+    users_of_values = [name for name in expressions if name != _PROJECTION]
+    if request.get("ExpressionAttributeValues") and users_of_values and given in ([], [_PROJECTION]):
         verb = "is" if len(users_of_values) == 1 else "are"
         raise RequestRefused(
             "ExpressionAttributeValues can only be specified when using expressions:"

@@ -56,7 +56,6 @@ from jobtable.store.backend import Item, Request, Response
 
 MAX_ACTIONS = 100
 MAX_BYTES = 4 * 1024 * 1024
-MAX_TOKEN_LENGTH = 36
 
 _WRITE_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
@@ -95,10 +94,6 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
     """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
     check_members(request, _WRITE_MEMBERS)
     actions = _actions(request)
-    token = request.get("ClientRequestToken") or None
-    if token is not None and len(token) > MAX_TOKEN_LENGTH:
-        rule = f"Member must have length less than or equal to {MAX_TOKEN_LENGTH}"
-        raise constraints_broken([constraint("clientRequestToken", f"'{token}'", rule)])
     named = [_named_action(number, action) for number, action in enumerate(actions, 1)]
     prepared = [_prepared_or_unfit(partial(_prepared, storage, kind, body)) for kind, body in named]
     writes = [one for one in prepared if isinstance(one, Write)]
@@ -106,7 +101,7 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
         _cancel(storage, prepared)
     _check_payload([body for _, body in named], writes)
     _refuse_same_item([(write.table, write.position) for write in writes])
-    run = _Run(writes, request, token)
+    run = _Run(writes, request)
     storage.write(run)
     return run.response()
 
@@ -213,10 +208,10 @@ def _reason(error: RequestError) -> dict[str, Any]:
 class _Run:
     """One transaction of writes, to be run by the storage, and its response."""
 
-    def __init__(self, writes: list[Write], request: Request, token: str | None) -> None:
+    def __init__(self, writes: list[Write], request: Request) -> None:
         self._writes = writes
-        self._token = token
-        self._identity = b"" if token is None else _identity(request)
+        self._token: str | None = request.get("ClientRequestToken")
+        self._identity = b"" if self._token is None else _identity(request)
         self._capacity = wanted_capacity(request)
         self._wants_metrics = wants_collection_metrics(request)
         self._consumed: dict[str, Units] = {}
@@ -329,7 +324,7 @@ def _get_action(number: int, action: Any) -> Request:
 
 
 def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes, Projection | None]:
-    check_parameters(body)
+    check_parameters(body, "ProjectionExpression")
     key = validate_item(body["Key"])
     projection = projection_of(body)
     table = find_table(storage, body["TableName"])

@@ -22,7 +22,9 @@ def test_every_file_is_private_to_its_user(storage: Storage, path: Path) -> None
     assert modes == dict.fromkeys(["test.db", "test.db-wal", "test.db-shm", "test.db-lock"], 0o600)
 
 
-def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
+@pytest.mark.parametrize("name", ["test.db", "ü #1 ?x=y %41 'quoted'.db", "no ending"])
+def test_what_was_written_is_there_after_opening_again(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "folder" / "inside" / name
     first = Storage(path, durability="normal")
     create_table(first)
     put(first, item("1", "1", x="ü€😀\x00#%"))
@@ -30,6 +32,7 @@ def test_what_was_written_is_there_after_opening_again(path: Path) -> None:
     second = Storage(path)
     assert get(second, item("1", "1")) == item("1", "1", x="ü€😀\x00#%")
     second.close()
+    assert path.exists()
 
 
 @pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 30, b"\x00" * 5000])

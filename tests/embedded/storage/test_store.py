@@ -351,3 +351,32 @@ def test_what_is_left_of_a_large_deleted_table_is_cleared_away_bit_by_bit(
     assert storage.query(left) == [(6,)]
     assert everything(storage) == everything(storage, name="other") == [item("1", "1", g="g", r="r")]
     assert inconsistencies(storage) == []
+
+
+def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> None:
+    storage = Storage(path)
+    create_table(storage)
+    is_held, go_on = threading.Event(), threading.Event()
+
+    def hold(transaction: Transaction) -> None:
+        is_held.set()
+        go_on.wait()
+
+    holder = threading.Thread(target=storage.write, args=(hold,))
+    holder.start()
+    is_held.wait()
+    writers = [threading.Thread(target=put, args=(storage, item("1", str(number)))) for number in range(3)]
+    for count, writer in enumerate(writers, start=1):
+        writer.start()
+        while len(storage._writer._waiting) < count:
+            threading.Event().wait(0.001)
+    closer = threading.Thread(target=storage.close)
+    closer.start()
+    while len(storage._writer._waiting) < len(writers) + 1:
+        threading.Event().wait(0.001)
+    go_on.set()
+    for thread in (holder, *writers, closer):
+        thread.join()
+    again = Storage(path)
+    assert len(everything(again)) == 3
+    again.close()

@@ -48,8 +48,12 @@ class Storage:
         self.path = os.path.join(self._folder.path, "memory.db") if self._folder else os.path.abspath(path or "")
         files.inspect(self.path)
         self._turn = self._open_turn()
-        with self._turn:
-            files.upgrade(self.path, self._durability)
+        try:
+            with self._turn:
+                files.upgrade(self.path, self._durability)
+        except StorageError:
+            self._turn.close()
+            raise
         self._cache = Cache(b"")
         self._connections = Connections(self.path, self._connect_reader)
         self._writer = Writer(self, self._turn, self._connect)

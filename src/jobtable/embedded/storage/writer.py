@@ -74,8 +74,7 @@ class Writer:
 
     def pause(self) -> None:
         """Wait until nobody writes, close the connection, and let nobody write until `resume`."""
-        call = _Call(_nothing)
-        self._lead_or_wait(call, must_lead=True)
+        self._lead_or_wait(_Call(_nothing), is_urgent=True)
         self._drop_connection()
 
     def resume(self) -> None:
@@ -84,9 +83,10 @@ class Writer:
 
     def close(self, refusal: str) -> None:
         """Let every write that was asked for finish, then close; later ones raise with that reason."""
-        self.pause()
+        self._lead_or_wait(_Call(_nothing))
+        self._drop_connection()
         self._refusal = refusal
-        self.resume()
+        self._pass_on()
 
     def restart_in_child(self, turn: Turn) -> None:
         """Begin anew in a forked process."""
@@ -95,14 +95,14 @@ class Writer:
         self._waiting = deque()
         self._is_led = False
 
-    def _lead_or_wait(self, call: _Call, *, must_lead: bool = False) -> bool:
-        """True: this thread leads now. False: another thread has done the call."""
+    def _lead_or_wait(self, call: _Call, *, is_urgent: bool = False) -> bool:
+        """True: this thread leads now. False: another thread has done the call. An urgent call is the next to lead."""
         with self._mutex:
             if not self._is_led:
                 self._is_led = True
                 return True
             call.ready.acquire()
-            if must_lead:
+            if is_urgent:
                 self._waiting.appendleft(call)
             else:
                 self._waiting.append(call)
@@ -134,24 +134,25 @@ class Writer:
     def _lead(self, call: _Call) -> None:
         taken = [call]
         try:
-            with self._turn:
-                self._commit(taken)
+            if self._refusal is None:
+                with self._turn:
+                    self._commit(taken)
+            else:
+                call.error = StorageError(self._refusal)
         except (sqlite3.Error, OSError) as error:
             self._drop_connection()
-            self._fail(taken, unavailable(self._home.path, error))
+            for one in taken:
+                one.error = unavailable(self._home.path, error)
         except BaseException as error:
             self._drop_connection()
-            self._fail(taken, request_error("InternalServerError", f"the write was interrupted: {error!r}"))
+            for one in taken[1:]:
+                one.error = request_error("InternalServerError", f"the write was interrupted: {error!r}")
             raise
         finally:
             self._pass_on()
             for done in taken[1:]:
                 done.is_done = True
                 done.ready.release()
-
-    def _fail(self, calls: list[_Call], error: BaseException) -> None:
-        for call in calls:
-            call.result, call.error = None, error
 
     def _commit(self, taken: list[_Call]) -> None:
         connection = self._connection or self._reconnect()

@@ -1,0 +1,1 @@
+"""Receipts: what OCR reads from images, and what models and people make of it."""

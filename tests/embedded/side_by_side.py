@@ -68,6 +68,7 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("Payload in response is too large.*", "Payload in response is too large.*"),
     ("One or more parameter values are not valid.*IndexKey: \\w+", "One or more .* not valid.*IndexKey: \\w+"),
     ("A value provided cannot be converted into a number", "The parameter cannot be converted to a numeric value.*"),
+    ("Limit must be greater than or equal to 1", "1 validation error detected: Value '-?\\d+' at 'limit' .*"),
     ("Return values set to invalid value", "1 validation error detected: Value '\\w+' at 'returnValues' .*"),
     ("Select must be ALL_ATTRIBUTES, .*", "1 validation error detected: Value '\\w+' at 'select' .*"),
     ("Query condition missed key schema element", "Query condition missed key schema element: .*"),

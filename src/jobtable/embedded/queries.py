@@ -40,7 +40,7 @@ _READ_MEMBERS = {
     "Select": Member(str, enum=_SELECTS),
     "TableName": TABLE_NAME,
     "IndexName": OPTIONAL_STRING,
-    "Limit": Member(int),
+    "Limit": Member(int, minimum=1),
     "ConsistentRead": OPTIONAL_BOOLEAN,
     "ExclusiveStartKey": OPTIONAL_MAP,
     "FilterExpression": OPTIONAL_STRING,
@@ -62,7 +62,6 @@ _INVALID_START = "The provided starting key is invalid"
 def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
     check_members(request, _QUERY_MEMBERS)
-    _check_limit(request)
     check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression")
     text = request.get("KeyConditionExpression")
     if text is None:
@@ -75,7 +74,7 @@ def query(storage: Storage, request: Request) -> Response:
     placeholders.finish()
     unmatched.check_form()
     source = _source(storage, request, filter_, projection)
-    condition = unmatched.against(*source.key_attributes())
+    condition = unmatched.against(*source.key_attributes(), source.index.name if source.index else None)
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
     start = _start_position(source, request)
@@ -95,7 +94,6 @@ def query(storage: Storage, request: Request) -> Response:
 def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
     check_members(request, _SCAN_MEMBERS)
-    _check_limit(request)
     check_parameters(request, "ProjectionExpression", "FilterExpression")
     placeholders = Placeholders.of(request, "FilterExpression")
     filter_, projection = _filter_and_projection(request, placeholders)
@@ -147,12 +145,6 @@ class _Source:
         if self.projection is not None:
             return not self.projection.top_level_names <= held
         return self.select == "ALL_ATTRIBUTES"
-
-
-def _check_limit(request: Request) -> None:
-    limit = request.get("Limit")
-    if limit is not None and limit < 1:
-        raise RequestRefused("Limit must be greater than or equal to 1")
 
 
 def _filter_and_projection(request: Request, placeholders: Placeholders) -> tuple[Condition | None, Projection | None]:

@@ -63,12 +63,19 @@ def settled(peer: Peer, operation: str, request: dict[str, Any]) -> Answer:
     return Answer(normal(first.body, free_lists=operation in ("BatchGetItem", "BatchWriteItem")))
 
 
+def _is_on_its_way_out(node: dict[str, Any]) -> bool:
+    """Removed indexes may be gone at once, or be shown for a while."""
+    return node.get("IndexStatus") == "DELETING"
+
+
 def _described(node: Any) -> Any:
     """What is said about a table, without what depends on the time and the place, in a fixed order."""
     if isinstance(node, list):
-        return sorted((_described(element) for element in node), key=_text)
+        kept = [element for element in node if not (isinstance(element, dict) and _is_on_its_way_out(element))]
+        return sorted((_described(element) for element in kept), key=_text) or None
     if isinstance(node, dict):
-        return {name: _described(content) for name, content in node.items() if name not in _FREE_MEMBERS}
+        described = {name: _described(content) for name, content in node.items() if name not in _FREE_MEMBERS}
+        return {name: content for name, content in described.items() if content is not None}
     return node
 
 

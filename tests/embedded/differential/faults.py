@@ -45,6 +45,7 @@ _INVALID = "One or more parameter values were invalid: "
 _LOCAL_KEY_MISMATCH = (
     "The number of conditions on the keys is invalid",
     "Invalid attribute value type",
+    "The list of keys in RequestItems for BatchGetItem may not contain null or empty values: {}",
     "One of the required keys was not given a value",
     f"{_INVALID}Type mismatch for key",
 )
@@ -57,11 +58,13 @@ FAULTS = (
         Stage.MEMBERS,
         "{} validation error{} detected: {}",
         (
+            "1 validation error detected: {}",
             "Value {} failed to satisfy constraint: {}",
             "Member must {}",
             "Invalid table/index name.  Table/index names must be {}",
             "Item to put in PutItem cannot be null",
             "The supplied Item contains a null AttributeValue",
+            "Get Condition for key not in key list",
             "Cannot have null key for GetItem, DeleteItem, or UpdateItem",
             "Batch{}Item {} have {} requests set",
             "Limit must be greater than or equal to 1",
@@ -123,7 +126,7 @@ FAULTS = (
         ("A value provided cannot be converted into a number", "The provided starting key is invalid: {}"),
     ),
     Fault(Stage.OPTIONS, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"),
-    Fault(Stage.OPTIONS, "Too many items requested for the Batch{}Item call"),
+    Fault(Stage.MEMBERS, "Too many items requested for the Batch{}Item call"),
     Fault(
         Stage.EXPRESSIONS,
         "Invalid {same}Expression: The BETWEEN operator requires {}",
@@ -148,6 +151,7 @@ FAULTS = (
     Fault(Stage.TABLE, "Requested resource not found{}", ("Cannot do operations on a non-existent table",)),
     Fault(Stage.TABLE, "The table does not have the specified index: {}"),
     Fault(Stage.TABLE, "Consistent reads are not supported on global secondary indexes"),
+    Fault(Stage.TABLE, "Key attributes must be scalars{}"),
     Fault(Stage.SCHEMA, "The provided key element does not match the schema", _LOCAL_KEY_MISMATCH),
     Fault(Stage.SCHEMA, f"{_INVALID}Missing the key {{}} in the item", _LOCAL_KEY_MISMATCH),
     Fault(Stage.SCHEMA, f"{_INVALID}Type mismatch for key {{}}", _LOCAL_KEY_MISMATCH),
@@ -178,7 +182,6 @@ FAULTS = (
         "The provided starting key is {}",
         ("The provided starting key {}", "Exclusive Start Key must have same size as table's key schema"),
     ),
-    Fault(Stage.SCHEMA, "Key attributes must be scalars{}"),
     Fault(
         Stage.SCHEMA, "Query condition missed key schema element: {}", ("Query condition missed key schema element",)
     ),

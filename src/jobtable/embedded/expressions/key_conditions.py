@@ -86,15 +86,18 @@ class UnmatchedKeyCondition:
         """RequestRefused if it has anything but one simple condition per top-level attribute."""
         _conditions_by_attribute(self._text, self._names_key)
 
-    def against(self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]) -> KeyCondition:
-        """The key condition against a key schema, or RequestRefused."""
+    def against(
+        self, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...], index_name: str | None = None
+    ) -> KeyCondition:
+        """The key condition against the key schema of a table, or of the index that is named, or RequestRefused."""
         given = _conditions_by_attribute(self._text, self._names_key)
         if len(partition) > 1 or len(sort) > 1:
             _check_left_to_right(given, partition, sort)
         elif len(given) > 2:
             raise RequestRefused("Conditions can be of length 1 or 2 only")
-        partition_values = tuple(_equality(given, attribute, self._values) for attribute in partition)
-        return KeyCondition(partition_values, *_sort_condition(given, len(partition), sort, self._values))
+        partition_values = tuple(_equality(given, attribute, self._values, index_name) for attribute in partition)
+        sort_condition = _sort_condition(given, len(partition), sort, self._values, index_name)
+        return KeyCondition(partition_values, *sort_condition)
 
 
 def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKeyCondition:
@@ -178,19 +181,21 @@ def _invalid_operator(operator: str) -> RequestRefused:
     return RequestRefused(f"Invalid operator used in KeyConditionExpression: {operator}")
 
 
-def _equality(given: dict[str, _OneKey], attribute: KeyAttribute, values: Values) -> AttributeValue:
+def _equality(
+    given: dict[str, _OneKey], attribute: KeyAttribute, values: Values, index_name: str | None
+) -> AttributeValue:
     one = given.get(attribute.name)
     if one is None:
         raise _missed(attribute)
     operands = _typed_operands(one, attribute, values)
     if one.operator != "=":
         raise RequestRefused("Query key condition not supported")
-    _check_not_empty(operands, attribute)
+    _check_not_empty(operands, attribute, index_name)
     return operands[0]
 
 
 def _sort_condition(
-    given: dict[str, _OneKey], used: int, sort: tuple[KeyAttribute, ...], values: Values
+    given: dict[str, _OneKey], used: int, sort: tuple[KeyAttribute, ...], values: Values, index_name: str | None
 ) -> tuple[tuple[AttributeValue, ...], SortRange | None]:
     """Equalities from left to right, then at most one range; `used` conditions are on the partition."""
     equal: list[AttributeValue] = []
@@ -202,7 +207,7 @@ def _sort_condition(
             raise _missed(attribute)
         used += 1
         operands = _typed_operands(one, attribute, values)
-        _check_not_empty(operands, attribute)
+        _check_not_empty(operands, attribute, index_name)
         if one.operator != "=":
             if used < len(given):
                 raise RequestRefused("Query key condition not supported")
@@ -253,11 +258,17 @@ def _typed_operands(one: _OneKey, attribute: KeyAttribute, values: Values) -> tu
     return tuple(operands)
 
 
-def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute) -> None:
-    for value in values:
-        if value[attribute.type] == "":
-            kind = "string" if attribute.type == "S" else "binary"
-            raise RequestRefused(
-                "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
-                f"contain an empty {kind} value. Key: {attribute.name}"
-            )
+def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute, index_name: str | None) -> None:
+    if any(value[attribute.type] == "" for value in values):
+        raise _empty(attribute, index_name)
+
+
+def _empty(attribute: KeyAttribute, index_name: str | None) -> RequestRefused:
+    kind = "string" if attribute.type == "S" else "binary"
+    fault = f"The AttributeValue for a key attribute cannot contain an empty {kind} value."
+    if index_name is None:
+        return RequestRefused(f"One or more parameter values are not valid. {fault} Key: {attribute.name}")
+    return RequestRefused(
+        "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "
+        f"{fault} IndexName: {index_name}, IndexKey: {attribute.name}"
+    )

@@ -408,3 +408,18 @@ def test_malformed_requests_are_refused(backend: EmbeddedBackend, request_: Requ
 def test_the_endpoint_is_described(backend: EmbeddedBackend) -> None:
     (endpoint,) = backend.execute("DescribeEndpoints", {})["Endpoints"]
     assert endpoint["CachePeriodInMinutes"] > 0
+
+
+def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
+    limits = {"MaxReadRequestUnits": 5, "MaxWriteRequestUnits": 7}
+    options: Request = {"TableClass": "STANDARD_INFREQUENT_ACCESS", "OnDemandThroughput": limits}
+    created = backend.execute("CreateTable", table(SSESpecification={"Enabled": True}, **options))["TableDescription"]
+    assert created["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
+    assert created["OnDemandThroughput"] == limits
+    assert created["SSEDescription"] == {"Status": "ENABLED", "SSEType": "KMS"}
+    change = {"TableClass": "STANDARD", "SSESpecification": {"Enabled": False}}
+    changed = backend.execute("UpdateTable", {"TableName": "tab", **change})["TableDescription"]
+    assert changed["TableClassSummary"] == {"TableClass": "STANDARD"}
+    assert "SSEDescription" not in changed
+    with pytest.raises(RequestRefused, match="ReplicaUpdates"):
+        backend.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})

@@ -81,7 +81,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         view=stream_view(request),
         table_class=table_class(request),
         is_protected=bool(flag(request, "DeletionProtectionEnabled")),
-        encryption=_encryption(request),
+        encryption=encryption(request),
         tags=tags,
     )
 
@@ -121,6 +121,18 @@ def on_demand_limit(structure: Request) -> OnDemandLimit | None:
         return None
     expect_type(given, dict)
     return OnDemandLimit(read=_units(given, "MaxReadRequestUnits"), write=_units(given, "MaxWriteRequestUnits"))
+
+
+def encryption(request: Request) -> dict[str, str] | None:
+    """SSESpecification as it is described; None where the key is DynamoDB's own. Nothing is encrypted here."""
+    given = request.get("SSESpecification")
+    if given is None:
+        return None
+    expect_type(given, dict)
+    if not flag(given, "Enabled"):
+        return None
+    key = text(given, "KMSMasterKeyId")
+    return {"SSEType": "KMS"} if key is None else {"SSEType": "KMS", "KMSMasterKeyArn": key}
 
 
 def stream_view(request: Request) -> ViewType | None:
@@ -237,17 +249,6 @@ def _units(structure: Request, member: str) -> int | None:
     if value is not None:
         expect_type(value, int)
     return value
-
-
-def _encryption(request: Request) -> dict[str, str] | None:
-    given = request.get("SSESpecification")
-    if given is None:
-        return None
-    expect_type(given, dict)
-    if not flag(given, "Enabled"):
-        return None
-    key = text(given, "KMSMasterKeyId")
-    return {"SSEType": "KMS"} if key is None else {"SSEType": "KMS", "KMSMasterKeyArn": key}
 
 
 def _one_of(structure: Request, member: str, allowed: tuple[str, ...]) -> str | None:

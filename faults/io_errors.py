@@ -65,9 +65,7 @@ def one_process(path: Path, library: Path, seed: int) -> tuple[list[str], int]:
     """What one trial found wrong, and how many system calls failed in it."""
     command = [sys.executable, "-m", "faults.io_errors", str(path), str(seed)]
     environment = os.environ | {"LD_PRELOAD": str(library)}
-    done = subprocess.run(
-        command, env=environment, cwd=_REPOSITORY, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, env=environment, cwd=_REPOSITORY, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return [f"the process ended with {done.returncode}: {done.stderr[-2000:]}"], 0
     *found, number = done.stdout.splitlines()

@@ -10,9 +10,11 @@ from typing import Any, TypeVar, get_args
 
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model import wire
+from jobtable.model.annotations import describe
 from jobtable.model.entity import Entity, Part, Record
 from jobtable.model.schema import FieldSchema
 
@@ -118,17 +120,31 @@ def _values(field: FieldSchema) -> st.SearchStrategy[Any]:
 
 
 def _bounded(field: FieldSchema, values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Numbers within the limits that a field declares, so that few are thrown away."""
-    low = next((mark.ge for mark in field.info.metadata if hasattr(mark, "ge")), None)
-    high = next((mark.le for mark in field.info.metadata if hasattr(mark, "le")), None)
-    if low is None and high is None:
+    """Numbers and texts within the limits that a field declares, so that few are thrown away."""
+    limits = _limits(field)
+    if not limits:
         return values
+    low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
     if isinstance(field.kind, wire.Int):
         return st.integers(low if low is not None else -(10**9), high if high is not None else 10**9)
     if isinstance(field.kind, wire.Float):
-        limits = st.floats(low, high, allow_nan=False, allow_infinity=False)
-        return limits.filter(lambda n: n == 0 or 1e-120 < abs(n) < 1e120)
+        numbers = st.floats(low, high, allow_nan=False, allow_infinity=False)
+        return numbers.filter(lambda n: n == 0 or 1e-120 < abs(n) < 1e120)
+    if isinstance(field.kind, wire.Text) and "pattern" in limits:
+        return st.from_regex(limits["pattern"], fullmatch=True)
+    if isinstance(field.kind, wire.Text):
+        return texts.filter(lambda text: limits.get("min_length", 0) <= len(text) <= limits.get("max_length", 2048))
     return values
+
+
+def _limits(field: FieldSchema) -> dict[str, Any]:
+    """The limits of a field by pydantic's names, wherever in its annotation they stand."""
+    marks: list[Any] = []
+    for mark in describe(field.info.annotation, field.info.metadata, field.owner).marks:
+        marks += mark.metadata if isinstance(mark, FieldInfo) else [mark]
+    names = ("ge", "gt", "le", "lt", "min_length", "max_length", "pattern")
+    found = {name: getattr(mark, name, None) for mark in marks for name in names if hasattr(mark, name)}
+    return {name: limit for name, limit in found.items() if limit is not None}
 
 
 def kind_values(kind: wire.WireType) -> st.SearchStrategy[Any]:

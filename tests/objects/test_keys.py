@@ -14,7 +14,7 @@ from jobtable.objects.keys import MAX_KEY_BYTES, MAX_PART_BYTES, content_type, i
 HOSTILE = st.sampled_from(
     ["..", ".", "/", "\\", "\0", "\n", "%", "%2F", "%2f", ".hidden", " ", "~", "é", "e\u0301", "🗂"]
 )
-PART = st.lists(st.one_of(HOSTILE, st.text(max_size=8)), min_size=1, max_size=3).map("".join).filter(bool)
+PART = st.lists(st.one_of(HOSTILE, st.text(max_size=3)), min_size=1, max_size=3).map("".join).filter(bool)
 PARTS = st.lists(PART, min_size=1, max_size=4)
 
 

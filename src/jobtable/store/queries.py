@@ -169,6 +169,23 @@ def query_request(
     return request
 
 
+def span_text(first: Selection[Any], last: Selection[Any], placeholders: Placeholders) -> str:
+    """The condition that a sort key lies from where one selection begins to where another one ends."""
+    if len(first.key.sort) != 1 or first.key.sort[0].template is None or first.key.index != last.key.index:
+        raise ValueRefusedError(
+            f"from {first} to {last}: only selections by one text sort key of one index span a range"
+        )
+    if any(first.equal[p.attribute] != last.equal[p.attribute] for p in first.key.partition):
+        raise ValueRefusedError(f"{first} and {last} are not of the same partition")
+    attribute = first.key.sort[0].attribute
+    low = first.equal[attribute]["S"] if first.open_part is None else first.prefix or "\x00"
+    high = last.equal[attribute]["S"] if last.open_part is None else last.prefix + _HIGHEST
+    if low > high:
+        raise ValueRefusedError(f"{first} sorts behind {last}")
+    low_value, high_value = placeholders.value({"S": low}), placeholders.value({"S": high})
+    return f"{placeholders.name(attribute)} BETWEEN {low_value} AND {high_value}"
+
+
 def _is_shared(schema: EntitySchema, selection: Selection[Any]) -> bool:
     sort_inputs = [name for part in selection.key.sort for name in part.inputs]
     given = sum(name in selection.values for name in sort_inputs)

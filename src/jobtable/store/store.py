@@ -26,7 +26,7 @@ from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.collections import entity_of
 from jobtable.store.projections import project, values_of
-from jobtable.store.queries import Bounds, Query, query_request
+from jobtable.store.queries import Bounds, Query, query_request, span_text
 from jobtable.store.requests import Target, Write
 from jobtable.store.retries import Backoff
 from jobtable.store.scans import Scan
@@ -169,13 +169,24 @@ class Store:
         )
 
     def collection(
-        self, selection: Selection[Any], *, newest_first: bool = False, consistent: bool = True
+        self,
+        selection: Selection[Any],
+        *,
+        until: Selection[Any] | None = None,
+        newest_first: bool = False,
+        consistent: bool = True,
     ) -> Query[Entity]:
-        """Everything under a partition key, whatever its type, in key order, by one query."""
+        """Everything under a partition key, whatever its type, in key order, by one query.
+
+        With `until`, a selection of the same partition, only what lies from the first item that `selection` can
+        select to the last that `until` can select.
+        """
         schema = selection.entity.__schema__
         placeholders = Placeholders()
         partition = {part.attribute for part in selection.key.partition}
         texts = [f"{placeholders.name(n)} = {placeholders.value(selection.equal[n])}" for n in partition]
+        if until is not None:
+            texts.append(span_text(selection, until, placeholders))
         request: Request = {"KeyConditionExpression": " AND ".join(texts), "ScanIndexForward": not newest_first}
         if selection.key.index is not None:
             request["IndexName"] = selection.key.index.name

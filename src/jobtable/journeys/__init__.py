@@ -1,0 +1,1 @@
+"""Transformation journeys: their stages, rules, job executions, logs and reports."""

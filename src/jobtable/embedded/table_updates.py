@@ -27,18 +27,25 @@ from jobtable.embedded.table_requests import (
 from jobtable.errors import RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
 
-_PARAMETERS = (
-    "ProvisionedThroughput",
-    "BillingMode",
-    "OnDemandThroughput",
-    "DeletionProtectionEnabled",
-    "StreamSpecification",
-    "SSESpecification",
-    "TableClass",
-    "GlobalSecondaryIndexUpdates",
-)
+_PARAMETERS: dict[str, type] = {
+    "ProvisionedThroughput": dict,
+    "BillingMode": str,
+    "OnDemandThroughput": dict,
+    "DeletionProtectionEnabled": bool,
+    "StreamSpecification": dict,
+    "SSESpecification": dict,
+    "TableClass": str,
+    "GlobalSecondaryIndexUpdates": list,
+}
 _NOT_SUPPORTED = ("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency", "WarmThroughput")
 _ACTIONS = ("Create", "Delete", "Update")
+
+
+def check_types(request: Request) -> None:
+    """RequestRefused (SerializationException) if a member has the wrong JSON type, which is seen before the table."""
+    for name, expected in _PARAMETERS.items():
+        if request.get(name) is not None:
+            expect_type(request[name], expected)
 
 
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:

@@ -144,8 +144,8 @@ def _stage_of_local(case: Case) -> Stage | None:
 
 
 def _has_parts(case: Case) -> bool:
-    parts = case.request.get("RequestItems") or case.request.get("TransactItems") or ()
-    return len(parts) > 1 or case.operation == "BatchWriteItem"
+    parts = case.request.get("TransactItems") or ()
+    return len(parts) > 1 or case.operation in ("BatchGetItem", "BatchWriteItem")
 
 
 def _has_several_conditions(case: Case) -> bool:

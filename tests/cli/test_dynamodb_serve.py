@@ -209,7 +209,7 @@ def test_aiodynamo(server: ServeProcess) -> None:
 
 def test_pynamodb(server: ServeProcess) -> None:
     class Job(Model):
-        class Meta:
+        class Meta:  # pyright: ignore[reportIncompatibleVariableOverride]  # PynamoDB asks for it
             table_name = "Jobs"
             host = server.url
             region = REGION

@@ -1,0 +1,196 @@
+"""OCR results: stored as a whole, read as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.model import Entity
+from jobtable.receipts.contents import ImageContents, ReceiptContents, image_contents, receipt_contents
+from jobtable.receipts.entities import (
+    Image,
+    Letter,
+    Line,
+    Receipt,
+    ReceiptLetter,
+    ReceiptLine,
+    ReceiptMetadata,
+    ReceiptWord,
+    Word,
+)
+from jobtable.store import Query, Store, Undeclared
+from jobtable.store.patterns import access_pattern
+
+Progress = Callable[[int, int], None]
+"""Called with how many items are done, and how many there are."""
+
+_ITEMS_A_STEP = 100
+
+
+@dataclass(frozen=True)
+class OcrResult:
+    """What OCR has read from one image: the image, its text, and the receipts on it with theirs."""
+
+    image: Image
+    lines: Sequence[Line] = ()
+    words: Sequence[Word] = ()
+    letters: Sequence[Letter] = ()
+    receipts: Sequence[Receipt] = ()
+    receipt_lines: Sequence[ReceiptLine] = ()
+    receipt_words: Sequence[ReceiptWord] = ()
+    receipt_letters: Sequence[ReceiptLetter] = ()
+
+    def under_the_image(self) -> Iterator[Entity]:
+        """Everything but the image itself."""
+        return chain(
+            self.lines,
+            self.words,
+            self.letters,
+            self.receipts,
+            self.receipt_lines,
+            self.receipt_words,
+            self.receipt_letters,
+        )
+
+    def check(self) -> None:
+        """Raise ValueRefusedError where something belongs to another image, stands twice, or hangs in the air."""
+        seen: set[str] = set()
+        for entity in self.under_the_image():
+            key = type(entity).__schema__.codec.key_of(entity)
+            if key["PK"] != {"S": f"IMAGE#{self.image.image_id}"}:
+                key_text = f"{key['PK']['S']} {key['SK']['S']}"
+                raise ValueRefusedError(
+                    f"{key_text} is not of image {self.image.image_id}: store it with its own image"
+                )
+            if key["SK"]["S"] in seen:
+                raise ValueRefusedError(f"{key['SK']['S']} stands twice in the result of {self.image.image_id}")
+            seen.add(key["SK"]["S"])
+        for name in seen:
+            parent = "#".join(name.split("#")[:-2])
+            if parent and parent not in seen:
+                raise ValueRefusedError(f"{name} of image {self.image.image_id} is given without its {parent}")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What storing a result did."""
+
+    written: int
+    already_there: int
+
+
+class OcrService:
+    """Stores and reads what OCR finds on images."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
+        """Store a whole result. Called again after a crash it writes only what is missing or differs.
+
+        The image itself comes last: where it stands, everything under it does.
+        """
+        result.check()
+        there = {_name(e): e for e in self._store.collection(Image.key(image_id=result.image.image_id))}
+        under = list(result.under_the_image())
+        missing = [entity for entity in under if there.get(_name(entity)) != entity]
+        total = len(under) + 1
+        done = len(under) - len(missing)
+        for step in _steps(missing):
+            done += self._store.batch_put(step)
+            if progress:
+                progress(done, total)
+        is_there = there.get(_name(result.image)) == result.image
+        if not is_there:
+            self._store.put(result.image)
+        if progress:
+            progress(total, total)
+        written = len(missing) + (not is_there)
+        return Stored(written, total - written)
+
+    @access_pattern("000", "Everything under an image")
+    def read_image(self, image_id: str) -> ImageContents:
+        """An image with everything under it, by one query, or NotFoundError."""
+        contents = image_contents(self._store.collection(Image.key(image_id=image_id)))
+        if contents.image is None:
+            raise NotFoundError(f"there is no image {image_id}, or its OCR result is not stored to the end")
+        return contents
+
+    @access_pattern("000", "Everything under a receipt")
+    def read_receipt(self, image_id: str, receipt_id: int) -> ReceiptContents:
+        """A receipt with everything under it, by one query, or NotFoundError."""
+        first = Receipt.key(image_id=image_id, receipt_id=receipt_id)
+        last = ReceiptMetadata.key(image_id=image_id, receipt_id=receipt_id)
+        contents = receipt_contents(self._store.collection(first, until=last))
+        if contents.receipt is None:
+            raise NotFoundError(f"image {image_id} has no receipt {receipt_id}")
+        return contents
+
+    def get_image(self, image_id: str) -> Image:
+        """The image alone, or NotFoundError."""
+        return self._store.get(Image.key(image_id=image_id))
+
+    @access_pattern("000", "List all images", index="GSITYPE")
+    def list_images(self) -> Query[Image]:
+        """All images."""
+        return self._store.query(Image.by_type())
+
+    @access_pattern("000", "List the lines of an image", index="GSI1")
+    def list_lines(self, image_id: str) -> Query[Line]:
+        """The lines of an image in order, without reading its words and letters."""
+        return self._store.query(Line.by_image(image_id=image_id))
+
+    @access_pattern("000", "List the words of a line")
+    def list_words(self, image_id: str, line_id: int) -> Query[Word]:
+        """The words of a line in order."""
+        return self._store.query(Word.key(image_id=image_id, line_id=line_id))
+
+    @access_pattern("000", "List the letters of a word")
+    def list_letters(self, image_id: str, line_id: int, word_id: int) -> Query[Letter]:
+        """The letters of a word in order."""
+        return self._store.query(Letter.key(image_id=image_id, line_id=line_id, word_id=word_id))
+
+    @access_pattern("000", "List the receipts of an image", index="GSI1")
+    def list_receipts(self, image_id: str) -> Query[Receipt]:
+        """The receipts on an image."""
+        return self._store.query(Receipt.by_image(image_id=image_id))
+
+    @access_pattern("000", "List all receipts", index="GSI2")
+    def list_all_receipts(self) -> Query[Receipt]:
+        """The receipts of all images, by image and number."""
+        return self._store.query(Receipt.everywhere())
+
+    @access_pattern("000", "List the words of all receipts", index="GSI2")
+    def list_all_receipt_words(self) -> Query[ReceiptWord]:
+        """The words of the receipts of all images, by image, receipt, line and number."""
+        return self._store.query(ReceiptWord.everywhere())
+
+    @access_pattern("000", "List the receipt words of an image", index="GSI3")
+    def list_receipt_words(self, image_id: str, *, most_confidence: float | None = None) -> Query[ReceiptWord]:
+        """The words of an image's receipts, without reading letters; if wanted only those that OCR is unsure of."""
+        where = None if most_confidence is None else ReceiptWord.confidence <= most_confidence
+        return self._store.query(ReceiptWord.by_image(image_id=image_id), where=where)
+
+    def delete_image(self, image_id: str) -> int:
+        """Delete an image and everything under it; gives the number of items. Called again it completes.
+
+        The image goes first, so that nobody takes what is left for the whole. Items of unknown kinds stay.
+        """
+        deleted = int(self._store.delete(Image.key(image_id=image_id)))
+        under = self._store.collection(Image.key(image_id=image_id))
+        for step in _steps(entity for entity in under if not isinstance(entity, Undeclared)):
+            deleted += self._store.batch_delete(step)
+        return deleted
+
+
+def _name(entity: Entity) -> str:
+    """The sort key, which tells apart what lies under one image."""
+    return "" if isinstance(entity, Undeclared) else str(type(entity).__schema__.codec.key_of(entity)["SK"]["S"])
+
+
+def _steps(entities: Iterable[Entity]) -> Iterator[list[Entity]]:
+    iterator = iter(entities)
+    while step := list(islice(iterator, _ITEMS_A_STEP)):
+        yield step

@@ -1,0 +1,24 @@
+"""The properties of the model, over every entity of the systems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.model import test_properties
+from tests.systems import ENTITIES
+
+from jobtable.model import Entity
+
+_PROPERTIES = [test for name, test in vars(test_properties).items() if name.startswith("test_")]
+
+
+@pytest.mark.parametrize("cls", [cls for _, cls in ENTITIES], ids=[f"{seed}-{cls.__name__}" for seed, cls in ENTITIES])
+@pytest.mark.parametrize("test", _PROPERTIES, ids=lambda test: test.__name__.removeprefix("test_"))
+@settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_the_property_holds(test: Callable[..., Any], cls: type[Entity], data: st.DataObject) -> None:
+    test.hypothesis.inner_test(cls, data)  # type: ignore[attr-defined]  # Hypothesis keeps what it decorates there

@@ -165,6 +165,10 @@ class EntitySchema:
     shares_keys_with: tuple[type[Entity], ...] = ()
     codec: EntityCodec = field(init=False)
 
+    def take_sharer(self, cls: type[Entity]) -> None:
+        """Note an entity, declared later, that shares its keys with this one: neither overwrites the other's items."""
+        object.__setattr__(self, "shares_keys_with", (*self.shares_keys_with, cls))
+
     @property
     def keys(self) -> tuple[KeySchema, ...]:
         return (self.primary, *self.indexes.values())

@@ -336,8 +336,8 @@ def loose_values(fields: Iterable[FieldSchema], attributes: Mapping[str, Any]) -
                 raise ValueError(f"{field.name}: {error}") from error
         elif field.kind.empty_is_absent and field.info.is_required():
             values[field.name] = set()
-        elif field.optional and field.info.is_required():
-            values[field.name] = None
+        elif field.optional and (field.info.is_required() or field.info.default is None):
+            values[field.name] = None  # said, not left to a default: the item has no value
     return values
 
 

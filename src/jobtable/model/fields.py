@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar, cast, get_args, overload
 
-from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, PlainSerializer
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    GetCoreSchemaHandler,
+    PlainSerializer,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
 from pydantic_core import CoreSchema
 
 if TYPE_CHECKING:
@@ -113,8 +120,17 @@ def _finite_floats(value: Any) -> list[float]:
     return numbers
 
 
-Vector: TypeAlias = Annotated[list[float], BeforeValidator(_finite_floats), VECTOR]
-"""A vector of floats, stored as a list of numbers. Takes a numpy array, too."""
+class PackedFloats(list[float]):
+    """A vector that a Vector field stores packed, as PackedVector does; what was read packed is one of these."""
+
+
+def _in_its_form(value: Any, validate: ValidatorFunctionWrapHandler) -> list[float]:
+    numbers: list[float] = validate(_finite_floats(value))
+    return PackedFloats(numbers) if isinstance(value, PackedFloats) else numbers
+
+
+Vector: TypeAlias = Annotated[list[float], WrapValidator(_in_its_form), VECTOR]
+"""A vector of floats, stored as a list of numbers, or packed where it is PackedFloats. Takes a numpy array, too."""
 
 PackedVector: TypeAlias = Annotated[list[float], BeforeValidator(_finite_floats), PACKED_VECTOR]
 """A vector stored as packed little-endian float32: a quarter of the space, seven digits. Lists are read as well."""

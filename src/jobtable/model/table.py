@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -100,6 +101,14 @@ class Table:
         """The index that lists all items of a type, where one is declared."""
         return next((i for i in self.indexes.values() if i.partition == (self.type_attribute,)), None)
 
+    def without_index(self, name: str) -> Table:
+        """The same table as it is created without an index that its users can do without."""
+        if name not in self.indexes:
+            raise DefinitionError(f"table {self.name} has no index {name}: {', '.join(self.indexes) or 'it has none'}")
+        smaller = copy(self)
+        smaller.indexes = {index.name: index for index in self.indexes.values() if index.name != name}
+        return smaller
+
     def key_types(self) -> dict[str, KeyType]:
         """The DynamoDB type of every key attribute, as its entities use it; text where none does."""
         names = [*self.primary, *(name for index in self.indexes.values() for name in index.attributes)]
@@ -114,6 +123,8 @@ class Table:
                 raise DefinitionError(
                     f"{entity.name}: {name} of table {self.name} would hold {key_type}, but {by} puts {known} there"
                 )
+        for other in entity.shares_keys_with:
+            other.__schema__.take_sharer(entity.cls)
         self.entities[entity.type_name] = entity
 
     def _refuse_collision(self, entity: EntitySchema) -> None:

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.fields import format_timestamp
+from jobtable.model.fields import PackedFloats, format_timestamp
 from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
 from jobtable.model.source import Names, Source
 
@@ -235,13 +235,15 @@ class Nested(WireType):
 
 
 class Numbers(WireType):
-    """A vector as a list of numbers; a packed one is read as well."""
+    """A vector as a list of numbers; a packed one stays packed."""
 
     tag = "L"
 
     def encode(self, value: str, names: Names) -> str:
         text = names.of(float_text, "float_text")
-        return f'{{"L": [{{"N": {text}(x)}} for x in {value}]}}'
+        packed = f'{{"B": {names.of(pack_vector, "pack_vector")}({value})}}'
+        is_packed = f"type({value}) is {names.of(PackedFloats, 'PackedFloats')}"
+        return f'({packed} if {is_packed} else {{"L": [{{"N": {text}(x)}} for x in {value}]}})'
 
     def decode(self, wire: str, names: Names) -> str:
         return f"{names.of(read_vector, 'read_vector')}({wire})"
@@ -293,7 +295,7 @@ def read_vector(wire: Mapping[str, Any]) -> list[float]:
     """A vector in either form."""
     if "B" in wire:
         packed = base64.b64decode(wire["B"])
-        return list(struct.unpack(f"<{len(packed) // 4}f", packed))
+        return PackedFloats(struct.unpack(f"<{len(packed) // 4}f", packed))
     return [float(x["N"]) for x in wire["L"]]
 
 

@@ -118,8 +118,7 @@ class Query(Generic[T]):
     def _raw(self, request: Request, start: Item | None, wanted: int | None) -> Iterator[Response]:
         request = dict(request)
         if wanted is not None:
-            filtered = "FilterExpression" in request or self._only_type is not None
-            request["Limit"] = max(wanted, _LEAST_READ_AHEAD) if filtered else wanted
+            request["Limit"] = max(wanted, _LEAST_READ_AHEAD) if "FilterExpression" in request else wanted
         while True:
             if start is not None:
                 request["ExclusiveStartKey"] = start

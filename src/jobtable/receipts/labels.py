@@ -7,6 +7,7 @@ from itertools import islice
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConflictError, ValueRefusedError
+from jobtable.model import Selection
 from jobtable.receipts.entities import (
     LabelHygieneResult,
     LabelMetadata,
@@ -51,12 +52,17 @@ class LabelService:
         return moved
 
     def relabel(self, label: ReceiptWordLabel, name: str) -> ReceiptWordLabel:
-        """Give a word another label in place of this one, which is remembered; both in one transaction."""
+        """Give a word another label in place of this one, which is remembered, in one transaction.
+
+        Where the word has the other label already, that one stays as it is.
+        """
         renamed = label.replace(label=name, label_consolidated_from=label.label)
+        known = self._store.find(_key_of(renamed))
         with self._store.transaction() as transaction:
             transaction.delete(label, when=ReceiptWordLabel.validation_status == label.validation_status)
-            transaction.put(renamed)
-        return renamed
+            if known is None:
+                transaction.add(renamed)
+        return known or renamed
 
     @access_pattern("000", "List the words with a label", index="GSI1")
     def list_by_label(self, label: str) -> Query[ReceiptWordLabel]:
@@ -174,10 +180,22 @@ class LabelHygieneService:
                 when=~LabelMetadata.aliases.contains(alias),
             )
         changed = 0
-        for label in self._labels.list_by_label(alias):
-            self._labels.relabel(label, canonical)
-            changed += 1
+        for indexed in self._labels.list_by_label(alias):
+            label = self._store.find(_key_of(indexed))
+            if label is not None:  # an index may still show what is gone
+                self._labels.relabel(label, canonical)
+                changed += 1
         return changed
+
+
+def _key_of(label: ReceiptWordLabel) -> Selection[ReceiptWordLabel]:
+    return ReceiptWordLabel.key(
+        image_id=label.image_id,
+        receipt_id=label.receipt_id,
+        line_id=label.line_id,
+        word_id=label.word_id,
+        label=label.label,
+    )
 
 
 def _steps(labels: Iterable[ReceiptWordLabel]) -> Iterator[list[ReceiptWordLabel]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import NotFoundError
+from jobtable.errors import ConditionFailedError, NotFoundError
 from jobtable.model import Json
 from jobtable.receipts.entities import PlacesCache
 from jobtable.store import Query, Store
@@ -44,21 +44,17 @@ class PlacesService:
     @access_pattern("000", "Look a place up in the cache")
     def look_up(self, search_type: str, search_value: str) -> PlacesCache | None:
         """The answer to a search, counted as a hit; None where there is none or its time is over."""
-        key = PlacesCache.key(search_type=search_type, search_value=search_value)
         now = self._clock.now()
         is_alive = PlacesCache.time_to_live.missing() | (PlacesCache.time_to_live > int(now.timestamp()))
-        found = self._store.find(key)
-        if found is None or not _is_alive(found, now):
-            return None
         try:
             return self._store.update(
-                key,
+                PlacesCache.key(search_type=search_type, search_value=search_value),
                 PlacesCache.query_count.add(1),
-                PlacesCache.last_updated.set(max(now, found.last_updated)),
+                PlacesCache.last_updated.set(now),
                 when=is_alive,
             )
-        except NotFoundError:
-            return None  # it expired in between
+        except (NotFoundError, ConditionFailedError):
+            return None
 
     def mark(self, search_type: str, search_value: str, validation_status: str) -> PlacesCache:
         """Say whether an answer has been found right."""
@@ -82,14 +78,10 @@ class PlacesService:
 
     def evict(self, count: int) -> int:
         """Delete the least recently used answers; one that is used meanwhile stays. Gives how many went."""
-        return sum(self._evict_if_unused(answer) for answer in list(self.list_least_recently_used(limit=count)))
+        return sum(self._delete_unused(answer) for answer in list(self.list_least_recently_used(limit=count)))
 
-    def _evict_if_unused(self, answer: PlacesCache) -> bool:
-        stored = self._store.find(PlacesCache.key(search_type=answer.search_type, search_value=answer.search_value))
-        if stored is None or stored.last_updated != answer.last_updated:
+    def _delete_unused(self, answer: PlacesCache) -> bool:
+        try:
+            return self._store.delete(answer, when=PlacesCache.last_updated == answer.last_updated)
+        except (NotFoundError, ConditionFailedError):
             return False
-        return self._store.delete(answer, when=PlacesCache.last_updated == answer.last_updated)
-
-
-def _is_alive(answer: PlacesCache, now: datetime) -> bool:
-    return answer.time_to_live is None or answer.time_to_live > now.timestamp()

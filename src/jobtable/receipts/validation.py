@@ -1,0 +1,276 @@
+"""Validations of receipts: a summary, categories and results whose counts are always in step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.errors import TransactionFailedError
+from jobtable.model import Json
+from jobtable.receipts.entities import (
+    FieldSummary,
+    ReceiptChatGPTValidation,
+    ReceiptValidationCategory,
+    ReceiptValidationResult,
+    ReceiptValidationSummary,
+    ResultSummary,
+    ResultType,
+    ValidationStatus,
+)
+from jobtable.store import Query, Store, Transaction
+from jobtable.store.patterns import access_pattern
+
+T = TypeVar("T")
+
+_FINDINGS_A_STEP = 90
+_MOST_ATTEMPTS = 20
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that was found about one field."""
+
+    type: ResultType
+    message: str
+    reasoning: str | None = None
+    field: str | None = None
+    expected_value: Json = None
+    actual_value: Json = None
+
+
+class _Receipt(NamedTuple):
+    image_id: str
+    receipt_id: int
+
+
+class ValidationService:
+    """Keeps a receipt's validation: whatever changes a result changes its category and the summary with it."""
+
+    def __init__(self, store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._store = store
+        self._clock = clock
+
+    def start(self, image_id: str, receipt_id: int, *, version: str) -> ReceiptValidationSummary:
+        """Begin the validation of a receipt, or raise AlreadyExistsError."""
+        summary = ReceiptValidationSummary(
+            image_id=image_id,
+            receipt_id=receipt_id,
+            overall_status=ValidationStatus.PENDING,
+            validation_timestamp=self._clock.now(),
+            version=version,
+        )
+        self._store.add(summary)
+        return summary
+
+    def get_summary(self, image_id: str, receipt_id: int) -> ReceiptValidationSummary:
+        """How a receipt's validation stands, or NotFoundError."""
+        return self._store.get(ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id))
+
+    def add_findings(
+        self,
+        image_id: str,
+        receipt_id: int,
+        field_name: str,
+        findings: Iterable[Finding],
+        *,
+        field_category: str | None = None,
+    ) -> list[ReceiptValidationResult]:
+        """Store findings about a field, and bring its category and the summary into step, in one transaction.
+
+        More than 90 findings go in steps, each a transaction of its own; after every one of them the counts are right.
+        """
+        receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
+        for step in _steps(findings):
+            added += _again(partial(self._add, receipt, field_name, field_category, step))
+        return added
+
+    def remove_result(self, image_id: str, receipt_id: int, field_name: str, result_index: int) -> None:
+        """Take a result back, and bring its category and the summary into step, in one transaction."""
+        receipt = _Receipt(image_id, receipt_id)
+        _again(partial(self._remove, receipt, field_name, result_index))
+
+    def second_pass(self, validation: ReceiptChatGPTValidation) -> ReceiptValidationSummary:
+        """Store a second pass; the summary takes its revised status, in the same transaction."""
+        key = ReceiptValidationSummary.key(image_id=validation.image_id, receipt_id=validation.receipt_id)
+        summary = self._store.get(key)
+        with self._store.transaction() as transaction:
+            transaction.add(validation)
+            transaction.update(
+                summary,
+                ReceiptValidationSummary.overall_status.set(validation.revised_status),
+                ReceiptValidationSummary.overall_reasoning.set(validation.reasoning),
+                when=ReceiptValidationSummary.overall_status == summary.overall_status,
+            )
+        return self._store.get(key)
+
+    @access_pattern("000", "List the categories of a validation")
+    def list_categories(self, image_id: str, receipt_id: int) -> Query[ReceiptValidationCategory]:
+        """The categories of a receipt's validation."""
+        return self._store.query(ReceiptValidationCategory.key(image_id=image_id, receipt_id=receipt_id))
+
+    @access_pattern("000", "List the results of a category")
+    def list_results(self, image_id: str, receipt_id: int, field_name: str) -> Query[ReceiptValidationResult]:
+        """The results of one category, in order."""
+        key = ReceiptValidationResult.key(image_id=image_id, receipt_id=receipt_id, field_name=field_name)
+        return self._store.query(key)
+
+    @access_pattern("000", "List the second passes over a validation")
+    def list_second_passes(self, image_id: str, receipt_id: int) -> Query[ReceiptChatGPTValidation]:
+        """The second passes over a receipt's validation, the oldest first."""
+        return self._store.query(ReceiptChatGPTValidation.key(image_id=image_id, receipt_id=receipt_id))
+
+    @access_pattern("000", "List validations by status", index="GSI3")
+    def list_by_status(self, status: str) -> Query[ReceiptValidationSummary]:
+        """The summaries in a status, the oldest first."""
+        return self._store.query(ReceiptValidationSummary.by_status(overall_status=status))
+
+    @access_pattern("000", "List second passes by revised status", index="GSI3")
+    def list_second_passes_by_status(self, status: str) -> Query[ReceiptChatGPTValidation]:
+        """The second passes that gave a status, the oldest first."""
+        return self._store.query(ReceiptChatGPTValidation.by_status(revised_status=status))
+
+    @access_pattern("000", "List the categories of a field by status", index="GSI3")
+    def list_by_field_status(self, field_name: str, status: str) -> Query[ReceiptValidationCategory]:
+        """Where a field has a status, over all receipts."""
+        return self._store.query(ReceiptValidationCategory.by_status(field_name=field_name, status=status))
+
+    @access_pattern("000", "List results by type", index="GSI3")
+    def list_by_result_type(self, result_type: ResultType) -> Query[ReceiptValidationResult]:
+        """The results of a type, over all receipts."""
+        return self._store.query(ReceiptValidationResult.by_result_type(type=result_type))
+
+    # --- keeping in step --------------------------------------------------------------------------------------------
+
+    def _add(
+        self, receipt: _Receipt, field_name: str, field_category: str | None, findings: Sequence[Finding]
+    ) -> list[ReceiptValidationResult]:
+        state = self._read(receipt, field_name)
+        following = 0 if state.last is None else state.last.result_index + 1
+        results = [
+            ReceiptValidationResult(
+                **receipt._asdict(),
+                **vars(finding),
+                field_name=field_name,
+                result_index=index,
+                validation_timestamp=state.summary.validation_timestamp,
+            )
+            for index, finding in enumerate(findings, following)
+        ]
+        counts = _count(state.counts, results, 1)
+        with self._store.transaction() as transaction:
+            for result in results:
+                transaction.add(result)
+            self._bring_into_step(transaction, state, field_category or field_name, counts)
+        return results
+
+    def _remove(self, receipt: _Receipt, field_name: str, result_index: int) -> None:
+        key = ReceiptValidationResult.key(**receipt._asdict(), field_name=field_name, result_index=result_index)
+        result = self._store.get(key)
+        state = self._read(receipt, field_name)
+        with self._store.transaction() as transaction:
+            transaction.delete(key, when=ReceiptValidationResult.type == result.type)
+            self._bring_into_step(transaction, state, field_name, _count(state.counts, [result], -1))
+
+    def _read(self, receipt: _Receipt, field_name: str) -> _State:
+        """What a change starts from; the transaction that makes it goes through only if this still holds."""
+        place = receipt._asdict()
+        results = ReceiptValidationResult.key(**place, field_name=field_name)
+        return _State(
+            field_name,
+            self.get_summary(*receipt),
+            self._store.find(ReceiptValidationCategory.key(**place, field_name=field_name)),
+            self._store.query(results, newest_first=True, limit=1).first(),
+        )
+
+    def _bring_into_step(
+        self, transaction: Transaction, state: _State, field_category: str, counts: ResultSummary
+    ) -> None:
+        summary, category = state.summary, state.category
+        if category is None:
+            transaction.add(
+                ReceiptValidationCategory(
+                    image_id=summary.image_id,
+                    receipt_id=summary.receipt_id,
+                    field_name=state.field_name,
+                    validation_timestamp=summary.validation_timestamp,
+                    field_category=field_category,
+                    status=_status(counts),
+                    result_summary=counts,
+                )
+            )
+        else:
+            transaction.update(
+                category,
+                ReceiptValidationCategory.result_summary.set(counts),
+                ReceiptValidationCategory.status.set(_status(counts)),
+                when=ReceiptValidationCategory.result_summary == category.result_summary,
+            )
+        fields = summary.field_summary | {state.field_name: _field_summary(counts)}
+        transaction.update(
+            summary,
+            ReceiptValidationSummary.field_summary.set(fields),
+            ReceiptValidationSummary.overall_status.set(_overall_status(fields)),
+            when=ReceiptValidationSummary.field_summary == summary.field_summary,
+        )
+
+
+class _State(NamedTuple):
+    field_name: str
+    summary: ReceiptValidationSummary
+    category: ReceiptValidationCategory | None
+    last: ReceiptValidationResult | None
+
+    @property
+    def counts(self) -> ResultSummary:
+        return self.category.result_summary if self.category else ResultSummary()
+
+
+def _again(change: Callable[[], T]) -> T:
+    """Make a change, and make it again, from what is there then, where another one got in between."""
+    for _ in range(_MOST_ATTEMPTS - 1):
+        try:
+            return change()
+        except TransactionFailedError:
+            continue
+    return change()
+
+
+def _count(counts: ResultSummary, results: Iterable[ReceiptValidationResult], by: int) -> ResultSummary:
+    found = Counter(f"{result.type.value}_count" for result in results)
+    return counts.replace(**{name: getattr(counts, name) + by * number for name, number in found.items()})
+
+
+def _status(counts: ResultSummary) -> ValidationStatus:
+    if counts.error_count:
+        return ValidationStatus.INVALID
+    if counts.warning_count:
+        return ValidationStatus.NEEDS_REVIEW
+    return ValidationStatus.VALID if counts.total else ValidationStatus.PENDING
+
+
+def _field_summary(counts: ResultSummary) -> FieldSummary:
+    return FieldSummary(
+        status=_status(counts),
+        count=counts.total,
+        has_errors=counts.error_count > 0,
+        has_warnings=counts.warning_count > 0,
+    )
+
+
+def _overall_status(fields: Mapping[str, FieldSummary]) -> ValidationStatus:
+    if any(field.has_errors for field in fields.values()):
+        return ValidationStatus.INVALID
+    if any(field.has_warnings for field in fields.values()):
+        return ValidationStatus.NEEDS_REVIEW
+    return ValidationStatus.VALID if any(field.count for field in fields.values()) else ValidationStatus.PENDING
+
+
+def _steps(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
+    iterator = iter(findings)
+    while step := list(islice(iterator, _FINDINGS_A_STEP)):
+        yield step

@@ -1,6 +1,6 @@
 """Items as the specification shows them, written down by hand: each is read, written back, and built from values.
 
-A file is <seed>/<Entity>.json: {"item": the item in wire form, "values": the arguments that construct the entity}.
+A file is <seed>/<Entity>.json, or <seed>/<Entity>.<variant>.json for a second item: {"item": the item in wire form, "values": the arguments that construct the entity}.
 """
 
 from __future__ import annotations
@@ -21,9 +21,13 @@ _CLASSES = {(seed, cls.__name__): cls for seed, cls in ENTITIES}
 every_file = pytest.mark.parametrize("path", _FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
+def _entity_of(path: Path) -> tuple[str, str]:
+    return path.parent.name, path.stem.partition(".")[0]
+
+
 def _read(path: Path) -> tuple[type[Entity], dict[str, Any], dict[str, Any]]:
     golden = json.loads(path.read_text())
-    return _CLASSES[path.parent.name, path.stem], golden["item"], golden["values"]
+    return _CLASSES[_entity_of(path)], golden["item"], golden["values"]
 
 
 @every_file
@@ -47,6 +51,6 @@ def test_plain_values_give_the_item(path: Path) -> None:
 
 
 def test_every_entity_has_a_golden_item() -> None:
-    there = {(path.parent.name, path.stem) for path in _FILES}
+    there = {_entity_of(path) for path in _FILES}
     assert sorted(set(_CLASSES) - there) == []
     assert sorted(there - set(_CLASSES)) == []

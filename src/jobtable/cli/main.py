@@ -10,7 +10,7 @@ except ModuleNotFoundError:  # The command is installed with the package, its de
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
 import jobtable
-from jobtable.cli import dynamodb
+from jobtable.cli import dynamodb, tables
 from jobtable.errors import JobtableError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(dynamodb.app, name="dynamodb")
+app.add_typer(tables.app, name="tables")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,133 @@
+"""The reference of everything that is stored: every entity of every system, with its keys and attributes."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from typing import TypedDict
+
+import jobtable.receipts.entities  # noqa: F401 - declares entities of the main table
+from jobtable.albums.entities import workflows
+from jobtable.conversations.entities import TABLES as CONVERSATION_TABLES
+from jobtable.jobs.entities import main
+from jobtable.journeys.entities import journeys
+from jobtable.model import Table
+from jobtable.model.schema import EntitySchema
+from jobtable.receipts.legacy.entities import legacy
+from jobtable.store.patterns import REGISTERED, AccessPattern
+
+TABLES: dict[str, tuple[Table, ...]] = {
+    "000": (main,),
+    "001": (legacy,),
+    "002": (journeys,),
+    "003": CONVERSATION_TABLES,
+    "004": (workflows,),
+}
+"""The tables by the document that specifies them."""
+
+SYSTEMS: dict[str, tuple[Table, ...]] = {
+    "jobs": (main,),
+    "receipts": (main,),
+    "legacy-receipts": (legacy,),
+    "journeys": (journeys,),
+    "conversations": CONVERSATION_TABLES,
+    "albums": (workflows,),
+}
+"""The tables by the system that uses them."""
+
+_PACKAGES = ("jobs", "journeys", "conversations", "albums", "receipts")
+"""The packages whose verbs are access patterns."""
+
+
+class EntityReference(TypedDict):
+    """What a program that reads the tables by itself has to know of one kind of item."""
+
+    seed: str
+    table: str
+    entity: str
+    type: str
+    description: str
+    envelope: str | None
+    keys: dict[str, str]
+    attributes: list[str]
+
+
+def tables() -> list[Table]:
+    """Every table once."""
+    return [table for group in TABLES.values() for table in group]
+
+
+def entity_references() -> list[EntityReference]:
+    """Every kind of item of every system, in the order of their declaration."""
+    return [
+        _reference(seed, table, schema)
+        for seed, group in TABLES.items()
+        for table in group
+        for schema in table.entities.values()
+    ]
+
+
+def access_patterns() -> list[AccessPattern]:
+    """Every access pattern of every system, by the document that asks for it."""
+    for name in _PACKAGES:
+        package = importlib.import_module(f"jobtable.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+    return sorted(REGISTERED, key=lambda pattern: pattern.seed)
+
+
+def _reference(seed: str, table: Table, schema: EntitySchema) -> EntityReference:
+    stored = [field for field in schema.fields.values() if not field.is_key_only]
+    return {
+        "seed": seed,
+        "table": table.name,
+        "entity": schema.name,
+        "type": schema.type_name,
+        "description": inspect.getdoc(schema.cls) or "",
+        "envelope": next((field.envelope for field in stored if field.envelope), None),
+        "keys": {part.attribute: str(part) for key in schema.keys for part in key.parts},
+        "attributes": [field.attribute for field in stored],
+    }
+
+
+def render_page() -> str:
+    """The reference as a page of Markdown."""
+    lines = [
+        "# Entities",
+        "",
+        "Every kind of item, with its keys and attributes. This page is generated: `make reference`.",
+    ]
+    for seed, group in TABLES.items():
+        for table in group:
+            lines += _table_lines(seed, table)
+        lines += _pattern_lines(seed)
+    return "\n".join(lines) + "\n"
+
+
+def _table_lines(seed: str, table: Table) -> list[str]:
+    lines = ["", f"## {table.name}", "", f"Specified by document {seed}. Primary key: `{'`, `'.join(table.primary)}`."]
+    for index in table.indexes.values():
+        sort = f" / `{'`, `'.join(index.sort)}`" if index.sort else ""
+        lines.append(f"- index {index.name}: `{'`, `'.join(index.partition)}`{sort}")
+    if table.ttl:
+        lines.append(f"- time to live: `{table.ttl}`")
+    for schema in table.entities.values():
+        lines += _entity_lines(_reference(seed, table, schema), schema)
+    return lines
+
+
+def _entity_lines(reference: EntityReference, schema: EntitySchema) -> list[str]:
+    lines = ["", f"### {reference['entity']}", "", reference["description"], "", "| key | value |", "| --- | --- |"]
+    lines += [f"| `{attribute}` | `{text}` |" for attribute, text in reference["keys"].items()]
+    inside = f", in the map `{reference['envelope']}` unless they begin with a capital" if reference["envelope"] else ""
+    names = ", ".join(f"`{name}`" for name in reference["attributes"])
+    type_attribute = schema.table.type_attribute
+    typed = f"`{type_attribute}` is `{reference['type']}`. " if type_attribute else ""
+    return [*lines, "", f"{typed}Attributes{inside}: {names}."]
+
+
+def _pattern_lines(seed: str) -> list[str]:
+    patterns = [pattern for pattern in access_patterns() if pattern.seed == seed]
+    lines = ["", f"## Access patterns of document {seed}", "", "| pattern | verb | index |", "| --- | --- | --- |"]
+    return lines + [f"| {pattern.title} | `{pattern.verb}` | {pattern.index} |" for pattern in patterns]

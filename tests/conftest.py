@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
+from jobtable.dynamodb.backend import DynamoDBBackend
+from jobtable.embedded import EmbeddedBackend
+from jobtable.store import Store
 from jobtable.testing import servers
 
 REQUIRE_ALL = os.environ.get("JOBTABLE_REQUIRE_ALL") == "1"
@@ -42,6 +46,22 @@ def s3_url() -> Iterator[str]:
         raise
     yield url
     running.__exit__(None, None, None)
+
+
+@pytest.fixture(params=["embedded", "DynamoDB Local"])
+def each_store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """A store without tables, on each kind of backend in turn."""
+    if request.param == "embedded":
+        with Store(EmbeddedBackend(None)) as store:
+            yield store
+        return
+    url = request.getfixturevalue("dynamodb_local_url")
+    backend = DynamoDBBackend(None, endpoint_url=url, access_key="a", secret_key="b", max_attempts=1)
+    with Store(backend, prefix=f"t{uuid.uuid4().hex[:12]}-") as store:
+        yield store
+        for name in backend.execute("ListTables", {})["TableNames"]:
+            if name.startswith(store.prefix):
+                backend.execute("DeleteTable", {"TableName": name})
 
 
 @pytest.hookimpl(trylast=True)

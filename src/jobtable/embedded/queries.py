@@ -74,6 +74,7 @@ def query(storage: Storage, request: Request) -> Response:
     placeholders.finish()
     unmatched.check_form()
     source = _source(storage, request, filter_, projection)
+    refuse_nested_keys(source.table, placeholders.nested_names)
     condition = unmatched.against(*source.key_attributes(), source.index.name if source.index else None)
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
@@ -81,7 +82,6 @@ def query(storage: Storage, request: Request) -> Response:
     if start is not None:
         _check_start(source, condition, bounds, start)
     _check_select(source)
-    refuse_nested_keys(source.table, placeholders.nested_names)
     _check_filter_of_query(source)
     _check_projected(source)
     response = _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)

@@ -104,9 +104,11 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         if record.is_on_demand:
             return record
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=Throughput())
-    if mode is None and (record.is_on_demand or request.get("ProvisionedThroughput") is None):
+    if mode is None and request.get("ProvisionedThroughput") is None:
         return record
     wanted = table_throughput(request)
+    if mode is None and record.is_on_demand:
+        return record
     if not record.is_on_demand and (wanted.read, wanted.write) == (record.throughput.read, record.throughput.write):
         raise RequestRefused("The requested throughput value equals the current value")
     return _replaced(record, is_on_demand=False, throughput=_changed(record.throughput, wanted, now))

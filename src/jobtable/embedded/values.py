@@ -135,19 +135,18 @@ def _validated_members(members: dict[str, Any], depth: int) -> dict[str, Attribu
     """The members of an item or a map."""
     changed: dict[str, AttributeValue] | None = None
     for name, value in members.items():
+        if not (type(value) is dict and len(value) == 1 and type(value.get("S")) is str):
+            if value is None:
+                raise RequestRefused(f"The supplied Item contains a null AttributeValue: {name} is null")
+            checked = _validated(value, depth)
+            if checked is not value:
+                if changed is None:
+                    changed = dict(members)
+                changed[name] = checked
         if not name:
             raise RequestRefused("Empty attribute name")
         if len(name) > MAX_NAME_BYTES // 4 and _utf8_length(name) > MAX_NAME_BYTES:
             raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
-        if type(value) is dict and len(value) == 1 and type(value.get("S")) is str:
-            continue
-        if value is None:
-            raise RequestRefused(f"The supplied Item contains a null AttributeValue: {name} is null")
-        checked = _validated(value, depth)
-        if checked is not value:
-            if changed is None:
-                changed = dict(members)
-            changed[name] = checked
     return members if changed is None else changed
 
 

@@ -158,7 +158,11 @@ FAULTS = (
     Fault(
         Stage.SCHEMA,
         f"{_INVALID}Type mismatch for Index Key {{}}",
-        ("Invalid attribute value type", f"{_INVALID}Type mismatch for Index Key"),
+        (
+            "Invalid attribute value type",
+            f"{_INVALID}Type mismatch for Index Key",
+            "One or more parameter values are not valid. The update expression attempted to update a secondary {}",
+        ),
     ),
     Fault(
         Stage.SCHEMA,

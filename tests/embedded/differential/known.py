@@ -142,8 +142,10 @@ def _other_order(case: Case) -> bool:
     if _has_parts(case) and embedded < Stage.ITEM:
         return True  # The parts of a batch or a transaction come in no documented order.
     if embedded == local:
-        # Two faults of one stage: the order of a query's conditions and of an update's actions is not documented.
-        return _has_several_updates(case) if embedded == Stage.ITEM else _has_several_conditions(case)
+        # Two faults of one stage: the order of conditions, of actions, and of the two maps is not documented.
+        if embedded == Stage.ITEM:
+            return _has_several_updates(case)
+        return _has_several_conditions(case) or _have_both_maps_faults(case)
     return embedded < local
 
 
@@ -156,6 +158,13 @@ def _stage_of_local(case: Case) -> Stage | None:
 def _has_parts(case: Case) -> bool:
     parts = case.request.get("TransactItems") or ()
     return len(parts) > 1 or case.operation in ("BatchGetItem", "BatchWriteItem")
+
+
+def _have_both_maps_faults(case: Case) -> bool:
+    return {answer.message.partition(" ")[0] for answer in (case.embedded, case.local)} == {
+        "ExpressionAttributeNames",
+        "ExpressionAttributeValues",
+    }
 
 
 def _has_several_conditions(case: Case) -> bool:
@@ -229,6 +238,16 @@ def _units(answer: Answer) -> float:
     return sum(float(one["CapacityUnits"]) for one in (capacity if isinstance(capacity, list) else [capacity]))
 
 
+def _start_at_upper_bound(case: Case) -> bool:
+    if case.operation != "Query" or case.embedded.code is not None:
+        return False
+    if case.local.code is not None:
+        return case.local.message == "The provided starting key does not match the range key predicate"
+    pages, local_pages = (answer.body.get("ScannedCounts", []) for answer in (case.embedded, case.local))
+    paging = ("ScannedCounts", "ConsumedCapacity", "LastEvaluatedKeys")
+    return pages == [*local_pages, 0] and _same_without(case, *paging)
+
+
 def _is_fragment(embedded: Any, local: Any) -> bool:
     """Whether maps and lists of the one have nothing that those of the other do not have."""
     if isinstance(embedded, dict) and isinstance(local, dict):
@@ -297,11 +316,16 @@ KNOWN_DIFFERENCES = (
     ),
     KnownDifference(
         "enumerations",
-        "DynamoDB Local takes an unknown or empty value of some enumerated options for none; the service refuses it.",
+        "DynamoDB Local takes an unknown or empty value of some options, and an empty token, for none; the service "
+        "refuses them.",
         lambda case: (
             case.local.code is None
             and case.embedded.code == "ValidationException"
-            and ("Member must satisfy enum value set" in case.embedded.message or '"OTHER"' in json.dumps(case.request))
+            and (
+                "Member must satisfy enum value set" in case.embedded.message
+                or "at 'clientRequestToken' failed" in case.embedded.message
+                or '"OTHER"' in json.dumps(case.request)
+            )
         ),
     ),
     KnownDifference(
@@ -425,20 +449,16 @@ KNOWN_DIFFERENCES = (
     ),
     KnownDifference(
         "start at the upper bound",
-        "A page may end, and the next one start, at the item that equals the upper bound of a condition; DynamoDB "
-        "Local refuses to go on from there.",
-        lambda case: (
-            case.operation == "Query"
-            and case.embedded.code is None
-            and case.local.message == "The provided starting key does not match the range key predicate"
-        ),
+        "A full page may end, and the next one start, at the item that equals the upper bound of a condition; DynamoDB "
+        "Local calls it the last page, and refuses to go on from there.",
+        _start_at_upper_bound,
     ),
     KnownDifference(
         "filter behind a projection",
-        "A global index knows only the attributes that it projects; DynamoDB Local lets the filter of a scan see all.",
+        "An index knows only the attributes that it projects; DynamoDB Local lets the filter of a scan see all.",
         lambda case: (
             case.operation == "Scan"
-            and case.request.get("IndexName") in ("Included", "ByNumber")
+            and case.request.get("IndexName") in ("Included", "ByNumber", "LocalKeys")
             and "FilterExpression" in case.request
             and case.embedded.body.get("ScannedCount") == case.local.body.get("ScannedCount")
         ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from tests.embedded.differential.comparison import normal, settled
+from tests.embedded.differential.comparison import TABLE_OPERATIONS, normal, settled
 from tests.embedded.differential.known import Case, known_difference
 from tests.embedded.differential.mutations import mutated
 from tests.embedded.differential.peers import Answer, Peer
@@ -67,6 +67,7 @@ class SideBySide:
         self._peers = (embedded, local)
         self._run_numbers = itertools.count(time.time_ns())
         self.steps_compared = 0
+        self._has_stuck_table = False
         self.listed: Counter[str] = Counter()
         for peer in self._peers:
             for table in TABLES:
@@ -78,6 +79,8 @@ class SideBySide:
 
     def compare(self, steps: list[Step]) -> Difference | None:
         """Run the steps on empty tables; None when no answer, and nothing of the final content, differs unlisted."""
+        if self._has_stuck_table and any(operation in TABLE_OPERATIONS for operation, _ in steps):
+            return None
         run_number = next(self._run_numbers)
         done: list[Step] = []
         try:
@@ -130,11 +133,19 @@ class SideBySide:
                 time.sleep(0.01)
         return True
 
+    def _remove(self, peer: Peer, name: str) -> None:
+        """Delete a table. DynamoDB Local keeps one whose index it never finishes: no more tables are compared then."""
+        for _ in range(20):
+            peer.ask("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
+            if peer.ask("DeleteTable", {"TableName": name}).code is None:
+                return
+            time.sleep(0.05)
+        self._has_stuck_table = True
+
     def _clear(self) -> None:
         for peer in self._peers:
             for name in set(peer.ask("ListTables", {}).body["TableNames"]) - set(TABLE_OF):
-                peer.ask("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
-                peer.ask("DeleteTable", {"TableName": name})
+                self._remove(peer, name)
         for peer, table in itertools.product(self._peers, TABLES):
             names = [name for name, _ in table.key_parts]
             for item in peer.ask("Scan", {"TableName": table.name}).body["Items"]:

@@ -73,7 +73,7 @@ class ReceiptWordLabel(Entity, table=main, type="RECEIPT_WORD_LABEL"):
     label: str
     reasoning: Attr[str | None] = default(None)
     timestamp_added: Timestamp
-    validation_status: Attr[str] = default(ValidationStatus.NONE)
+    validation_status: Attr[str] = default(ValidationStatus.NONE.value)
     label_consolidated_from: str | None = None
     label_proposed_by: str | None = None
 

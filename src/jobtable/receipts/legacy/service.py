@@ -74,7 +74,7 @@ class LegacyService:
         return self._retag(word, add, remove)
 
     def _retag(self, word: W, add: Iterable[str], remove: Iterable[str]) -> W:
-        current = self._store.get(_key_of(word))
+        current: W = self._store.get(_key_of(word))
         return self.set_tags(current, [*(tag for tag in current.tags if tag not in remove), *add])
 
     def _tag_item(self, word: Word | ReceiptWord, tag: str) -> TagRecord:

@@ -1,0 +1,141 @@
+"""OCR results: stored as a whole, resumed after a crash, read by one query."""
+
+from __future__ import annotations
+
+import pytest
+from tests.receipts.pictures import NOON, PLACED, ocr_result
+
+from jobtable.errors import BackendUnavailable, NotFoundError, ValueRefusedError
+from jobtable.jobs.entities import main
+from jobtable.receipts.entities import Image, ReceiptMetadata, ReceiptWord, ReceiptWordLabel, Word
+from jobtable.receipts.ocr import OcrResult, OcrService, Stored
+from jobtable.store import Backend, Request, Response, Store
+
+
+@pytest.fixture
+def store(each_store: Store) -> Store:
+    each_store.tables.create(main)
+    return each_store
+
+
+class Dying:
+    """A backend that fails for good after some writes, as a process does that is killed."""
+
+    def __init__(self, backend: Backend, writes: int) -> None:
+        self._backend = backend
+        self._left = writes
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation in ("BatchWriteItem", "PutItem"):
+            self._left -= 1
+            if self._left < 0:
+                raise RuntimeError("killed")
+        return self._backend.execute(operation, request)
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def test_a_result_is_stored_and_read_as_a_whole(store: Store) -> None:
+    service, result, seen = OcrService(store), ocr_result("a", receipts=2), list[tuple[int, int]]()
+    stored = service.store(result, lambda done, total: seen.append((done, total)))
+    total = 1 + 3 * (2 + 4 + 12) + 2
+    assert stored == Stored(total, 0)
+    assert seen[-1] == (total, total)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    contents = service.read_image("a")
+    assert contents.image == result.image
+    assert contents.lines == result.lines
+    assert contents.words == result.words
+    assert contents.letters == result.letters
+    assert [r.receipt for r in contents.receipts.values()] == result.receipts
+    assert [word for r in contents.receipts.values() for word in r.words] == result.receipt_words
+    assert contents.others == []
+
+
+@pytest.mark.parametrize("writes", [0, 1, 2, 3])
+def test_a_killed_call_is_completed_by_the_next(store: Store, writes: int) -> None:
+    result = ocr_result("a", receipts=2)
+    with pytest.raises(RuntimeError, match="killed"):
+        OcrService(Store(Dying(store.backend, writes), prefix=store.prefix)).store(result)
+    service = OcrService(store)
+    with pytest.raises(NotFoundError, match="not stored to the end"):
+        service.read_image("a")
+    again = service.store(result)
+    assert again.already_there == min(25 * writes, 56)
+    assert again.written + again.already_there == 57
+    assert service.store(result) == Stored(0, 57)
+    assert service.read_image("a").letters == result.letters
+
+
+def test_a_result_that_does_not_hang_together_is_refused(store: Store) -> None:
+    service, good = OcrService(store), ocr_result("a")
+    of_another = Word(image_id="b", line_id=1, word_id=9, text="x", **PLACED)
+    without_line = Word(image_id="a", line_id=9, word_id=1, text="x", **PLACED)
+    for words, reason in (
+        ([of_another], "is not of image a"),
+        ([without_line], "is given without its LINE#00009"),
+        ([*good.words, good.words[0]], "stands twice"),
+    ):
+        with pytest.raises(ValueRefusedError, match=reason):
+            service.store(OcrResult(image=good.image, lines=good.lines, words=words))
+    assert store.find(Image.key(image_id="a")) is None
+
+
+def test_a_receipt_is_read_with_everything_under_it(store: Store) -> None:
+    service, result = OcrService(store), ocr_result("a", receipts=3)
+    service.store(result)
+    label = ReceiptWordLabel(image_id="a", receipt_id=2, line_id=1, word_id=1, label="TOTAL", timestamp_added=NOON)
+    metadata = ReceiptMetadata(image_id="a", receipt_id=2, merchant_name="Shop", match_confidence=0.5, timestamp=NOON)
+    store.batch_put([label, metadata])
+    with store.capacity.measure() as spent:
+        contents = service.read_receipt("a", 2)
+    assert sum(units.calls for units in spent.values()) == 1
+    assert contents.receipt == result.receipts[1]
+    assert contents.words == [word for word in result.receipt_words if word.receipt_id == 2]
+    assert contents.labels == [label]
+    assert contents.metadata == metadata
+    with pytest.raises(NotFoundError):
+        service.read_receipt("a", 9)
+
+
+def test_lists_give_only_what_is_asked_for(store: Store) -> None:
+    service = OcrService(store)
+    for image_id in ("a", "b"):
+        service.store(ocr_result(image_id))
+    unsure = ReceiptWord(image_id="a", receipt_id=1, line_id=1, word_id=1, text="w", **{**PLACED, "confidence": 0.2})
+    store.put(unsure)
+    assert {image.image_id for image in service.list_images()} == {"a", "b"}
+    assert [line.line_id for line in service.list_lines("a")] == [1, 2]
+    assert [word.word_id for word in service.list_words("a", 2)] == [1, 2]
+    assert [letter.letter_id for letter in service.list_letters("a", 2, 1)] == [1, 2, 3]
+    assert [receipt.receipt_id for receipt in service.list_receipts("a")] == [1]
+    assert [receipt.image_id for receipt in service.list_all_receipts()] == ["a", "b"]
+    assert len(list(service.list_all_receipt_words())) == 8
+    assert list(service.list_receipt_words("a", most_confidence=0.5)) == [unsure]
+    page = service.list_all_receipt_words().page(size=3)
+    assert len(page.items) == 3
+
+
+def test_deleting_an_image_takes_everything(store: Store) -> None:
+    service = OcrService(store)
+    service.store(ocr_result("a"))
+    service.store(ocr_result("b"))
+    assert service.delete_image("a") == 38
+    assert service.delete_image("a") == 0
+    assert list(store.collection(Image.key(image_id="a"))) == []
+    assert service.read_image("b").image is not None
+
+
+def test_a_lost_answer_does_not_lose_the_image(store: Store) -> None:
+    class Losing(Dying):
+        def execute(self, operation: str, request: Request) -> Response:
+            response = self._backend.execute(operation, request)
+            if operation == "BatchWriteItem" and self._left:
+                self._left -= 1
+                raise BackendUnavailable("the answer was lost")
+            return response
+
+    result = ocr_result("a")
+    OcrService(Store(Losing(store.backend, 1), prefix=store.prefix)).store(result)
+    assert OcrService(store).read_image("a").words == result.words

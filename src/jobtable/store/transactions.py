@@ -14,6 +14,7 @@ from jobtable.model.expressions import Condition, Update
 from jobtable.model.selection import Selection
 from jobtable.store import requests
 from jobtable.store.backend import Request
+from jobtable.store.collections import entity_of
 from jobtable.store.requests import Target, Write
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Transaction:
             if reason.get("Code", "None") == "None":
                 continue
             item = reason.get("Item")
-            current = write.schema.codec.decode(item) if item else None
+            current = entity_of(write.schema.table, item) if item else None
             failures.append(Failure(write.describe(), index, reason["Code"], reason.get("Message", ""), current))
         told = "; ".join(f"{failure.action}: {failure.code}" for failure in failures) or error.message
         return TransactionFailedError(f"nothing was done, because it was not possible to {told}", tuple(failures))

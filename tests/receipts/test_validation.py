@@ -1,0 +1,146 @@
+"""Validations: whatever happens, the counts are those of the results."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import pytest
+from tests.receipts.pictures import NOON
+
+from jobtable.errors import AlreadyExistsError, NotFoundError
+from jobtable.jobs.entities import main
+from jobtable.receipts.analyses import AnalysisService
+from jobtable.receipts.entities import (
+    ReceiptChatGPTValidation,
+    ReceiptLabelAnalysis,
+    ReceiptStructureAnalysis,
+    ReceiptWordLabel,
+    ResultType,
+)
+from jobtable.receipts.validation import Finding, ValidationService
+from jobtable.store import Store
+from jobtable.testing import FakeClock
+
+ERROR = Finding(ResultType.ERROR, "no date", expected_value="a date")
+WARNING = Finding(ResultType.WARNING, "an odd date")
+SUCCESS = Finding(ResultType.SUCCESS, "fine")
+
+
+@pytest.fixture
+def store(each_store: Store) -> Store:
+    each_store.tables.create(main)
+    return each_store
+
+
+def assert_in_step(service: ValidationService) -> None:
+    summary = service.get_summary("a", 1)
+    categories = {category.field_name: category for category in service.list_categories("a", 1)}
+    assert set(summary.field_summary) == set(categories)
+    for name, category in categories.items():
+        found = Counter(result.type for result in service.list_results("a", 1, name))
+        counts, shown = category.result_summary, summary.field_summary[name]
+        assert counts.error_count == found[ResultType.ERROR]
+        assert counts.warning_count == found[ResultType.WARNING]
+        assert counts.success_count == found[ResultType.SUCCESS]
+        assert shown.count == counts.total == found.total()
+        assert shown.status == category.status
+        assert shown.has_errors == (counts.error_count > 0)
+        assert shown.has_warnings == (counts.warning_count > 0)
+
+
+def test_findings_move_the_category_and_the_summary(store: Store) -> None:
+    service = ValidationService(store, FakeClock())
+    service.start("a", 1, version="1")
+    with pytest.raises(AlreadyExistsError):
+        service.start("a", 1, version="1")
+    service.add_findings("a", 1, "date", [SUCCESS])
+    assert service.get_summary("a", 1).overall_status == "VALID"
+    service.add_findings("a", 1, "total", [WARNING, SUCCESS])
+    assert service.get_summary("a", 1).overall_status == "NEEDS_REVIEW"
+    added = service.add_findings("a", 1, "date", [ERROR, ERROR])
+    assert [result.result_index for result in added] == [1, 2]
+    assert_in_step(service)
+    assert [each.receipt_id for each in service.list_by_status("INVALID")] == [1]
+    assert [each.field_name for each in service.list_by_field_status("date", "INVALID")] == ["date"]
+    assert list(service.list_by_field_status("date", "VALID")) == []
+    assert len(list(service.list_by_result_type(ResultType.ERROR))) == 2
+    service.remove_result("a", 1, "date", 1)
+    assert_in_step(service)
+    service.remove_result("a", 1, "date", 2)
+    assert_in_step(service)
+    assert service.get_summary("a", 1).overall_status == "NEEDS_REVIEW"
+    with pytest.raises(NotFoundError):
+        service.remove_result("a", 1, "date", 2)
+    with pytest.raises(NotFoundError):
+        service.add_findings("a", 2, "date", [ERROR])
+
+
+def test_many_findings_go_in_steps(store: Store) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    added = service.add_findings("a", 1, "items", [SUCCESS] * 200)
+    assert [result.result_index for result in added] == list(range(200))
+    assert_in_step(service)
+
+
+def test_concurrent_findings_are_all_counted(store: Store) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    names = ["date", "total", "date", "total"]
+    threads = [
+        threading.Thread(target=lambda name=name: [service.add_findings("a", 1, name, [ERROR]) for _ in range(3)])
+        for name in names
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_in_step(service)
+    assert sum(field.count for field in service.get_summary("a", 1).field_summary.values()) == 12
+
+
+def test_a_second_pass_revises_the_summary(store: Store) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    service.add_findings("a", 1, "date", [ERROR])
+    second = ReceiptChatGPTValidation(
+        image_id="a", receipt_id=1, timestamp=NOON, original_status="INVALID", revised_status="VALID", reasoning="ok"
+    )
+    revised = service.second_pass(second)
+    assert (revised.overall_status, revised.overall_reasoning) == ("VALID", "ok")
+    store.put(
+        ReceiptWordLabel(
+            image_id="a", receipt_id=1, line_id=1, word_id=1, label="X", timestamp_added=NOON, validation_status="VALID"
+        )
+    )
+    assert list(service.list_by_status("VALID")) == [revised]
+    assert list(service.list_second_passes_by_status("VALID")) == [second]
+    assert list(service.list_second_passes("a", 1)) == [second]
+    assert_in_step(service)
+
+
+def test_analyses_are_found_by_kind_and_time(store: Store) -> None:
+    service, validation, clock = AnalysisService(store), ValidationService(store), FakeClock()
+    kept = [
+        ReceiptLabelAnalysis(image_id="a", receipt_id=n, labels=[], timestamp_added=clock.now(), version="1")
+        for n in (3, 1, 2)
+    ]
+    structure = ReceiptStructureAnalysis(image_id="a", receipt_id=1, sections=[], timestamp_added=NOON, version="1")
+    for analysis in kept:
+        service.keep(analysis)
+    service.keep(structure)
+    validation.start("a", 1, version="1")
+    validation.add_findings("a", 1, "date", [ERROR])
+    assert list(service.list_by_time(ReceiptLabelAnalysis)) == kept
+    assert list(service.list_by_time(ReceiptLabelAnalysis, after=kept[0].timestamp_added)) == kept[1:]
+    assert list(service.list_by_time(ReceiptLabelAnalysis, newest_first=True)) == kept[::-1]
+    assert service.get(ReceiptStructureAnalysis, "a", 1) == structure
+    kinds = [type(analysis).__name__.removeprefix("Receipt") for analysis in service.list_of_receipt("a", 1)]
+    assert kinds == [
+        "LabelAnalysis",
+        "StructureAnalysis",
+        "ValidationSummary",
+        "ValidationCategory",
+        "ValidationResult",
+    ]

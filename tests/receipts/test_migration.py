@@ -1,0 +1,154 @@
+"""The migration from the legacy table: complete, resumable, harmless when repeated."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.receipts.legacy.table import ITEMS_AN_IMAGE, legacy_items, open_store
+from tests.receipts.pictures import NOON
+
+from jobtable.jobs.entities import Job, JobMetric, main
+from jobtable.model import Table
+from jobtable.receipts.entities import Image, ReceiptWordLabel, Word
+from jobtable.receipts.legacy.entities import legacy
+from jobtable.receipts.migration import Checkpoint, Migration, migrations
+from jobtable.receipts.ocr import OcrService
+from jobtable.store import Item, Store
+
+_REPOSITORY = Path(__file__).parents[2]
+
+
+def items_of(store: Store, table: Table) -> list[Item]:
+    found: list[Item] = []
+    request: dict[str, Any] = {"TableName": store.table_name(table)}
+    while True:
+        response = store.backend.execute("Scan", request)
+        found += response["Items"]
+        if "LastEvaluatedKey" not in response:
+            return sorted(found, key=lambda item: (item["PK"]["S"], item["SK"]["S"]))
+        request["ExclusiveStartKey"] = response["LastEvaluatedKey"]
+
+
+@pytest.fixture
+def store(each_store: Store) -> Store:
+    each_store.tables.create(legacy, main)
+    return each_store
+
+
+def test_everything_that_has_a_place_is_migrated(store: Store) -> None:
+    store.batch_put(legacy_items(3))
+    before = items_of(store, legacy)
+    report = Migration(store, store).run()
+    assert report.finished
+    assert report.read == 3 * ITEMS_AN_IMAGE
+    assert {kind: tally.unmapped for kind, tally in report.kinds.items() if tally.unmapped} == {
+        "WORD_TAG": 6,
+        "GPT_VALIDATION": 6,
+        "GPT_INITIAL_TAGGING": 6,
+    }
+    assert sum(tally.migrated for tally in report.kinds.values()) == 3 * ITEMS_AN_IMAGE - 18
+    assert sum(problem.count for problem in report.problems.values()) == 18
+    assert all(len(problem.examples) <= 10 for problem in report.problems.values())
+    contents = OcrService(store).read_image("image-00001")
+    assert [label.label for label in contents.receipts[1].labels] == ["FOOD", "FOOD"]
+    assert contents.receipts[1].labels[0].label_proposed_by == "LEGACY_TAG"
+    assert "tags" not in next(item for item in items_of(store, main) if item["TYPE"]["S"] == "WORD")
+    assert len(list(store.query(JobMetric.by_name(metric_name="loss")))) == 3
+    assert store.get(Job.key(job_id="job-00002")).status == "COMPLETED"
+    assert items_of(store, legacy) == before
+
+
+def test_a_dry_run_reports_the_same_and_writes_nothing(store: Store) -> None:
+    store.batch_put(legacy_items(2))
+    dry = Migration(store, store).run(dry_run=True)
+    assert items_of(store, main) == []
+    assert store.table_name(migrations) not in store.backend.execute("ListTables", {})["TableNames"]
+    assert Migration(store, store).run() == dry
+
+
+def test_running_again_changes_nothing_and_keeps_what_has_changed_since(store: Store) -> None:
+    store.batch_put(legacy_items(2))
+    first = Migration(store, store).run()
+    label = next(iter(store.query(ReceiptWordLabel.by_label(label="FOOD"))))
+    store.update(label, ReceiptWordLabel.validation_status.set("VALID"))
+    before = items_of(store, main)
+    second = Migration(store, store).run()
+    assert items_of(store, main) == before
+    assert second.kinds["RECEIPT_WORD_TAG"].kept == 1
+    assert second.kinds["IMAGE"] == first.kinds["IMAGE"]
+    dry = Migration(store, store).run(dry_run=True)
+    assert dry == second
+
+
+def test_items_of_another_make_are_read_or_reported(store: Store) -> None:
+    (image, *_) = legacy_items(1)
+    item = type(image).__schema__.codec.encode(image)
+    typeless = {name: value for name, value in item.items() if name != "TYPE"}
+    table = {"TableName": store.table_name(legacy)}
+    foreign = {"bounding_box": {"M": {"x": {"N": "1"}}}, "GSI3PK": {"S": "stale"}}
+    store.backend.execute("PutItem", {**table, "Item": {**typeless, **foreign}})
+    odd: list[Item] = [
+        {"PK": {"S": "IMAGE#b"}, "SK": {"S": "IMAGE"}, "TYPE": {"S": "IMAGE"}, "width": {"N": "-1"}},
+        {"PK": {"S": "IMAGE#b"}, "SK": {"S": "LINE#1"}, "TYPE": {"S": "LINE"}},
+        {"PK": {"S": "X"}, "SK": {"S": "Y"}},
+        {"PK": {"S": "X"}, "SK": {"S": "Z"}, "TYPE": {"S": "OTHER"}},
+    ]
+    for each in odd:
+        store.backend.execute("PutItem", {**table, "Item": each})
+    report = Migration(store, store).run()
+    migrated = store.get(Image.key(image_id="image-00000"))
+    assert migrated.timestamp_added == NOON
+    (stored,) = items_of(store, main)
+    assert stored["bounding_box"] == foreign["bounding_box"]
+    assert "GSI3PK" not in stored
+    assert {kind: (tally.migrated, tally.unmapped) for kind, tally in report.kinds.items()} == {
+        "IMAGE": (1, 1),
+        "LINE": (0, 1),
+        "UNKNOWN": (0, 1),
+        "OTHER": (0, 1),
+    }
+    assert {reason: problem.count for reason, problem in report.problems.items()} == {
+        "it does not have the shape of its kind": 2,
+        "its kind is unknown": 2,
+    }
+
+
+def test_a_migration_that_is_killed_is_finished_by_the_next(tmp_path: Path) -> None:
+    images = -(-10_000 // ITEMS_AN_IMAGE)
+    with open_store(tmp_path / "whole.db") as store:
+        store.batch_put(legacy_items(images))
+        expected_report = Migration(store, store).run()
+        expected = items_of(store, main)
+    path = tmp_path / "killed.db"
+    with open_store(path) as store:
+        store.batch_put(legacy_items(images))
+    reached = _kill_in_the_middle(path, after_items=4_000)
+    with open_store(path) as store:
+        checkpoint = store.get(Checkpoint.key(name="receipts-001-to-000"))
+        assert not checkpoint.finished
+        assert sum(tally.read for tally in checkpoint.kinds.values()) >= reached
+        pages = []
+        report = Migration(store, store).run(lambda report: pages.append(report.read))
+        assert pages[0] > reached, "it went on from the checkpoint"
+        assert report == expected_report
+        assert report.read == images * ITEMS_AN_IMAGE
+        assert items_of(store, main) == expected
+        assert store.find(Word.key(image_id="image-00000", line_id=1, word_id=1)) is not None
+
+
+def _kill_in_the_middle(path: Path, after_items: int) -> int:
+    """Kill -9 a migrating process; gives how many items it had told of."""
+    command = [sys.executable, "-m", "tests.receipts.legacy.table", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=_REPOSITORY, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= after_items:
+                os.kill(process.pid, signal.SIGKILL)
+                return int(line)
+    raise AssertionError("it ended before it was killed")

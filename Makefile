@@ -7,7 +7,7 @@ ARGS ?=
 TESTS ?= tests
 WORKERS ?= auto
 
-.PHONY: run test lint format bench faults clean
+.PHONY: run test lint reference format bench faults clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Jobtable needs Python 3.11 or newer")'
@@ -28,6 +28,9 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+reference: $(VENV)/.installed
+	$(BIN)/python -m tests.access_patterns
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

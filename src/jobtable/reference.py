@@ -74,7 +74,7 @@ def access_patterns() -> list[AccessPattern]:
         package = importlib.import_module(f"jobtable.{name}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             importlib.import_module(module.name)
-    return sorted(REGISTERED, key=lambda pattern: pattern.seed)
+    return sorted(REGISTERED, key=lambda pattern: (pattern.seed, pattern.module))
 
 
 def _reference(seed: str, table: Table, schema: EntitySchema) -> EntityReference:

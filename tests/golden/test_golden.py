@@ -1,6 +1,7 @@
 """Items as the specification shows them, written down by hand: each is read, written back, and built from values.
 
-A file is <seed>/<Entity>.json, or <seed>/<Entity>.<variant>.json for a second item: {"item": the item in wire form, "values": the arguments that construct the entity}.
+A file is <seed>/<Entity>.json, or <seed>/<Entity>.<variant>.json for a second item of the entity:
+{"item": the item in wire form, "values": the arguments that construct the entity}.
 """
 
 from __future__ import annotations

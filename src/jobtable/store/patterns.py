@@ -17,6 +17,7 @@ class AccessPattern:
     title: str
     verb: str
     """The verb as it is called: Service.method."""
+    module: str
     index: str
     """The index that it reads; "primary" for the table's own key."""
 
@@ -29,7 +30,7 @@ def access_pattern(seed: str, title: str, *, index: str = "primary") -> Callable
     """Register a service's method as the verb of an access pattern; the method stays as it is."""
 
     def register(method: F) -> F:
-        REGISTERED.append(AccessPattern(seed, title, method.__qualname__, index))
+        REGISTERED.append(AccessPattern(seed, title, method.__qualname__, method.__module__, index))
         return method
 
     return register

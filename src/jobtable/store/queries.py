@@ -154,7 +154,8 @@ def query_request(
     request: Request = {"KeyConditionExpression": " AND ".join(texts)}
     condition = as_condition(where)
     type_attribute = schema.table.type_attribute
-    if type_attribute and (bounds.are_given or _is_shared(schema, selection)):
+    told_by_key = any(part.attribute == type_attribute for part in selection.key.parts)
+    if type_attribute and not told_by_key and (bounds.are_given or _is_shared(schema, selection)):
         condition = all_of(AttributeIs((type_attribute,), {"S": schema.type_name}), condition)
     if condition is not None:
         request["FilterExpression"] = condition.write(placeholders)

@@ -1,0 +1,77 @@
+"""Results of two jobs for two conversations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from jobtable.conversations.converter import DataConverter
+from jobtable.conversations.entities import TABLES, CommentEmbedding, JobResult
+from jobtable.conversations.service import Conversations
+from jobtable.model import Entity
+from jobtable.testing import FakeClock
+from tests.access_patterns import Question, World
+
+
+def results(job_id: str, conversation_id: str, clock: FakeClock, comments: range) -> Iterator[JobResult]:
+    """One result of each kind for each comment."""
+    make = DataConverter()
+    for comment in comments:
+        yield make.create_comment_embedding(conversation_id, comment, [0.5, comment], clock=clock, job_id=job_id)
+        yield make.create_cluster_assignment(conversation_id, comment, [comment, 0], clock=clock, job_id=job_id)
+        yield make.create_cluster(conversation_id, 0, comment, 1, clock=clock, job_id=job_id)
+        yield make.create_graph_edge(conversation_id, comment, comment + 1, 0.5, clock=clock, job_id=job_id)
+        yield make.create_topic_name(
+            conversation_id, 0, comment, "Parks", model_name="llama3", clock=clock, job_id=job_id
+        )
+        yield make.create_comment_extremity(
+            conversation_id, comment, 0.5, calculation_method="variance", clock=clock, job_id=job_id
+        )
+
+
+def items() -> Iterator[Entity]:
+    """The world: job-2 came before job-1, and looked at two conversations."""
+    clock = FakeClock(datetime(2025, 7, 24, tzinfo=UTC))
+    yield from results("job-2", "36324", clock, range(20, 22))
+    yield from results("job-2", "40000", clock, range(22, 23))
+    yield from results("job-1", "36324", clock, range(9, 12))
+
+
+WORLD = World(
+    name="conversations",
+    tables=TABLES,
+    items=items,
+    questions={
+        ("003", "Get all data for a specific job"): Question(
+            lambda s: [e.comment_id for e in Conversations(s).list_by_job(CommentEmbedding, "job-1")], [9, 10, 11]
+        ),
+        ("003", "Get all data for a specific job and conversation"): Question(
+            lambda s: [
+                e.comment_id for e in Conversations(s).list_by_job_and_conversation(CommentEmbedding, "job-2", "36324")
+            ],
+            [20, 21],
+        ),
+        ("003", "Get all data for a specific conversation"): Question(
+            lambda s: [e.comment_id for e in Conversations(s).list_by_conversation(CommentEmbedding, "36324")],
+            [20, 21, 9, 10, 11],
+        ),
+        ("003", "Get a specific item: comment embedding"): Question(
+            lambda s: Conversations(s).get_comment_embedding("job-1", 9).embedding.vector, [0.5, 9]
+        ),
+        ("003", "Get a specific item: cluster assignment"): Question(
+            lambda s: [Conversations(s).get_cluster_assignment("job-1", 9).layer_clusters], [{"0": 9, "1": 0}]
+        ),
+        ("003", "Get a specific item: cluster structure"): Question(
+            lambda s: [Conversations(s).get_cluster("job-1", "layer0_9").cluster_id], [9]
+        ),
+        ("003", "Get a specific item: graph edge"): Question(
+            lambda s: [Conversations(s).get_graph_edge("job-1", "9_10").target_id], [10]
+        ),
+        ("003", "Get a specific item: topic name"): Question(
+            lambda s: [Conversations(s).get_topic_name("job-1", "layer0_9").topic_name], ["Parks"]
+        ),
+        ("003", "Get a specific item: comment extremity"): Question(
+            lambda s: [Conversations(s).get_comment_extremity("job-1", 9).extremity_value], [0.5]
+        ),
+    },
+)

@@ -1,0 +1,55 @@
+"""The page docs/access-patterns.md: every access pattern, with the read units that it costs in its world."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import tests.access_patterns
+from jobtable.embedded import EmbeddedBackend
+from jobtable.reference import access_patterns
+from jobtable.store import Store
+from tests.access_patterns import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "access-patterns.md"
+
+_HEAD = """# Access patterns
+
+Every question that the specification asks of its tables: the verb that answers it, the index that it reads, and the
+read units that it cost when the tests asked it of a handful of items. None of them scans a table. This page is
+generated: `make reference`.
+
+| seed | pattern | verb | index | read units |
+| --- | --- | --- | --- | --- |
+"""
+
+
+def worlds() -> list[World]:
+    """The worlds of all systems."""
+    modules = pkgutil.iter_modules(tests.access_patterns.__path__, "tests.access_patterns.")
+    loaded = (importlib.import_module(module.name) for module in modules if not module.name.endswith("__main__"))
+    return [module.WORLD for module in loaded if hasattr(module, "WORLD")]
+
+
+def read_units(world: World) -> dict[tuple[str, str], float]:
+    """What each question of a world costs on the embedded engine."""
+    measured = {}
+    with Store(EmbeddedBackend(None)) as store:
+        world.create(store)
+        for name, question in world.questions.items():
+            with store.capacity.measure() as spent:
+                list(question.ask(store))
+            measured[name] = sum(units.read for units in spent.values())
+    return measured
+
+
+def render() -> str:
+    """The page."""
+    measured = {name: units for world in worlds() for name, units in read_units(world).items()}
+    rows = []
+    for pattern in access_patterns():
+        units = measured.get((pattern.seed, pattern.title))
+        shown = "not measured" if units is None else f"{units:g}"
+        rows.append(f"| {pattern.seed} | {pattern.title} | `{pattern.verb}` | {pattern.index} | {shown} |\n")
+    return _HEAD + "".join(rows)

@@ -201,3 +201,13 @@ def test_a_part_is_checked_as_well() -> None:
 
         class Wheel(Part):
             size: int | str
+
+
+def test_a_table_without_an_index_keeps_everything_else() -> None:
+    table = make_table()
+    smaller = table.without_index("GSI1")
+    assert smaller.indexes == {}
+    assert set(smaller.key_types()) == {"PK", "SK"}
+    assert "GSI1" in table.indexes
+    with pytest.raises(DefinitionError, match="has no index GSI9: GSI1"):
+        table.without_index("GSI9")

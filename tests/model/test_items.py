@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Line, Stage, Status, Step, Word
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model import Entity
+from jobtable.model import Entity, PackedFloats
 from jobtable.store import requests
 
 NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
@@ -245,3 +245,15 @@ def test_packed_and_listed_vectors_are_both_read() -> None:
     kinds = (Kitchen.__schema__.fields["vector"].kind, Kitchen.__schema__.fields["packed"].kind)
     assert [kind.loosen(form) for kind in kinds for form in (packed, listed)] == [[0.5, 1.0]] * 4
     assert codec.schema.name == "Kitchen"
+
+
+def test_a_packed_vector_stays_packed_in_either_field() -> None:
+    entity = Comment(
+        job_id="j", comment_id=1, conversation_id="c", created_at=NOON, embedding=PackedFloats([0.5, -2.0])
+    )
+    codec = Comment.__schema__.codec
+    item = codec.encode(entity)
+    assert item["embedding"] == {"B": "AAAAPwAAAMA="}
+    assert codec.encode(codec.decode(item)) == item
+    assert codec.encode(codec.decode(item).replace(comment_id=2))["embedding"] == item["embedding"]
+    assert codec.encode(entity.replace(embedding=[0.5, -2.0]))["embedding"] == {"L": [{"N": "0.5"}, {"N": "-2"}]}

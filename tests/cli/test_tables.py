@@ -1,0 +1,88 @@
+"""`jobtable tables`: create, list, diff, reference."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.access_patterns.jobs import START
+from typer.testing import CliRunner, Result
+
+from jobtable import connect
+from jobtable.cli.main import app
+from jobtable.cli.tables import System
+from jobtable.conversations.entities import embeddings
+from jobtable.jobs.entities import Queue, main
+from jobtable.reference import SYSTEMS, tables
+
+
+def run(*arguments: str, environment: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(app, ["tables", *arguments], env=environment)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"file:{tmp_path / 'tables.db'}"
+
+
+def test_every_system_can_be_named() -> None:
+    assert [system.value for system in System] == list(SYSTEMS)
+
+
+def test_all_tables_are_created_once(url: str) -> None:
+    created = run("create", "--store", url)
+    assert created.exit_code == 0
+    assert created.output.splitlines() == [f"{table.name} created" for table in tables()]
+    again = run("create", environment={"JOBTABLE_STORE": url})
+    assert again.output.splitlines() == [f"{table.name} is there" for table in tables()]
+    assert run("diff", "--store", url).exit_code == 0
+
+
+def test_only_the_chosen_systems_are_created(url: str) -> None:
+    done = run("create", "--store", url, "--system", "albums", "--system", "journeys")
+    assert done.output.splitlines() == ["AlbumWorkflows created", "TransformationSystem created"]
+    rows = json.loads(run("list", "--store", url, "--json").output)
+    assert [row["table"] for row in rows if row["deployed"]] == ["TransformationSystem", "AlbumWorkflows"]
+    assert "jobtable: not deployed" in run("list", "--store", url).output
+
+
+def test_existing_tables_are_deleted_only_when_told(url: str) -> None:
+    run("create", "--store", url, "--system", "jobs")
+    queue = Queue(queue_name="gpu", created_at=START)
+    with connect(url) as store:
+        store.add(queue)
+    run("create", "--store", url, "--system", "jobs")
+    with connect(url) as store:
+        assert store.find(Queue.key(queue_name="gpu")) == queue
+    run("create", "--store", url, "--system", "jobs", "--delete-existing")
+    with connect(url) as store:
+        assert store.find(Queue.key(queue_name="gpu")) is None
+        assert store.tables.differences(main) == []
+
+
+def test_the_conversation_index_can_be_left_out(url: str) -> None:
+    run("create", "--store", url, "--system", "conversations", "--no-conversation-index")
+    same = run("diff", "--store", url, "--system", "conversations", "--no-conversation-index")
+    assert (same.exit_code, same.output) == (0, "")
+    other = run("diff", "--store", url, "--system", "conversations")
+    assert other.exit_code == 1
+    assert f"{embeddings.name}: index ConversationIndex is declared, but not deployed" in other.output
+
+
+def test_without_a_store_the_command_says_what_is_missing() -> None:
+    done = run("create", environment={"JOBTABLE_STORE": ""})
+    assert done.exit_code == 2
+    assert "--store" in done.output
+
+
+def test_the_reference_names_every_kind_of_item() -> None:
+    listed = json.loads(run("reference", "--json").output)
+    assert len(listed) == 74
+    label = next(each for each in listed if each["entity"] == "ReceiptWordLabel")
+    assert label["seed"] == "000"
+    assert label["type"] == "RECEIPT_WORD_LABEL"
+    assert label["keys"]["PK"] == "IMAGE#{image_id}"
+    assert label["keys"]["GSI3PK"] == "VALIDATION_STATUS#{validation_status}"
+    assert {"reasoning", "validation_status", "label_proposed_by"} <= set(label["attributes"])
+    assert run("reference").output.startswith("# Entities")

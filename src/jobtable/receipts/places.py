@@ -41,7 +41,11 @@ class PlacesService:
         self._store.put(answer)
         return answer
 
-    @access_pattern("000", "Look a place up in the cache")
+    @access_pattern("000", "Get a cached place")
+    def find(self, search_type: str, search_value: str) -> PlacesCache | None:
+        """The answer to a search as it is stored, expired or not, without counting a hit; None where there is none."""
+        return self._store.find(PlacesCache.key(search_type=search_type, search_value=search_value))
+
     def look_up(self, search_type: str, search_value: str) -> PlacesCache | None:
         """The answer to a search, counted as a hit; None where there is none or its time is over."""
         now = self._clock.now()

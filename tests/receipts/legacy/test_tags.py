@@ -19,6 +19,7 @@ from jobtable.receipts.legacy.entities import (
     WordTag,
     legacy,
 )
+from jobtable.receipts.legacy.jobs import LegacyJobQueries
 from jobtable.receipts.legacy.service import LegacyService
 from jobtable.store import Store
 
@@ -91,7 +92,7 @@ def test_the_lists_of_the_legacy_table(store: Store) -> None:
     assert len(list(service.list_all_receipts())) == 4
     assert len(list(service.list_all_receipt_words())) == 7
     assert len(list(service.list_under_image("image-00002"))) == 20
-    assert len(list(service.list_metric("loss"))) == 3
+    assert len(list(LegacyJobQueries(store).list_metric("loss"))) == 3
     word = next(iter(service.list_all_receipt_words().page(size=2).items[1:]))
     answers = service.list_gpt_answers(word, "food")
     assert [type(answer).__name__ for answer in answers] == ["GPTInitialTagging", "GPTValidation"]

@@ -13,7 +13,6 @@ from jobtable.receipts.legacy.entities import (
     GPTRecord,
     GPTValidation,
     Image,
-    JobMetric,
     Receipt,
     ReceiptWord,
     ReceiptWordTag,
@@ -139,11 +138,6 @@ class LegacyService:
         place |= {"word_id": word.word_id, "tag": tag}
         found = self._store.collection(GPTInitialTagging.key(**place), until=GPTValidation.key(**place))
         return [entity for entity in found if isinstance(entity, GPTRecord)]
-
-    @access_pattern("001", "List the values of a metric over all jobs", index="GSI1")
-    def list_metric(self, metric_name: str) -> Query[JobMetric]:
-        """The values of a metric, of all jobs, in no order."""
-        return self._store.query(JobMetric.by_name(metric_name=metric_name))
 
 
 def _key_of(word: W) -> Selection[W]:

@@ -1,0 +1,115 @@
+"""Two legacy images with their tags, and jobs beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.model import Entity
+from jobtable.receipts.legacy.entities import (
+    Instance,
+    InstanceJob,
+    JobDependency,
+    JobMetric,
+    JobStatus,
+    ReceiptWord,
+    legacy,
+)
+from jobtable.receipts.legacy.jobs import LegacyJobQueries
+from jobtable.receipts.legacy.service import LegacyService
+from jobtable.store import Store
+from tests.access_patterns import Question, World
+from tests.receipts.legacy.table import legacy_items
+from tests.receipts.pictures import NOON, PLACED
+
+_FIRST, _SECOND = "image-00000", "image-00001"
+_JOB, _OTHER = "job-00000", "job-00001"
+
+
+def items() -> Iterator[Entity]:
+    """The world: two images with a receipt each, and two jobs of which one waits for the other."""
+    yield from legacy_items(2)
+    for minute, status in enumerate([Status.PENDING, Status.RUNNING, Status.COMPLETED]):
+        yield JobStatus(job_id=_JOB, status=status, updated_at=NOON + timedelta(minutes=minute))
+    yield JobMetric(job_id=_JOB, metric_name="loss", timestamp=NOON + timedelta(minutes=5), value=0.5)
+    yield JobDependency(job_id=_OTHER, dependency_job_id=_JOB, type="SUCCESS", created_at=NOON)
+    yield Instance(instance_id="I", instance_type="gpu", launched_at=NOON, status=InstanceStatus.RUNNING)
+    yield InstanceJob(instance_id="I", job_id=_JOB, assigned_at=NOON, status=Status.COMPLETED)
+
+
+def _answers(store: Store) -> list[str]:
+    word = ReceiptWord(image_id=_FIRST, receipt_id=1, line_id=1, word_id=2, text="milk", **PLACED)
+    return [answer.response for answer in LegacyService(store).list_gpt_answers(word, "FOOD")]
+
+
+_SEED = "001"
+WORLD = World(
+    name="legacy receipts",
+    tables=(legacy,),
+    items=items,
+    questions={
+        (_SEED, "List the words with a tag"): Question(
+            lambda s: [(e.image_id, e.word_id) for e in LegacyService(s).list_words_by_tag("FOOD")],
+            [(_FIRST, 1), (_FIRST, 2), (_SECOND, 1), (_SECOND, 2)],
+        ),
+        (_SEED, "List the receipt words with a tag"): Question(
+            lambda s: [(e.image_id, e.word_id) for e in LegacyService(s).list_receipt_words_by_tag("food")],
+            [(_FIRST, 1), (_FIRST, 2), (_SECOND, 1), (_SECOND, 2)],
+        ),
+        (_SEED, "List all images"): Question(
+            lambda s: [e.image_id for e in LegacyService(s).list_images()], [_FIRST, _SECOND]
+        ),
+        (_SEED, "Everything under an image"): Question(
+            lambda s: [type(e).__name__ for e in LegacyService(s).list_under_image(_FIRST)][:4],
+            ["Image", "Line", "Word", "Letter"],
+        ),
+        (_SEED, "List the receipts of an image"): Question(
+            lambda s: [e.image_id for e in LegacyService(s).list_receipts(_SECOND)], [_SECOND]
+        ),
+        (_SEED, "List all receipts"): Question(
+            lambda s: [e.image_id for e in LegacyService(s).list_all_receipts()], [_FIRST, _SECOND]
+        ),
+        (_SEED, "List the words of all receipts"): Question(
+            lambda s: [e.word_id for e in LegacyService(s).list_all_receipt_words()], [1, 2, 1, 2]
+        ),
+        (_SEED, "What GPT was asked about a word's tag"): Question(_answers, ["FOOD", "yes"]),
+        (_SEED, "All information about a job"): Question(
+            lambda s: [type(e).__name__ for e in LegacyJobQueries(s).list_under_job(_JOB)],
+            ["Job", "JobMetric", "JobMetric", "JobStatus", "JobStatus", "JobStatus"],
+        ),
+        (_SEED, "Jobs by status"): Question(
+            lambda s: sorted(e.job_id for e in LegacyJobQueries(s).list_jobs_by_status("COMPLETED")), [_JOB, _OTHER]
+        ),
+        (_SEED, "Jobs by user"): Question(
+            lambda s: sorted(e.job_id for e in LegacyJobQueries(s).list_jobs_by_user("ada")), [_JOB, _OTHER]
+        ),
+        (_SEED, "The most recent status update of a job"): Question(
+            lambda s: [e.status for e in [LegacyJobQueries(s).find_latest_status(_JOB)] if e], ["COMPLETED"]
+        ),
+        (_SEED, "The metrics of a job since a time"): Question(
+            lambda s: [e.value for e in LegacyJobQueries(s).list_metrics_since(_JOB, "loss", NOON)], [0.5]
+        ),
+        (_SEED, "The values of a metric over all jobs"): Question(
+            lambda s: sorted(e.value for e in LegacyJobQueries(s).list_metric("loss")), [0.0, 1 / 7, 0.5]
+        ),
+        (_SEED, "What a job depends on"): Question(
+            lambda s: [e.dependency_job_id for e in LegacyJobQueries(s).list_dependencies(_OTHER)], [_JOB]
+        ),
+        (_SEED, "What depends on a job"): Question(
+            lambda s: [e.job_id for e in LegacyJobQueries(s).list_dependents(_JOB)], [_OTHER]
+        ),
+        (_SEED, "Instances by status"): Question(
+            lambda s: [e.instance_id for e in LegacyJobQueries(s).list_instances_by_status("RUNNING")], ["I"]
+        ),
+        (_SEED, "Jobs of an instance"): Question(
+            lambda s: [e.job_id for e in LegacyJobQueries(s).list_jobs_of_instance("I")], [_JOB]
+        ),
+        (_SEED, "Instances of a job"): Question(
+            lambda s: [e.instance_id for e in LegacyJobQueries(s).list_instances_of_job(_JOB)], ["I"]
+        ),
+        (_SEED, "Jobs of a queue"): Question(
+            lambda s: [e.job_id for e in LegacyJobQueries(s).list_jobs_of_queue("gpu")], [_JOB, _OTHER]
+        ),
+    },
+)

@@ -46,13 +46,16 @@ class Placeholders:
         RequestRefused also if a map is given without an expression that could use it.
         """
         names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+        # Operations with a condition write, and have no projection.
+        users = expressions if "ConditionExpression" in expressions else (*expressions, "ProjectionExpression")
+        has_user = any(request.get(name) is not None for name in users)
         if not names and not values:
             # An empty map is only looked at when there is an expression.
-            if not any(request.get(name) is not None for name in (*expressions, "ProjectionExpression")):
+            if not has_user:
                 return cls()
             return cls(names, values if expressions else None)
         with_values = [name for name in expressions if request.get(name) is not None]
-        if names and not with_values and request.get("ProjectionExpression") is None:
+        if names and not has_user:
             raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
         if values and expressions and not with_values:
             verb = "is" if len(expressions) == 1 else "are"

@@ -63,7 +63,10 @@ class Journeys:
     def get_complete_journey(
         self, journey_id: str, *, recent_executions: int = 20, consistent: bool = False
     ) -> CompleteJourney:
-        """A journey with its stages, its rules and, from the last stage back, its latest executions."""
+        """A journey with its stages, its rules and, from the last stage back, its latest executions.
+
+        Reads at half the price what may be a moment old, unless `consistent` is asked for.
+        """
         journey = self._store.get(Journey.key(journey_id=journey_id), consistent=consistent)
         # Rules and stages are neighbours in the partition: one query reads both.
         under = self._store.collection(

@@ -12,8 +12,8 @@ from jobtable.albums.entities import workflows
 from jobtable.conversations.entities import TABLES as CONVERSATION_TABLES
 from jobtable.jobs.entities import main
 from jobtable.journeys.entities import journeys
-from jobtable.model import Table
-from jobtable.model.schema import EntitySchema
+from jobtable.model import Table, wire
+from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.receipts.legacy.entities import legacy
 from jobtable.store.patterns import REGISTERED, AccessPattern
 
@@ -38,6 +38,22 @@ SYSTEMS: dict[str, tuple[Table, ...]] = {
 
 _PACKAGES = ("jobs", "journeys", "conversations", "albums", "receipts")
 """The packages whose verbs are access patterns."""
+
+
+_WORDS: dict[type[wire.WireType], str] = {
+    wire.Text: "text",
+    wire.UuidText: "UUID",
+    wire.Bool: "boolean",
+    wire.Int: "integer",
+    wire.Float: "number",
+    wire.DecimalNumber: "number",
+    wire.Binary: "binary",
+    wire.Instant: "time",
+    wire.Day: "date",
+    wire.Numbers: "vector",
+    wire.PackedNumbers: "packed vector",
+    wire.Anything: "anything",
+}
 
 
 class EntityReference(TypedDict):
@@ -120,11 +136,36 @@ def _table_lines(seed: str, table: Table) -> list[str]:
 def _entity_lines(reference: EntityReference, schema: EntitySchema) -> list[str]:
     lines = ["", f"### {reference['entity']}", "", reference["description"], "", "| key | value |", "| --- | --- |"]
     lines += [f"| `{attribute}` | `{text}` |" for attribute, text in reference["keys"].items()]
-    inside = f", in the map `{reference['envelope']}` unless they begin with a capital" if reference["envelope"] else ""
-    names = ", ".join(f"`{name}`" for name in reference["attributes"])
     type_attribute = schema.table.type_attribute
-    typed = f"`{type_attribute}` is `{reference['type']}`. " if type_attribute else ""
-    return [*lines, "", f"{typed}Attributes{inside}: {names}."]
+    if type_attribute and type_attribute not in reference["keys"]:
+        lines.append(f"| `{type_attribute}` | `{reference['type']}` |")
+    lines += ["", "| attribute | type |", "| --- | --- |"]
+    stored = [field for field in schema.fields.values() if not field.is_key_only]
+    return lines + [f"| `{'.'.join(field.path)}` | {_words(field)} |" for field in stored]
+
+
+def _words(field: FieldSchema) -> str:
+    return _kind_words(field.kind) + (", optional" if field.optional else "")
+
+
+def _kind_words(kind: wire.WireType) -> str:
+    """A wire type, for people."""
+    match kind:
+        case wire.Choice():
+            return "text: " + ", ".join(f"`{member.value}`" for member in kind.enum)
+        case wire.Many():
+            return f"list of {_kind_words(kind.inner)}"
+        case wire.Mapped():
+            return f"map of {_kind_words(kind.inner)}"
+        case wire.Distinct():
+            return f"set of {_kind_words(kind.inner)}"
+        case wire.Nullable():
+            return f"{_kind_words(kind.inner)} or null"
+        case wire.Nested():
+            inside = ", ".join(f"`{field.attribute}`" for field in kind.part.__codec__.fields.values())
+            return f"map ({inside})"
+        case _:
+            return _WORDS[type(kind)]
 
 
 def _pattern_lines(seed: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""A whole conversation as Polis exports it, stored and read back: a generated one, and real ones where there are any."""
+"""A whole conversation as Polis exports it, stored and read back: a generated one, and real ones where they are."""
 
 from __future__ import annotations
 

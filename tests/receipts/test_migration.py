@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,12 +12,12 @@ from typing import Any
 
 import pytest
 from tests.receipts.legacy.table import ITEMS_AN_IMAGE, legacy_items, open_store
-from tests.receipts.pictures import NOON
+from tests.receipts.pictures import NOON, PLACED
 
 from jobtable.jobs.entities import Job, JobMetric, main
 from jobtable.model import Table
 from jobtable.receipts.entities import Image, ReceiptWordLabel, Word
-from jobtable.receipts.legacy.entities import legacy
+from jobtable.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
 from jobtable.receipts.migration import Checkpoint, Migration, migrations
 from jobtable.receipts.ocr import OcrService
 from jobtable.store import Item, Store
@@ -119,15 +120,26 @@ def test_items_of_another_make_are_read_or_reported(store: Store) -> None:
     }
 
 
+def test_a_tag_without_an_item_is_reported(store: Store) -> None:
+    store.put(ReceiptWord(image_id="a", receipt_id=1, line_id=1, word_id=1, text="x", tags=["FOOD", "SUM"], **PLACED))
+    tag = ReceiptWordTag(image_id="a", receipt_id=1, line_id=1, word_id=1, tag_name="FOOD", timestamp_added=NOON)
+    store.put(tag)
+    report = Migration(store, store).run()
+    assert report.kinds["RECEIPT_WORD"].migrated == 1
+    (problem,) = report.problems.values()
+    assert "no item of its own" in problem.reason
+    assert problem.examples == ["IMAGE#a RECEIPT#00001#LINE#00001#WORD#00001"]
+
+
 def test_a_migration_that_is_killed_is_finished_by_the_next(tmp_path: Path) -> None:
     images = -(-10_000 // ITEMS_AN_IMAGE)
-    with open_store(tmp_path / "whole.db") as store:
-        store.batch_put(legacy_items(images))
-        expected_report = Migration(store, store).run()
-        expected = items_of(store, main)
-    path = tmp_path / "killed.db"
+    path, whole = tmp_path / "killed.db", tmp_path / "whole.db"
     with open_store(path) as store:
         store.batch_put(legacy_items(images))
+    shutil.copy(path, whole)
+    with open_store(whole) as store:
+        expected_report = Migration(store, store).run()
+        expected = items_of(store, main)
     reached = _kill_in_the_middle(path, after_items=4_000)
     with open_store(path) as store:
         checkpoint = store.get(Checkpoint.key(name="receipts-001-to-000"))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.receipts.pictures import NOON, PLACED, ocr_result
 
+from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, NotFoundError, ValueRefusedError
 from jobtable.jobs.entities import main
 from jobtable.receipts.entities import Image, ReceiptMetadata, ReceiptWord, ReceiptWordLabel, Word
@@ -139,3 +142,15 @@ def test_a_lost_answer_does_not_lose_the_image(store: Store) -> None:
     result = ocr_result("a")
     OcrService(Store(Losing(store.backend, 1), prefix=store.prefix)).store(result)
     assert OcrService(store).read_image("a").words == result.words
+
+
+def test_images_with_a_hundred_words_and_five_hundred_letters(tmp_path: Path) -> None:
+    results = [ocr_result(f"image-{number}", lines=10, words=10, letters=5, receipts=0) for number in range(3)]
+    with Store(EmbeddedBackend(tmp_path / "images.db")) as store:
+        store.tables.create(main)
+        for result in results:
+            assert OcrService(store).store(result) == Stored(611, 0)
+    with Store(EmbeddedBackend(tmp_path / "images.db")) as store:
+        for result in results:
+            contents = OcrService(store).read_image(result.image.image_id)
+            assert (contents.lines, contents.words, contents.letters) == (result.lines, result.words, result.letters)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import AlreadyExistsError, ItemShapeError, ValueRefusedError
 from jobtable.model import Attr, Entity, Json, Part, Table, Timestamp, default
-from jobtable.receipts.legacy.entities import legacy
+from jobtable.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
 from jobtable.receipts.legacy.successors import WITHOUT_SUCCESSOR, kind_of, successor
 from jobtable.store import Item, Store
 
@@ -169,8 +169,16 @@ class Migration:
         if mapped is None:
             return Outcome(kind, "unmapped", key, WITHOUT_SUCCESSOR.get(kind, "its kind is unknown"))
         if self._is_written(mapped, dry_run=dry_run):
-            return Outcome(kind, "migrated", key)
+            return Outcome(kind, "migrated", key, self._what_is_lost(entity))
         return Outcome(kind, "kept", key, "the main table has something else under its key, which stays")
+
+    def _what_is_lost(self, entity: Entity | None) -> str | None:
+        """Labels come of tag items; a tag that stands only in its word's list is lost, and the report says so."""
+        if not isinstance(entity, ReceiptWord):
+            return None
+        ids = {name: getattr(entity, name) for name in ReceiptWord.__schema__.primary.inputs}
+        items = self._source.batch_get(ReceiptWordTag.key(**ids, tag_name=tag) for tag in entity.tags)
+        return "a tag of its list has no item of its own, so no label comes of it" if None in items else None
 
     def _is_written(self, entity: Entity, *, dry_run: bool) -> bool:
         """Whether the main table has this entity now; in a dry run, whether it would."""

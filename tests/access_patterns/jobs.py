@@ -20,7 +20,7 @@ from jobtable.jobs.entities import (
     main,
 )
 from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.records import InstanceStatus, Status, rank_of
 from jobtable.model import Entity
 from jobtable.store import Store
 from tests.access_patterns import Question, World
@@ -50,7 +50,7 @@ def children() -> Iterator[Entity]:
         yield JobDependency(job_id=job_id, dependency_job_id="sweep", type="parent_sweep", created_at=at(0))
         yield JobStatus(job_id=job_id, status=Status.PENDING, updated_at=at(number))
         yield JobStatus(job_id=job_id, status=status, updated_at=at(number + 10))
-        rank = None if status is Status.COMPLETED else 499
+        rank = None if status is Status.COMPLETED else rank_of(500)
         yield QueueJob(queue_name="gpu", job_id=job_id, enqueued_at=at(-number), rank=rank, sweep_id="sweep")
         for step in (1, 2):
             loss = 1 / number / step
@@ -61,6 +61,7 @@ def children() -> Iterator[Entity]:
                     timestamp=at(100 * number + step),
                     value=loss,
                     step=step,
+                    epoch=step,
                     child_job_id=child,
                 )
 
@@ -92,7 +93,7 @@ def items() -> Iterator[Entity]:
     yield InstanceJob(instance_id="i-1", job_id="job-2", assigned_at=at(1), status=Status.RUNNING)
     yield Queue(queue_name="gpu", created_at=at(0))
     yield Queue(queue_name="cpu", created_at=at(0))
-    yield QueueJob(queue_name="gpu", job_id="other", enqueued_at=at(9), rank=100)
+    yield QueueJob(queue_name="gpu", job_id="other", enqueued_at=at(9), rank=rank_of(899))
 
 
 def _everything(store: Store) -> list[str]:
@@ -206,6 +207,10 @@ WORLD = World(
             lambda s: [d.job_id for d in JobQueries(s).list_dependents("sweep")], ["job-1", "job-2", "job-3"]
         ),
         ("000", "Find best-performing configuration"): Question(_best, ["job-3", "job-1"]),
+        ("000", "Early stopping of poorly performing jobs"): Question(
+            lambda s: [(m.child_job_id, m.value) for m in JobQueries(s).list_reports_of_epoch("sweep", "val_loss", 2)],
+            [("job-1", 0.5), ("job-2", 0.25), ("job-3", 1 / 6)],
+        ),
         ("000", "Resume incomplete sweep"): Question(
             lambda s: [j.job_id for j in JobQueries(s).list_unfinished_children("sweep")], ["job-2", "job-3"]
         ),

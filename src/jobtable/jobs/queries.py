@@ -156,6 +156,12 @@ class JobQueries:
         values = JobMetric.by_value(job_id=sweep_id, metric_name=metric_name)
         return next(iter(self._store.query(values, newest_first=highest, limit=1)), None)
 
+    @access_pattern("000", "Early stopping of poorly performing jobs")
+    def list_reports_of_epoch(self, sweep_id: str, metric_name: str, epoch: int) -> Query[JobMetric]:
+        """What the children of a sweep reported of a metric after an epoch, oldest first, to compare them."""
+        reports = JobMetric.key(job_id=sweep_id, metric_name=metric_name)
+        return self._store.query(reports, where=JobMetric.epoch == epoch)
+
     @access_pattern("000", "Resume incomplete sweep", index="GSI2")
     def list_unfinished_children(self, sweep_id: str) -> Iterator[Job]:
         """The children of a sweep that are not COMPLETED."""

@@ -16,6 +16,11 @@ Percent: TypeAlias = Annotated[float, Field(ge=0, le=100)]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
+def rank_of(priority: int) -> int:
+    """The place of a priority among ready jobs: keys sort upwards, so the most urgent has the lowest rank."""
+    return MOST_URGENT - priority
+
+
 class Status(StrEnum):
     """The states of a job."""
 

@@ -18,7 +18,7 @@ from jobtable.receipts.legacy.successors import WITHOUT_SUCCESSOR, kind_of, succ
 from jobtable.store import Item, Store
 
 ITEMS_A_STEP = 200
-_WRITERS = 8
+_WRITERS = 16
 _MOST_EXAMPLES = 10
 """How many keys the report names for each reason."""
 

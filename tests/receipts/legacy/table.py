@@ -68,7 +68,7 @@ def _image(image_id: str) -> Iterator[Entity]:
 
 def open_store(path: Path | None) -> Store:
     """A store with both tables."""
-    store = Store(EmbeddedBackend(path))
+    store = Store(EmbeddedBackend(path, durability="normal"))  # survives kill -9, and saves the tests some time
     store.tables.create(legacy, main)
     return store
 

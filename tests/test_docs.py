@@ -59,6 +59,18 @@ def test_the_examples_of_objects_run() -> None:
     assert namespace["info"].size == 11
 
 
+def test_the_examples_of_the_systems_run() -> None:
+    namespace: dict[str, Any] = {}
+    for block in python_blocks("docs/systems.md"):
+        run(block, namespace)
+    assert namespace["waiting"] == ["grid"]
+    assert namespace["best"].child_job_id == "trial-7"
+    assert namespace["execution"].execution_number == 1
+    assert namespace["embeddings"] == [namespace["made"]]
+    assert namespace["found"] == [namespace["album"]]
+    namespace["store"].close()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())

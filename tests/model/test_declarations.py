@@ -160,6 +160,7 @@ def test_keys_that_meet_on_purpose_are_declared_so() -> None:
         a: str
 
     assert set(table.entities) == {"ONE", "TWO"}
+    assert One.__schema__.shares_keys_with == (Two,), "the one declared first knows as well"
 
 
 def test_the_same_type_twice_is_refused() -> None:

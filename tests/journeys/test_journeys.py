@@ -128,7 +128,15 @@ def test_logs_of_a_job_come_without_the_job_and_pages_are_full(verbs: Journeys, 
     second = verbs.list_job_logs("JOB-1").page(first.cursor, size=100)
     assert [len(first.items), len(second.items)] == [100, 100]
     assert [entry.log_id for entry in verbs.list_recent_job_logs("JOB-1", limit=2)] == ["L249", "L248"]
-    assert verbs.get_execution("JOB-1").stage_id == "raw_analysis"
+    assert verbs.get_execution("JOB-1").stage_id == "raw_analysis", "found although logs stand before it"
+
+
+def test_finding_an_execution_does_not_read_its_logs(verbs: Journeys, each_store: Store) -> None:
+    each_store.add(execution("J1", 1, "raw_analysis", 1, "JOB-1"))
+    verbs.add_logs(log("J1", "JOB-1", "step", second, f"L{second}") for second in range(60, 160))
+    with each_store.capacity.measure() as spent:
+        assert verbs.get_execution("JOB-1").job_id == "JOB-1"
+    assert sum(units.read for units in spent.values()) == 0.5
 
 
 def test_a_stage_or_a_job_that_is_not_there_is_named(verbs: Journeys) -> None:

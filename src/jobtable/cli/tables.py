@@ -103,14 +103,16 @@ def create(
 ) -> None:
     """Create tables."""
     with connect(store) as opened:
+        there = set() if delete_existing else _deployed(opened)
         for table in _chosen(system, conversation_index):
+            name = opened.table_name(table)
+            if name in there:
+                typer.echo(f"{name} is there")
+                continue
             if delete_existing:
                 opened.tables.delete(table)
-            elif opened.table_name(table) in _deployed(opened):
-                typer.echo(f"{opened.table_name(table)} is there")
-                continue
             opened.tables.create(table)
-            typer.echo(f"{opened.table_name(table)} created")
+            typer.echo(f"{name} created")
 
 
 @app.command("list", help=_LIST_HELP)

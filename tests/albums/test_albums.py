@@ -102,6 +102,13 @@ def test_an_execution_that_is_not_there_is_named(verbs: AlbumWorkflows) -> None:
         verbs.get_execution_with_albums("exec-1")
 
 
+def test_what_indexes_sort_by_follows_the_fields_it_comes_from() -> None:
+    assert album("exec-1", 3).replace(album_index=4).sort_value == 4
+    assert execution("exec-1", STEP, 0).sort_value == 0
+    assert metrics(15, STEP).status == "daily"
+    assert metrics(15, STEP).replace(period="weekly").status == "weekly"
+
+
 @pytest.mark.parametrize("created", ["2025-01-15T10:30:00Z", "2025-01-15T10:30:00.000000Z"])
 def test_an_item_that_was_stored_without_a_sort_value_stays_so(created: str) -> None:
     codec = Album.__schema__.codec

@@ -99,8 +99,10 @@ class OfExecution(Entity):
     @model_validator(mode="before")
     @classmethod
     def _give_sort_value(cls, values: Any) -> Any:
-        """Albums sort by their index; an item that was stored without a sortValue stays as it is."""
-        return {"sort_value": values.get("album_index", 0), **values} if isinstance(values, dict) else values
+        """Albums sort by their index, others by 0; an item that was stored without a sortValue stays as it is."""
+        if not isinstance(values, dict) or values.get("sort_value", 0) is None:
+            return values
+        return {**values, "sort_value": values.get("album_index", values.get("sort_value", 0))}
 
 
 class Execution(OfExecution, table=workflows, type="execution", alias=camel_case):
@@ -179,4 +181,6 @@ class WorkflowMetrics(Entity, table=workflows, type="metrics", alias=camel_case)
     @classmethod
     def _give_status(cls, values: Any) -> Any:
         """The period is the status by which metrics are listed; an item stored without one stays as it is."""
-        return {"status": values.get("period", "daily"), **values} if isinstance(values, dict) else values
+        if not isinstance(values, dict) or values.get("status", "") is None:
+            return values
+        return {**values, "status": values.get("period", "daily")}

@@ -15,8 +15,9 @@ from tests.receipts.legacy.table import ITEMS_AN_IMAGE, legacy_items, open_store
 from tests.receipts.pictures import NOON, PLACED
 
 from jobtable.jobs.entities import Job, JobMetric, main
-from jobtable.model import Table
+from jobtable.model import Entity, Table
 from jobtable.receipts.entities import Image, ReceiptWordLabel, Word
+from jobtable.receipts.legacy.entities import JobMetric as LegacyMetric
 from jobtable.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
 from jobtable.receipts.migration import Checkpoint, Migration, migrations
 from jobtable.receipts.ocr import OcrService
@@ -87,9 +88,22 @@ def test_running_again_changes_nothing_and_keeps_what_has_changed_since(store: S
     assert dry == second
 
 
+def test_what_stands_in_the_main_table_in_any_shape_stays(store: Store) -> None:
+    store.batch_put(legacy_items(1))
+    item: Item = {"PK": {"S": "IMAGE#image-00000"}, "SK": {"S": "IMAGE"}, "TYPE": {"S": "IMAGE"}}
+    store.backend.execute("PutItem", {"TableName": store.table_name(main), "Item": item})
+    report = Migration(store, store).run()
+    assert report.kinds["IMAGE"].kept == 1
+    assert item in items_of(store, main)
+
+
+def _encoded(entity: Entity) -> Item:
+    return type(entity).__schema__.codec.encode(entity)
+
+
 def test_items_of_another_make_are_read_or_reported(store: Store) -> None:
     (image, *_) = legacy_items(1)
-    item = type(image).__schema__.codec.encode(image)
+    item = _encoded(image)
     typeless = {name: value for name, value in item.items() if name != "TYPE"}
     table = {"TableName": store.table_name(legacy)}
     foreign = {"bounding_box": {"M": {"x": {"N": "1"}}}, "GSI3PK": {"S": "stale"}}
@@ -97,6 +111,7 @@ def test_items_of_another_make_are_read_or_reported(store: Store) -> None:
     odd: list[Item] = [
         {"PK": {"S": "IMAGE#b"}, "SK": {"S": "IMAGE"}, "TYPE": {"S": "IMAGE"}, "width": {"N": "-1"}},
         {"PK": {"S": "IMAGE#b"}, "SK": {"S": "LINE#1"}, "TYPE": {"S": "LINE"}},
+        _encoded(LegacyMetric(job_id="j" * 1100, metric_name="m" * 90, timestamp=NOON, value=1.0)),
         {"PK": {"S": "X"}, "SK": {"S": "Y"}},
         {"PK": {"S": "X"}, "SK": {"S": "Z"}, "TYPE": {"S": "OTHER"}},
     ]
@@ -111,12 +126,14 @@ def test_items_of_another_make_are_read_or_reported(store: Store) -> None:
     assert {kind: (tally.migrated, tally.unmapped) for kind, tally in report.kinds.items()} == {
         "IMAGE": (1, 1),
         "LINE": (0, 1),
+        "JOB_METRIC": (0, 1),
         "UNKNOWN": (0, 1),
         "OTHER": (0, 1),
     }
     assert {reason: problem.count for reason, problem in report.problems.items()} == {
         "it does not have the shape of its kind": 2,
         "its kind is unknown": 2,
+        "the main table refuses one of its values": 1,
     }
 
 

@@ -159,30 +159,36 @@ class Migration:
 
     def _migrate(self, item: Item, *, dry_run: bool) -> Outcome:
         kind, key = kind_of(item), f"{item['PK']['S']} {item['SK']['S']}"
+        if kind not in legacy.entities:
+            return Outcome(kind, "unmapped", key, "its kind is unknown")
         try:
-            entity = legacy.entities[kind].codec.decode(item) if kind in legacy.entities else None
-            mapped = None if entity is None else successor(entity)
+            entity = legacy.entities[kind].codec.decode(item)
+            mapped = successor(entity)
+            if mapped is None:
+                return Outcome(kind, "unmapped", key, WITHOUT_SUCCESSOR[kind])
+            is_written = self._is_written(mapped, dry_run=dry_run)
         except ItemShapeError:
             return Outcome(kind, "unmapped", key, "it does not have the shape of its kind")
         except (ValidationError, ValueRefusedError):
             return Outcome(kind, "unmapped", key, "the main table refuses one of its values")
-        if mapped is None:
-            return Outcome(kind, "unmapped", key, WITHOUT_SUCCESSOR.get(kind, "its kind is unknown"))
-        if self._is_written(mapped, dry_run=dry_run):
-            return Outcome(kind, "migrated", key, self._what_is_lost(entity))
-        return Outcome(kind, "kept", key, "the main table has something else under its key, which stays")
+        if not is_written:
+            return Outcome(kind, "kept", key, "the main table has something else under its key, which stays")
+        return Outcome(kind, "migrated", key, self._what_is_lost(entity))
 
-    def _what_is_lost(self, entity: Entity | None) -> str | None:
+    def _what_is_lost(self, entity: Entity) -> str | None:
         """Labels come of tag items; a tag that stands only in its word's list is lost, and the report says so."""
-        if not isinstance(entity, ReceiptWord):
+        if not isinstance(entity, ReceiptWord) or not entity.tags:
             return None
         ids = {name: getattr(entity, name) for name in ReceiptWord.__schema__.primary.inputs}
-        items = self._source.batch_get(ReceiptWordTag.key(**ids, tag_name=tag) for tag in entity.tags)
-        return "a tag of its list has no item of its own, so no label comes of it" if None in items else None
+        items = {tag.tag_name for tag in self._source.query(ReceiptWordTag.key(**ids))}
+        lost = set(entity.tags) - items
+        return "a tag of its list has no item of its own, so no label comes of it" if lost else None
 
     def _is_written(self, entity: Entity, *, dry_run: bool) -> bool:
         """Whether the main table has this entity now; in a dry run, whether it would."""
-        if not dry_run:
+        if dry_run:
+            type(entity).__schema__.codec.encode(entity)  # refuses what could not be stored
+        else:
             try:
                 self._target.add(entity)
             except AlreadyExistsError:
@@ -190,5 +196,8 @@ class Migration:
             else:
                 return True
         values = {name: getattr(entity, name) for name in type(entity).__schema__.primary.inputs}
-        found = self._target.find(type(entity).key(**values))
+        try:
+            found = self._target.find(type(entity).key(**values))
+        except ItemShapeError:
+            return False
         return found == entity or (found is None and dry_run)

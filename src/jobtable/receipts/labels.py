@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ConflictError, ValueRefusedError
+from jobtable.errors import ConditionFailedError, ConflictError, ValueRefusedError
 from jobtable.model import Selection
 from jobtable.receipts.entities import (
     LabelHygieneResult,
@@ -171,14 +171,7 @@ class LabelHygieneService:
         canonical = self.resolve(alias)
         if canonical == alias:
             return 0
-        description = self.find_description(canonical)
-        if description is not None and alias not in description.aliases:
-            self._store.update(
-                LabelMetadata.key(label=canonical),
-                LabelMetadata.aliases.append(alias),
-                LabelMetadata.last_updated.set(self._clock.now()),
-                when=~LabelMetadata.aliases.contains(alias),
-            )
+        self._note_alias(canonical, alias)
         changed = 0
         for indexed in self._labels.list_by_label(alias):
             label = self._store.find(_key_of(indexed))
@@ -186,6 +179,20 @@ class LabelHygieneService:
                 self._labels.relabel(label, canonical)
                 changed += 1
         return changed
+
+    def _note_alias(self, canonical: str, alias: str) -> None:
+        description = self.find_description(canonical)
+        if description is None or alias in description.aliases:
+            return
+        try:
+            self._store.update(
+                LabelMetadata.key(label=canonical),
+                LabelMetadata.aliases.append(alias),
+                LabelMetadata.last_updated.set(self._clock.now()),
+                when=~LabelMetadata.aliases.contains(alias),
+            )
+        except ConditionFailedError:
+            return  # somebody else has noted it in between
 
 
 def _key_of(label: ReceiptWordLabel) -> Selection[ReceiptWordLabel]:

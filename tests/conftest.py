@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -16,36 +17,34 @@ from jobtable.testing import servers
 REQUIRE_ALL = os.environ.get("JOBTABLE_REQUIRE_ALL") == "1"
 
 
-def _needs(name: str, reason: str) -> None:
-    if REQUIRE_ALL:
-        pytest.fail(f"{name} is required (JOBTABLE_REQUIRE_ALL=1) but cannot run: {reason}")
-    pytest.skip(f"{name} cannot run here: {reason}")
+def _served(name: str, server: AbstractContextManager[str]) -> Iterator[str]:
+    """A server's address while it runs; where it cannot, the tests that need it are skipped, or fail in CI."""
+    try:
+        url = server.__enter__()
+    except servers.ServerUnavailable as error:
+        if REQUIRE_ALL:
+            pytest.fail(f"{name} is required (JOBTABLE_REQUIRE_ALL=1) but cannot run: {error}")
+        pytest.skip(f"{name} cannot run here: {error}")
+    yield url
+    server.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session")
 def dynamodb_local_url() -> Iterator[str]:
-    """The endpoint of a genuine DynamoDB Local."""
-    try:
-        running = servers.dynamodb_local()
-        url = running.__enter__()
-    except servers.ServerUnavailable as error:
-        _needs("DynamoDB Local", str(error))
-        raise
-    yield url
-    running.__exit__(None, None, None)
+    """The endpoint of a genuine DynamoDB Local, which all tests of this process share."""
+    yield from _served("DynamoDB Local", servers.dynamodb_local())
+
+
+@pytest.fixture(scope="module")
+def own_dynamodb_local_url() -> Iterator[str]:
+    """The endpoint of a DynamoDB Local for tests that empty it."""
+    yield from _served("DynamoDB Local", servers.dynamodb_local())
 
 
 @pytest.fixture(scope="session")
 def s3_url() -> Iterator[str]:
     """The endpoint of a real S3 server."""
-    try:
-        running = servers.s3_server()
-        url = running.__enter__()
-    except servers.ServerUnavailable as error:
-        _needs("the S3 server", str(error))
-        raise
-    yield url
-    running.__exit__(None, None, None)
+    yield from _served("the S3 server", servers.s3_server())
 
 
 @pytest.fixture(params=["embedded", "DynamoDB Local"])

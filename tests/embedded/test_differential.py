@@ -20,9 +20,9 @@ seeds = st.lists(st.integers(0, 2**32), min_size=10, max_size=30)
 
 
 @pytest.fixture(scope="module")
-def side_by_side(dynamodb_local_url: str) -> Iterator[SideBySide]:
+def side_by_side(own_dynamodb_local_url: str) -> Iterator[SideBySide]:
     backend = EmbeddedBackend(None)
-    local = LocalPeer(dynamodb_local_url)
+    local = LocalPeer(own_dynamodb_local_url)
     yield SideBySide(EmbeddedPeer(backend), local)
     local.close()
     backend.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import http.client
 import json
+import time
 from dataclasses import dataclass, field
 from decimal import Decimal, localcontext
 from typing import Any, Protocol
@@ -55,18 +56,26 @@ class EmbeddedPeer:
         return answer
 
 
+_IDLE_SECONDS = 5.0
+"""DynamoDB Local ends connections that were not used for a while."""
+
+
 class LocalPeer:
     """DynamoDB Local. Requests are sent as they are, so that malformed ones get through."""
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+        self._used_at = time.monotonic()
 
     def ask(self, operation: str, request: dict[str, Any]) -> Answer:
         service = "DynamoDBStreams" if operation in _STREAM_OPERATIONS else "DynamoDB"
         target = {"X-Amz-Target": f"{service}_20120810.{operation}"}
+        if time.monotonic() - self._used_at > _IDLE_SECONDS:
+            self._connection.close()  # it connects anew by itself
         self._connection.request("POST", "/", json.dumps(request), _HEADERS | target)
         response = self._connection.getresponse()
         body: dict[str, Any] = json.loads(response.read())
+        self._used_at = time.monotonic()
         if response.status == 200:
             return Answer(_with_plain_numbers(body))
         code = str(body.pop("__type")).rpartition("#")[2]

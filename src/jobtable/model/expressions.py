@@ -5,6 +5,7 @@ Only placeholders reach the text of an expression: names and values from outside
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -54,12 +55,12 @@ class Placeholders:
             request["ExpressionAttributeValues"] = self.values
 
 
-class Condition:
+class Condition(ABC):
     """Something that holds for an item or does not. Combine with & | ~."""
 
+    @abstractmethod
     def write(self, placeholders: Placeholders) -> str:
         """The text of the condition."""
-        raise NotImplementedError
 
     def __and__(self, other: Condition) -> Condition:
         return _Joined("AND", (self, other))
@@ -138,11 +139,12 @@ class _In(Condition):
         return f"{self.operand.write(placeholders)} IN ({values})"
 
 
-class Operand:
+class Operand(ABC):
     """Something that a condition compares."""
 
+    @abstractmethod
     def write(self, placeholders: Placeholders) -> str:
-        raise NotImplementedError
+        """The text of the operand."""
 
 
 @dataclass(frozen=True)

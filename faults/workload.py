@@ -53,8 +53,9 @@ def put(transaction: Transaction, item: Item) -> None:
     if table is None:
         raise LookupError(TABLE)
     position = table.position(item)
-    stored = transaction.get(table, position)
-    transaction.put(table, position, item, item_size(item), None if stored is None else from_json(stored))
+    stored = transaction.sized(table, position)
+    old, old_size = (None, 0) if stored is None else (from_json(stored[0]), stored[1])
+    transaction.put(table, position, item, item_size(item), old=old, old_size=old_size)
 
 
 def delete(transaction: Transaction, key: Item) -> None:
@@ -63,9 +64,9 @@ def delete(transaction: Transaction, key: Item) -> None:
     if table is None:
         raise LookupError(TABLE)
     position = table.position(key)
-    stored = transaction.get(table, position)
+    stored = transaction.sized(table, position)
     if stored is not None:
-        transaction.delete(table, position, from_json(stored))
+        transaction.delete(table, position, old=from_json(stored[0]), old_size=stored[1])
 
 
 def key_of(number: int) -> str:

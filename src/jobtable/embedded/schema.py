@@ -35,6 +35,11 @@ class IndexSchema:
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
     included: frozenset[str]
 
+    @property
+    def key(self) -> tuple[KeyAttribute, ...]:
+        """The attributes of the index key, partition first."""
+        return self.partition + self.sort
+
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
@@ -124,6 +129,16 @@ def index_key(index: IndexSchema, item: Item) -> bytes | None:
             return None
         sort += ENCODERS[attribute.type](text)
     return hashed(partition) + sort
+
+
+def is_in_index(index: IndexSchema, item: Item) -> bool:
+    """Whether an index has an entry for an item: every attribute of its key is there, not empty, of its type."""
+    return all(item.get(attribute.name, _ABSENT).get(attribute.type) for attribute in index.key)
+
+
+def has_same_index_key(index: IndexSchema, one: Item, other: Item) -> bool:
+    """Whether two items stand at the same place of an index, or both in none. Cheaper than their positions."""
+    return all(one.get(attribute.name) == other.get(attribute.name) for attribute in index.key)
 
 
 _ABSENT: AttributeValue = {}

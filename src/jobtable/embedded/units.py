@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from jobtable.embedded.schema import IndexSchema, TableSchema
+from jobtable.embedded.schema import IndexSchema, TableSchema, has_same_index_key, is_in_index
 from jobtable.embedded.storage import View
 from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item, Request
@@ -110,22 +110,20 @@ def _for_writing(size: int) -> float:
 
 def _index_write(table: TableSchema, index: IndexSchema, old: Sized, new: Sized) -> float:
     """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
-    before = None if old.item is None else table.index_position(index, old.item)
-    after = None if new.item is None else table.index_position(index, new.item)
-    if before == after and (before is None or old.item == new.item):
-        return 0.0
-    old_entry, new_entry = _entry(table, index, before, old), _entry(table, index, after, new)
+    old_entry, new_entry = _entry(table, index, old), _entry(table, index, new)
     overhead = _LOCAL_ENTRY_BYTES if index.is_local else 0
-    if before == after:
-        is_same = old_entry.item == new_entry.item
-        return 0.0 if is_same else _for_writing(overhead + max(old_entry.size, new_entry.size))
+    if old_entry.item is not None and new_entry.item is not None:
+        if old_entry.item == new_entry.item:
+            return 0.0
+        if has_same_index_key(index, old_entry.item, new_entry.item):
+            return _for_writing(overhead + max(old_entry.size, new_entry.size))
     changed = [entry for entry in (old_entry, new_entry) if entry.item is not None]
     return sum((_for_writing(overhead + entry.size) for entry in changed), 0.0)
 
 
-def _entry(table: TableSchema, index: IndexSchema, position: bytes | None, whole: Sized) -> Sized:
+def _entry(table: TableSchema, index: IndexSchema, whole: Sized) -> Sized:
     """What an index holds of an item."""
-    if position is None or whole.item is None:
+    if whole.item is None or not is_in_index(index, whole.item):
         return NO_ITEM
     if index.projection == "ALL":
         return whole

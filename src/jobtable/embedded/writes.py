@@ -68,9 +68,9 @@ class Write:
         if self.kind == "check":
             return
         if new.item is not None:
-            transaction.put(self.table, self.position, new.item, new.size, old.item)
+            transaction.put(self.table, self.position, new.item, new.size, old=old.item, old_size=old.size)
         elif old.item is not None:
-            transaction.delete(self.table, self.position, old.item)
+            transaction.delete(self.table, self.position, old=old.item, old_size=old.size)
 
     def _updated(self, item: Item) -> Sized:
         new = item if self.update is None else self.update.apply(item)

@@ -50,17 +50,18 @@ def put(storage: Storage, new: Item, name: str = "tab") -> None:
 def put_action(new: Item, transaction: Transaction, name: str = "tab") -> None:
     table = table_of(transaction, name)
     position = table.position(new)
-    stored = transaction.get(table, position)
-    transaction.put(table, position, new, item_size(new), None if stored is None else from_json(stored))
+    stored = transaction.sized(table, position)
+    old, old_size = (None, 0) if stored is None else (from_json(stored[0]), stored[1])
+    transaction.put(table, position, new, item_size(new), old=old, old_size=old_size)
 
 
 def delete(storage: Storage, key: Item, name: str = "tab") -> None:
     def action(transaction: Transaction) -> None:
         table = table_of(transaction, name)
         position = table.position(key)
-        stored = transaction.get(table, position)
+        stored = transaction.sized(table, position)
         if stored is not None:
-            transaction.delete(table, position, from_json(stored))
+            transaction.delete(table, position, old=from_json(stored[0]), old_size=stored[1])
 
     storage.write(action)
 

@@ -14,8 +14,8 @@
     Snapshot.range(table, index_or_None, low, high, reverse=False) -> iterator of Entry
 
     Transaction is a view like Snapshot, and
-    Transaction.put(table, position, item, size, old)  old is the Item that is there now, or None; keeps every index,
-    Transaction.delete(table, position, old)           the TTL list and the journal in step
+    Transaction.put(table, position, item, size, old=, old_size=)  old is the Item that is there now, or None; keeps
+    Transaction.delete(table, position, old=, old_size=)           every index, the TTL list and the journal in step
     Transaction.token(token) -> (request, response) | None
     Transaction.remember(token, request, response)     idempotency tokens, kept 10 minutes
 

@@ -13,7 +13,6 @@ class TableStatements:
     create: str
     drop: str
     get: str
-    size: str
     put: str
     delete: str
 
@@ -58,7 +57,6 @@ def of_table(table_id: int) -> TableStatements:
         " WITHOUT ROWID",
         drop=f"DROP TABLE {name}",
         get=f"SELECT item, size FROM {name} WHERE position = ?",  # noqa: S608 - the name is made from a number
-        size=f"SELECT size FROM {name} WHERE position = ?",  # noqa: S608 - as above
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
         delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above
     )

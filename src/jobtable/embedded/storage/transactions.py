@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from pydantic_core import to_json
 
-from jobtable.embedded.schema import IndexSchema, TableSchema, index_key
+from jobtable.embedded.schema import IndexSchema, TableSchema, has_same_index_key, index_key, is_in_index
 from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.storage.expiry_times import expiry_time
@@ -94,25 +94,27 @@ class Transaction(View):
         self.has_written = False
         self.catalogue_changed = False
 
-    def put(self, table: TableSchema, position: bytes, item: Item, size: int, old: Item | None) -> None:
-        """Store an item; `old` is the one that is there now, or None."""
+    def put(
+        self, table: TableSchema, position: bytes, item: Item, size: int, *, old: Item | None, old_size: int
+    ) -> None:
+        """Store an item; `old` is the one that is there now, with its size, or None and 0."""
         self.has_written = True
         table = self._current(table)
         connection, sql = self.connection, statements.of_table(table.id)
         body = to_json(item)
-        old_size = 0 if old is None else connection.execute(sql.size, (position,)).fetchone()[0]
         self._count(table.id, int(old is None), size - old_size)
         connection.execute(sql.put, (position, size, body))
         self._keep_in_step(table, position, (old, old_size), (item, size))
         if table.is_journaled and old != item:
             self._journal(table, position, None if old is None else to_json(old), body)
 
-    def delete(self, table: TableSchema, position: bytes, old: Item, *, by_service: bool = False) -> None:
-        """Remove an item; `old` is the one that is there now. `by_service`: it expired."""
+    def delete(
+        self, table: TableSchema, position: bytes, *, old: Item, old_size: int, by_service: bool = False
+    ) -> None:
+        """Remove an item; `old` is the one that is there now, with its size. `by_service`: it expired."""
         self.has_written = True
         table = self._current(table)
         connection, sql = self.connection, statements.of_table(table.id)
-        old_size = connection.execute(sql.size, (position,)).fetchone()[0]
         self._count(table.id, -1, -old_size)
         connection.execute(sql.delete, (position,))
         self._keep_in_step(table, position, (old, old_size), (None, 0))
@@ -171,12 +173,14 @@ class Transaction(View):
     def _keep_in_step(self, table: TableSchema, position: bytes, before: _State, after: _State) -> None:
         (old, old_size), (new, new_size) = before, after
         for index in table.indexes.values():
-            old_key = None if old is None else index_key(index, old)
-            new_key = None if new is None else index_key(index, new)
-            if old_key != new_key:
+            was_in, is_in = old is not None and is_in_index(index, old), new is not None and is_in_index(index, new)
+            if old is None or new is None or not has_same_index_key(index, old, new):
+                old_key = index_key(index, old) if old is not None and was_in else None
+                new_key = index_key(index, new) if new is not None and is_in else None
                 self._move_in_index(index, position, old_key, new_key)
-            size = _entry_size(table, index, new_key, new, new_size) - _entry_size(table, index, old_key, old, old_size)
-            self._count(index.id, (new_key is not None) - (old_key is not None), size)
+            before_bytes = _entry_size(table, index, old, old_size) if was_in else 0
+            after_bytes = _entry_size(table, index, new, new_size) if is_in else 0
+            self._count(index.id, is_in - was_in, after_bytes - before_bytes)
         if table.ttl_attribute is not None:
             self._move_expiry(table, position, old, new)
 
@@ -206,11 +210,9 @@ class Transaction(View):
         self.connection.execute(statements.of_journal(table.id).add, row)
 
 
-def _entry_size(table: TableSchema, index: IndexSchema, key: bytes | None, item: Item | None, size: int) -> int:
+def _entry_size(table: TableSchema, index: IndexSchema, item: Item | None, size: int) -> int:
     """The bytes of an item that an index holds."""
-    if key is None or item is None:
-        return 0
-    return size if index.projection == "ALL" else item_size(table.projected(index, item))
+    return size if item is None or index.projection == "ALL" else item_size(table.projected(index, item))
 
 
 _TOKEN_SECONDS = 600

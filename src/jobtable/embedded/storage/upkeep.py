@@ -119,9 +119,10 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
     sql = statements.of_expiry(table.id).due
     due = transaction.connection.execute(sql, (int(now) - _OLDEST_EXPIRY, int(now), _EXPIRED_AT_ONCE)).fetchall()
     for _, position in due:
-        stored = transaction.get(table, position)
+        stored = transaction.sized(table, position)
         if stored is not None:
-            transaction.delete(table, position, from_json(stored), by_service=True)
+            body, size = stored
+            transaction.delete(table, position, old=from_json(body), old_size=size, by_service=True)
     return len(due)
 
 

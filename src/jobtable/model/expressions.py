@@ -401,8 +401,10 @@ class Update:
     @property
     def removes(self) -> bool:
         """Whether the attribute is gone afterwards."""
-        unset = self.action == "set" and not self.attribute.is_nested and self.value is None
-        return self.action == "remove" or (unset and not self.attribute.field.is_null_written)
+        if self.action != "set" or self.attribute.is_nested:
+            return self.action == "remove"
+        field = self.attribute.field
+        return not self.value if field.kind.empty_is_absent else self.value is None and not field.is_null_written
 
     def write(self, placeholders: Placeholders) -> tuple[Clause, str]:
         """The clause that the change belongs to, and its text."""

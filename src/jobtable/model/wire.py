@@ -357,7 +357,8 @@ def _scalar_form(value: Any) -> dict[str, Any] | None:  # noqa: PLR0911 - one li
     if isinstance(value, int):
         return {"N": int_text(value)}
     if isinstance(value, float):
-        return {"N": float_text(value)}
+        # A whole number is read back as an int, which equals the float only if all its digits are there.
+        return {"N": str(int(value)) if abs(value) < 10**MOST_DIGITS and value.is_integer() else float_text(value)}
     if isinstance(value, Decimal):
         return {"N": decimal_text(value)}
     if isinstance(value, bytes):

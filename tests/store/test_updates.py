@@ -1,0 +1,69 @@
+"""An update leaves the item as a put of the changed entity would have: index keys follow every field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from tests.samples import ENTITIES, TABLES, Job
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import ValueRefusedError
+from jobtable.model import Entity
+from jobtable.store import Store
+from jobtable.testing.strategies import entities, kind_values
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(*TABLES)
+        yield store
+
+
+@pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_an_update_gives_the_item_that_a_put_would(store: Store, cls: type[Entity], data: st.DataObject) -> None:
+    schema = cls.__schema__
+    entity = data.draw(entities(cls))
+    changeable = [field for name, field in schema.fields.items() if name not in schema.primary.inputs]
+    field = data.draw(st.sampled_from(changeable))
+    value = data.draw(st.none() | kind_values(field.kind) if field.optional else kind_values(field.kind))
+    try:
+        wanted = entity.replace(**{field.name: value})
+        schema.codec.encode(wanted)
+    except (ValidationError, ValueRefusedError):
+        reject()
+    store.put(entity)
+    updated = store.update(entity, cls.__attributes__[field.name].set(value))
+    request = {"TableName": store.table_name(schema.table), "Key": schema.codec.key_of(entity)}
+    after_update = store.backend.execute("GetItem", request)["Item"]
+    store.put(wanted)
+    after_put = store.backend.execute("GetItem", request)["Item"]
+    assert updated == wanted
+    assert after_update == after_put
+
+
+def test_an_update_of_several_fields_of_one_key_needs_no_entity(store: Store) -> None:
+    job = Job.model_validate({"job_id": "several", "created_at": "2025-01-01", "created_by": "a", "queue": "x"})
+    store.put(job)
+    store.update(Job.key(job_id="several"), Job.queue.set(None), Job.priority.set(7))
+    with pytest.raises(ValueRefusedError, match=r"Job\.by_queue is also made from created_at"):
+        store.update(Job.key(job_id="several"), Job.queue.set("y"), Job.priority.set(8))
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        (Job.priority.increment(), "is part of Job.by_queue: set it"),
+        (Job.priority.add(1), "is part of Job.by_queue: set it"),
+        (Job.__attributes__["job_id"].set("other"), "part of the primary key"),
+    ],
+)
+def test_what_would_leave_a_key_wrong_is_refused(store: Store, update: object, message: str) -> None:
+    with pytest.raises(ValueRefusedError, match=message):
+        store.update(Job.key(job_id="1"), update)  # type: ignore[arg-type]  # a parameter of the test

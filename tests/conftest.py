@@ -7,12 +7,18 @@ import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
+import hypothesis
 import pytest
 
 from jobtable.dynamodb.backend import DynamoDBBackend
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store import Store
 from jobtable.testing import servers
+
+# In CI the same examples every time, so that a change is judged by itself; elsewhere new ones, to find what is new.
+hypothesis.settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 REQUIRE_ALL = os.environ.get("JOBTABLE_REQUIRE_ALL") == "1"
 

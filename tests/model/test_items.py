@@ -180,6 +180,12 @@ def test_a_missing_attribute_is_named() -> None:
         (lambda: Job(job_id="x" * 2050, created_at=NOON, created_by="a"), "2048"),
         (lambda: Job(job_id="é" * 1023, created_at=NOON, created_by="a"), "2050 bytes"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", attempts=10**38 + 1), "39 significant digits"),
+        (
+            lambda: Execution(
+                execution_id="1", workflow_type="step-functions", status="x" * 1000, created_at=NOON, sort_value=1
+            ),
+            "status, createdAt have 1027 bytes together",
+        ),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=1e-140), "outside DynamoDB's range"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=float("nan")), "no NaN"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=object()), "type object cannot be stored"),

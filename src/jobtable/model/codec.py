@@ -119,6 +119,19 @@ class EntityCodec:
             check_key_size(value, field.attribute, self._most_bytes[field.attribute])
         return wire
 
+    def check_total_size(self, key: KeySchema, values: Mapping[str, Any]) -> None:
+        """Refuse values of a key of several attributes that are too large together."""
+        for parts, most in ((key.partition, MOST_BYTES["partition"]), (key.sort, MOST_BYTES["sort"])):
+            texts = [
+                text for part in parts for text in self.render_part(part, values).values() if isinstance(text, str)
+            ]
+            size = sum(len(text.encode()) for text in texts)
+            if size > most:
+                names = ", ".join(part.attribute for part in parts)
+                raise ValueRefusedError(
+                    f"{key.pattern}: {names} have {size} bytes together, and DynamoDB allows {most}"
+                )
+
     @cached_property
     def _most_bytes(self) -> dict[str, int]:
         sizes: dict[str, int] = {}
@@ -181,6 +194,9 @@ class EntityCodec:
             writer.line(f"{indent}pass")
         for attribute, source in self._key_source(key, writer, texts, indent).items():
             writer.line(f"{indent}item[{attribute!r}] = {source}")
+        if len(key.partition) > 1 or len(key.sort) > 1:
+            check = writer.names.of(self.check_total_size, "check_total")
+            writer.line(f"{indent}{check}({writer.names.of(key, 'key')}, d)")
 
     def _decoder(self) -> Callable[[dict[str, Any]], Any]:
         schema, writer = self.schema, Source()

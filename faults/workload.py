@@ -18,8 +18,8 @@ from pydantic_core import from_json
 
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.tables import OPERATIONS
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 TABLE = "work"
 _KEYS_OF_A_WRITER = 40

@@ -12,11 +12,11 @@ from jobtable.embedded.numbers import (
     add_numbers,
     canonical_number,
     compare_numbers,
-    number_size,
     number_sort_bytes,
     subtract_numbers,
 )
 from jobtable.errors import RequestRefused
+from jobtable.store.sizes import number_size
 
 TOO_MANY_DIGITS = "Attempting to store more than 38 significant digits in a Number"
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"

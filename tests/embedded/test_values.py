@@ -12,17 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtable.embedded.values import (
-    compare,
-    container_depth,
-    equal,
-    item_size,
-    validate_item,
-    validate_value,
-    value_size,
-)
+from jobtable.embedded.values import compare, container_depth, equal, validate_item, validate_value
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
+from jobtable.store.sizes import item_size, value_size
 
 EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 SEVERAL = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"

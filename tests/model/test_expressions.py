@@ -99,6 +99,7 @@ def test_a_plain_value_is_no_condition() -> None:
         (lambda: JobMetric.__attributes__["job_id"] == "1", "stands only in the key"),
         (Job.key, r"Job.key\(job_id\) cannot be asked without job_id"),
         (lambda: Job.key(job_id=None), "Job.job_id: None"),
+        (lambda: Job.by_queue(queue=None), "without a value for it is not there to be selected"),
         (lambda: Job.key(job_id="1", color="red"), "is not made from 'color'"),
         (lambda: JobMetric.key(job_id="1", timestamp="2025-01-01"), "from left to right"),
         (lambda: JobMetric.by_name(metric_name="x", timestamp="yesterday"), "JobMetric.timestamp: 'yesterday'"),

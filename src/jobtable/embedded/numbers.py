@@ -63,34 +63,6 @@ def subtract_numbers(left: str, right: str) -> str:
     return add_numbers(left, right[1:] if right[0] == "-" else "0" if right == "0" else "-" + right)
 
 
-def number_size(text: str) -> int:
-    """The bytes of a canonical number as DynamoDB measures them.
-
-    One byte, one for each two digits (paired from the decimal point, pairs of zeros at both ends left out), and one
-    for a minus sign; 21 at most.
-    """
-    if text == "0":
-        return 1
-    if text[-1] != "0" and text.isdigit():
-        return (len(text) + 1) // 2 + 1
-    negative = text[0] == "-"
-    whole, _, fraction = (text[1:] if negative else text).partition(".")
-    if len(whole) % 2:
-        whole = "0" + whole
-    if len(fraction) % 2:
-        fraction += "0"
-    digits = whole + fraction
-    pairs = len(digits) // 2
-    if digits[:2] == "00" or digits[-2:] == "00":
-        first, last = 0, pairs
-        while digits[2 * first : 2 * first + 2] == "00":
-            first += 1
-        while digits[2 * last - 2 : 2 * last] == "00":
-            last -= 1
-        pairs = last - first
-    return min(pairs + 1 + negative, 21)
-
-
 def number_sort_bytes(text: str) -> bytes:
     """Bytes that sort as the (canonical) numbers do; no number's bytes are a prefix of another's.
 

@@ -9,8 +9,8 @@ from pydantic_core import from_json
 from jobtable.embedded.schema import IndexSchema, Range, TableSchema
 from jobtable.embedded.storage import View
 from jobtable.embedded.units import Units, read_units
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 PAGE_BYTES = 1024 * 1024
 

@@ -15,9 +15,9 @@ from jobtable.embedded.storage import Storage, Transaction, journal, statements
 from jobtable.embedded.storage.catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes, new_id
 from jobtable.embedded.table_requests import billing_mode, flag, table_throughput
-from jobtable.embedded.values import item_size
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request, Response
+from jobtable.store.sizes import item_size
 
 _DEFAULT_DAYS = 35
 _DAY = 86_400

@@ -10,8 +10,8 @@ from pydantic_core import from_json
 from jobtable.embedded.names import REGION, stream_arn
 from jobtable.embedded.storage.catalogue import StreamRecord
 from jobtable.embedded.storage.journal import Change
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 _SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 _SHOWS_NEW = ("NEW_IMAGE", "NEW_AND_OLD_IMAGES")

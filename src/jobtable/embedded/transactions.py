@@ -43,7 +43,7 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
     write_units,
 )
-from jobtable.embedded.values import item_size, validate_item, value_size
+from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import (
     ConditionalCheckFailed,
@@ -53,6 +53,7 @@ from jobtable.errors import (
     TransactionCanceled,
 )
 from jobtable.store.backend import Item, Request, Response
+from jobtable.store.sizes import item_size, value_size
 
 MAX_ACTIONS = 100
 MAX_BYTES = 4 * 1024 * 1024

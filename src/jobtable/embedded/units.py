@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.schema import IndexSchema, TableSchema, has_same_index_key, is_in_index
 from jobtable.embedded.storage import View
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item, Request
+from jobtable.store.sizes import item_size
 
 EVENTUAL = 0.5
 CONSISTENT = 1.0

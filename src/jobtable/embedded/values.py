@@ -11,11 +11,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from jobtable.embedded.numbers import canonical_number, compare_numbers, number_size
+from jobtable.embedded.numbers import canonical_number, compare_numbers
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
+from jobtable.store.sizes import utf8_length
 
-MAX_ITEM_SIZE = 400 * 1024
 MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
 MAX_NAME_BYTES = 65535
@@ -40,25 +40,6 @@ def validate_item(item: Any) -> Item:
 def validate_value(value: Any) -> AttributeValue:
     """The value in canonical form, and itself where nothing had to change; RequestRefused if it is none."""
     return _validated(value, 1)
-
-
-def item_size(item: Item) -> int:
-    """The bytes of a (valid) item as DynamoDB measures them."""
-    size = 0
-    for name, value in item.items():
-        size += len(name) if name.isascii() else _utf8_length(name)
-        for kind, content in value.items():
-            if kind == "S":
-                size += len(content) if content.isascii() else _utf8_length(content)
-            else:
-                size += _SIZES[kind](content)
-    return size
-
-
-def value_size(value: AttributeValue) -> int:
-    """The bytes of a (valid) value as DynamoDB measures them, without its attribute name."""
-    [(kind, content)] = value.items()
-    return _SIZES[kind](content)
 
 
 def container_depth(value: AttributeValue) -> int:
@@ -145,7 +126,7 @@ def _validated_members(members: dict[str, Any], depth: int) -> dict[str, Attribu
                 changed[name] = checked
         if not name:
             raise RequestRefused("Empty attribute name")
-        if len(name) > MAX_NAME_BYTES // 4 and _utf8_length(name) > MAX_NAME_BYTES:
+        if len(name) > MAX_NAME_BYTES // 4 and utf8_length(name) > MAX_NAME_BYTES:
             raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
     return members if changed is None else changed
 
@@ -274,42 +255,4 @@ _CHECKS: dict[str, Callable[[Any, int], Any]] = {
     "BS": _binary_set,
     "L": _list,
     "M": _map,
-}
-
-
-def _utf8_length(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _text_size(content: str) -> int:
-    return len(content) if content.isascii() else _utf8_length(content)
-
-
-def _binary_size(content: str) -> int:
-    return len(content) // 4 * 3 - content.count("=", -2)
-
-
-def _constant_size(content: bool) -> int:
-    return 1
-
-
-def _list_size(content: list[AttributeValue]) -> int:
-    return 3 + len(content) + sum(map(value_size, content))
-
-
-def _map_size(content: Item) -> int:
-    return 3 + len(content) + item_size(content)
-
-
-_SIZES: dict[str, Callable[[Any], int]] = {
-    "S": _text_size,
-    "N": number_size,
-    "B": _binary_size,
-    "BOOL": _constant_size,
-    "NULL": _constant_size,
-    "SS": lambda content: sum(map(_text_size, content)),
-    "NS": lambda content: sum(map(number_size, content)),
-    "BS": lambda content: sum(map(_binary_size, content)),
-    "L": _list_size,
-    "M": _map_size,
 }

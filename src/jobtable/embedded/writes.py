@@ -23,9 +23,10 @@ from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Transaction, View
 from jobtable.embedded.units import NO_ITEM, Sized
-from jobtable.embedded.values import MAX_ITEM_SIZE, item_size, validate_item
+from jobtable.embedded.values import validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import Item, Request
+from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 
 
 @dataclass(frozen=True, slots=True)

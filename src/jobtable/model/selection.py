@@ -81,6 +81,8 @@ class BoundKey(Generic[E]):
 
         def build(given: dict[str, Any]) -> Selection[E]:
             values = {name: accept(given[name]) for name, accept in accepts}
+            if None in values.values():
+                raise ValueRefusedError(f"{self!r}: an item without a value for it is not there to be selected")
             prefix = ""
             if open_part is not None and open_part.template is not None:
                 prefix = open_part.template.prefix_of(values)

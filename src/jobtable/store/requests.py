@@ -22,9 +22,9 @@ from jobtable.model.expressions import (
 from jobtable.model.schema import EntitySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import Item
+from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.updates import UpdatePlan
 
-MOST_ITEM_BYTES = 400 * 1024
 Target = Selection[Any] | Entity
 """What a verb works on: one complete key, or the entity that has it."""
 
@@ -53,7 +53,7 @@ def key_of(target: Target) -> Item:
     """The primary key of a target, in wire form."""
     if not isinstance(target, Selection):
         return schema_of(target).codec.key_of(target)
-    if target.open_part is not None or target.key.index is not None:
+    if not target.is_complete:
         raise ValueRefusedError(f"{target} does not name one item; give the whole primary key")
     return dict(target.equal)
 
@@ -113,31 +113,11 @@ def refuse_oversize(item: Item, schema: EntitySchema) -> None:
     except PydanticSerializationError as error:
         named = f"{schema.name} {schema.codec.describe_key(item)!a}"
         raise ValueRefusedError(f"{named} holds a text that is not valid Unicode") from error
-    if upper_bound <= MOST_ITEM_BYTES:
+    if upper_bound <= MAX_ITEM_SIZE:
         return
-    size = sum(len(name.encode()) + _size(value) for name, value in item.items())
-    if size > MOST_ITEM_BYTES:
+    size = item_size(item)
+    if size > MAX_ITEM_SIZE:
         raise ValueRefusedError(
             f"{schema.name} {schema.codec.describe_key(item)} has {size:,} bytes, and DynamoDB allows "
-            f"{MOST_ITEM_BYTES:,}; keep large values in object storage"
+            f"{MAX_ITEM_SIZE:,}; keep large values in object storage"
         )
-
-
-def _size(wire: dict[str, Any]) -> int:
-    """The size of a value as DynamoDB counts it; of numbers, the upper bound."""
-    ((tag, value),) = wire.items()
-    match tag:
-        case "S":
-            return len(str(value).encode())
-        case "B":
-            return len(value) * 3 // 4 - str(value)[-2:].count("=")
-        case "N":
-            return len(str(value).replace(".", "").strip("-0")) // 2 + 2
-        case "L":
-            return 3 + sum(1 + _size(each) for each in value)
-        case "M":
-            return 3 + sum(1 + len(name.encode()) + _size(each) for name, each in value.items())
-        case "SS" | "NS" | "BS":
-            return sum(_size({tag[0]: each}) for each in value)
-        case _:
-            return 1

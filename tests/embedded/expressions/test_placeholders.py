@@ -141,7 +141,9 @@ def test_maps_without_expressions(expressions: tuple[str, ...], request_members:
 
 
 def test_empty_maps_without_expressions_pass() -> None:
-    Placeholders.of({"ExpressionAttributeNames": {}}).finish()
+    placeholders = Placeholders.of({"ExpressionAttributeNames": {}})
+    placeholders.finish()
+    assert placeholders.values == {}
 
 
 def test_values_are_canonical() -> None:

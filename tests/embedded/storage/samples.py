@@ -10,8 +10,8 @@ from pydantic_core import from_json
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.tables import OPERATIONS
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 
 def create_table(storage: Storage, name: str = "tab", **options: Any) -> None:

@@ -82,6 +82,9 @@ def test_an_empty_file_becomes_a_database(path: Path) -> None:
     storage = Storage(path)
     create_table(storage)
     storage.close()
+    again = Storage(path)
+    assert again.table("tab") is not None
+    again.close()
 
 
 def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:

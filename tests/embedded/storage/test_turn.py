@@ -95,9 +95,11 @@ def test_a_process_that_stops_in_the_line_does_not_stop_the_others(lock: Path, n
         if number == signal.SIGSTOP:
             os.waitpid(waiting.pid, os.WUNTRACED)
         turn.__exit__()
+        turns = 0
         for _ in range(3):
             with turn:
-                pass
+                turns += 1
+        assert turns == 3
     turn.close()
 
 

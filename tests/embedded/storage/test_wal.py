@@ -44,3 +44,7 @@ def test_a_reader_that_stays_does_not_stop_the_writer(storage: Storage, path: Pa
             put(storage, item("p", str(number), x="x" * 10_000))
     for number in range(20):
         put(storage, item("q", str(number)))
+    with storage.read() as view:
+        table = view.table("tab")
+        assert table is not None
+        assert len(list(view.range(table, None, b"", None))) == 70

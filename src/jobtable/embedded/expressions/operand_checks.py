@@ -11,8 +11,9 @@ from typing import TypeAlias
 from jobtable.embedded.expressions.grammar import Function, Operand, PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path, shown
 from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.values import compare, value_size
+from jobtable.embedded.values import compare
 from jobtable.store.backend import AttributeValue
+from jobtable.store.sizes import value_size
 
 Check: TypeAlias = Callable[[Mapping[str, AttributeValue]], None]
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jobtable.embedded.values import MAX_NAME_BYTES, item_size, validate_value, wrong_json_type
+from jobtable.embedded.values import MAX_NAME_BYTES, validate_value, wrong_json_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
+from jobtable.store.sizes import item_size
 
 MAX_KEY_LENGTH = 255
 MAX_MAP_BYTES = 2 * 1024 * 1024

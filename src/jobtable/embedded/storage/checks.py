@@ -10,7 +10,7 @@ from jobtable.embedded.schema import IndexSchema, TableSchema
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.store import Storage
 from jobtable.embedded.storage.transactions import View
-from jobtable.embedded.values import item_size
+from jobtable.store.sizes import item_size
 
 _MOST_NAMES = 1_000_000
 

@@ -11,8 +11,8 @@ from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.transactions import Transaction
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 _DROPPED_AT_ONCE = 20_000
 

@@ -13,8 +13,8 @@ from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.problems import table_not_found
-from jobtable.embedded.values import item_size
 from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 Entry: TypeAlias = tuple[bytes, int, bytes]
 """The position, the size as DynamoDB measures it, and the whole item as JSON."""

@@ -1,0 +1,100 @@
+"""The sizes of items and values, as DynamoDB measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from jobtable.store.backend import AttributeValue, Item
+
+MAX_ITEM_SIZE = 400 * 1024
+"""No item is larger."""
+
+
+def item_size(item: Item) -> int:
+    """The bytes of a (valid) item as DynamoDB measures them."""
+    size = 0
+    for name, value in item.items():
+        size += len(name) if name.isascii() else utf8_length(name)
+        for kind, content in value.items():
+            if kind == "S":
+                size += len(content) if content.isascii() else utf8_length(content)
+            else:
+                size += _SIZES[kind](content)
+    return size
+
+
+def value_size(value: AttributeValue) -> int:
+    """The bytes of a (valid) value as DynamoDB measures them, without its attribute name."""
+    [(kind, content)] = value.items()
+    return _SIZES[kind](content)
+
+
+def number_size(text: str) -> int:
+    """The bytes of a number as DynamoDB measures them.
+
+    One byte, one for each two digits (paired from the decimal point, pairs of zeros at both ends left out), and one
+    for a minus sign; 21 at most.
+    """
+    if text == "0":
+        return 1
+    if "e" in text or "E" in text:
+        text = f"{Decimal(text).normalize():f}"
+    if text[-1] != "0" and text.isdigit():
+        return (len(text) + 1) // 2 + 1
+    negative = text[0] == "-"
+    whole, _, fraction = (text[1:] if negative else text).partition(".")
+    if len(whole) % 2:
+        whole = "0" + whole
+    if len(fraction) % 2:
+        fraction += "0"
+    digits = whole + fraction
+    pairs = len(digits) // 2
+    if digits[:2] == "00" or digits[-2:] == "00":
+        first, last = 0, pairs
+        while digits[2 * first : 2 * first + 2] == "00":
+            first += 1
+        while digits[2 * last - 2 : 2 * last] == "00":
+            last -= 1
+        pairs = last - first
+    return min(pairs + 1 + negative, 21)
+
+
+def utf8_length(text: str) -> int:
+    """The bytes of a text, also of one that is not valid Unicode and will be refused for that."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _text_size(content: str) -> int:
+    return len(content) if content.isascii() else utf8_length(content)
+
+
+def _binary_size(content: str) -> int:
+    return len(content) // 4 * 3 - content.count("=", -2)
+
+
+def _constant_size(content: bool) -> int:
+    return 1
+
+
+def _list_size(content: list[AttributeValue]) -> int:
+    return 3 + len(content) + sum(map(value_size, content))
+
+
+def _map_size(content: Item) -> int:
+    return 3 + len(content) + item_size(content)
+
+
+_SIZES: dict[str, Callable[[Any], int]] = {
+    "S": _text_size,
+    "N": number_size,
+    "B": _binary_size,
+    "BOOL": _constant_size,
+    "NULL": _constant_size,
+    "SS": lambda content: sum(map(_text_size, content)),
+    "NS": lambda content: sum(map(number_size, content)),
+    "BS": lambda content: sum(map(_binary_size, content)),
+    "L": _list_size,
+    "M": _map_size,
+}

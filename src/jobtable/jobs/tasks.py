@@ -1,0 +1,117 @@
+"""Tasks: the functions that workers may run."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, TypeVar, get_type_hints, overload
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+
+from jobtable.errors import DefinitionError, TaskError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONTEXT_PARAMETER = "job"
+_MARK = "__jobtable_task__"
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+
+
+@overload
+def task(function: F, /) -> F: ...
+@overload
+def task(*, inline: bool = False) -> Callable[[F], F]: ...
+def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[[F], F]:
+    """Mark a function that workers may run; it stays the function that it is.
+
+    A first parameter named `job` gets the job's context; the others are the job's params, by name. What the function
+    returns (JSON) is the job's result. `inline=True`: it is small and fast, and may run in the worker's own process.
+    """
+
+    def mark(marked: F) -> F:
+        setattr(marked, _MARK, Task(marked, is_inline=inline))
+        return marked
+
+    return mark if function is None else mark(function)
+
+
+class Task:
+    """A function that is marked with @task, and what is known of it."""
+
+    def __init__(self, function: Callable[..., Any], *, is_inline: bool = False) -> None:
+        self.function = function
+        self.is_inline = is_inline
+        self.path = f"{function.__module__}:{function.__qualname__}"
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise DefinitionError(f"{self.path} is asynchronous or a generator; a task is a plain function")
+        parameters = list(inspect.signature(function).parameters.values())
+        self.takes_context = bool(parameters) and parameters[0].name == CONTEXT_PARAMETER
+        self._parameters = parameters[1:] if self.takes_context else parameters
+        for parameter in self._parameters:
+            if parameter.kind not in _BY_NAME:
+                raise DefinitionError(f"{self.path}: {parameter} cannot be given by name, as params are")
+        self._signature = inspect.Signature(self._parameters)
+
+    def call(self, context: object, params: Mapping[str, Any]) -> Any:
+        """Run the function; TaskError if the params are not what it takes, else whatever it returns or raises."""
+        arguments = self.arguments(params)
+        return self.function(context, **arguments) if self.takes_context else self.function(**arguments)
+
+    def arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The params as the function's annotations want them, or TaskError."""
+        try:
+            self._signature.bind(**params)
+        except TypeError as error:
+            raise TaskError(f"{self.path}: {error}; it takes ({self._taken()}), not {sorted(params)}") from error
+        arguments = dict(params)
+        for name, checked in self._adapters.items():
+            if name in arguments:
+                try:
+                    arguments[name] = checked.validate_python(arguments[name])
+                except ValidationError as error:
+                    told = "; ".join(_told(name, problem["loc"], problem["msg"]) for problem in error.errors())
+                    raise TaskError(f"{self.path}: {told}; it takes ({self._taken()})") from error
+        return arguments
+
+    @cached_property
+    def _adapters(self) -> dict[str, TypeAdapter[Any]]:
+        """What checks each annotated param; made when it is needed, because annotations may name what comes later."""
+        named = [p for p in self._parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        annotations = {p.name: p.annotation for p in named if p.annotation is not inspect.Parameter.empty}
+        names = inspect.unwrap(self.function).__globals__
+        try:
+            hints = get_type_hints(SimpleNamespace(__annotations__=annotations), names, include_extras=True)
+            return {name: TypeAdapter(hint) for name, hint in hints.items() if hint is not Any}
+        except (NameError, TypeError, PydanticUserError) as error:
+            raise TaskError(f"{self.path}: an annotation of its parameters cannot be used: {error}") from error
+
+    def _taken(self) -> str:
+        return ", ".join(str(parameter) for parameter in self._parameters)
+
+
+def resolve(path: str) -> Task:
+    """The task that `module:function` names; imports the module. TaskError if there is no such task."""
+    module_name, _, function_name = path.partition(":")
+    if not module_name or not function_name:
+        raise TaskError(f"{path!r} names no task: write module:function")
+    if module_name == "__main__":
+        raise TaskError(f"{path!r}: a worker cannot import the script that was started; move the task into a module")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # whatever a module raises while it is imported
+        raise TaskError(f"{path!r}: {module_name} cannot be imported: {type(error).__name__}: {error}") from error
+    function = getattr(module, function_name, None)
+    found: Task | None = getattr(function, _MARK, None)
+    if function is None:
+        raise TaskError(f"{path!r}: {module_name} has no {function_name}")
+    if found is None:
+        raise TaskError(f"{path!r} is not marked as a task: write @task above it")
+    return found
+
+
+def _told(name: str, where: tuple[int | str, ...], problem: str) -> str:
+    return f"{'.'.join(map(str, (name, *where)))}: {problem}"

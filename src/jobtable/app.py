@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConnectionUrlError
+from jobtable.model.table import Table
+from jobtable.settings import Settings
 from jobtable.store.backend import Backend
 from jobtable.store.store import Store
+
+if TYPE_CHECKING:  # Each system is loaded when it is used.
+    from jobtable.albums.service import AlbumWorkflows
+    from jobtable.conversations.service import Conversations
+    from jobtable.jobs.engine import Jobs
+    from jobtable.journeys.service import Journeys
+    from jobtable.objects.store import ObjectStore
 
 _FORMS = (
     "memory:, file:PATH, dynamodb://REGION?prefix=NAME or dynamodb+http://HOST:PORT?prefix=NAME "
@@ -91,3 +103,111 @@ def _dynamodb(url: str, options: dict[str, str]) -> Backend:
     return DynamoDBBackend(
         region, endpoint_url=endpoint, access_key=parts.username, secret_key=parts.password, max_attempts=1
     )
+
+
+def default_objects_url(store_url: str) -> str:
+    """Where the objects of a store are unless someone says otherwise: beside its file, or in memory with it."""
+    scheme, _, rest = store_url.partition(":")
+    if scheme == "memory":
+        return "memory:"
+    if scheme == "file":
+        path = unquote(rest.partition("?")[0].removeprefix("//"))
+        return f"file:{path}.objects"
+    raise ConnectionUrlError(
+        f"the store {store_url!r} has no place for objects: name one, as in s3://BUCKET/PREFIX?region=REGION"
+    )
+
+
+def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Jobs:
+    """The job service of a store: what each process of a worker opens for itself.
+
+    The caller closes its `store` and its `objects`. The tables of an embedded store are created where they are
+    missing; those in the cloud are created once, with `jobtable tables create`.
+    """
+    return Services.open(store_url, objects_url, clock=clock).jobs
+
+
+class Services:
+    """The services over one store and one object store, each made when it is first asked for.
+
+    The tables of a system are created with its service where they are missing, on an embedded store.
+    """
+
+    def __init__(self, store: Store, objects: ObjectStore, *, creates_tables: bool) -> None:
+        self.store = store
+        self.objects = objects
+        self._creates_tables = creates_tables
+
+    @classmethod
+    def open(cls, store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Self:
+        """Open what the URLs name; without `objects_url` the objects are beside the store's file."""
+        from jobtable.objects import open_objects  # noqa: PLC0415 - whoever only connects to a store needs none
+
+        objects = open_objects(objects_url or default_objects_url(store_url), clock=clock)
+        try:
+            store = connect(store_url, clock=clock)
+        except BaseException:
+            objects.close()
+            raise
+        return cls(store, objects, creates_tables=store_url.startswith(("memory:", "file:")))
+
+    @classmethod
+    def from_settings(cls, settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> Self:
+        """Open what the settings name."""
+        return cls.open(settings.store, settings.objects, clock=clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store and the object store."""
+        self.store.close()
+        self.objects.close()
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Jobs, queues and workers."""
+        from jobtable.jobs.engine import Jobs  # noqa: PLC0415 - loaded when it is used
+        from jobtable.jobs.entities import main  # noqa: PLC0415
+
+        self._prepare(main)
+        return Jobs(self.store, self.objects, clock=self.store.clock)
+
+    @cached_property
+    def journeys(self) -> Journeys:
+        """Transformation journeys."""
+        from jobtable.journeys.entities import journeys  # noqa: PLC0415 - loaded when it is used
+        from jobtable.journeys.service import Journeys  # noqa: PLC0415
+
+        self._prepare(journeys)
+        return Journeys(self.store, clock=self.store.clock)
+
+    @cached_property
+    def conversations(self) -> Conversations:
+        """The results of conversation analyses."""
+        from jobtable.conversations.entities import TABLES  # noqa: PLC0415 - loaded when it is used
+        from jobtable.conversations.service import Conversations  # noqa: PLC0415
+
+        self._prepare(*TABLES)
+        return Conversations(self.store)
+
+    @cached_property
+    def albums(self) -> AlbumWorkflows:
+        """Album workflows, their executions and their tasks."""
+        from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
+        from jobtable.albums.service import AlbumWorkflows  # noqa: PLC0415
+
+        self._prepare(workflows)
+        return AlbumWorkflows(self.store)
+
+    def _prepare(self, *tables: Table) -> None:
+        """Create what is missing of the tables, where that costs nothing."""
+        if not self._creates_tables:
+            return
+        there = set(self.store.tables.names())
+        self.store.tables.create(*(table for table in tables if table.name not in there))

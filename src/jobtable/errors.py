@@ -8,10 +8,15 @@
     ├── ConflictError              the item is not in the state that the caller asked for
     │   ├── AlreadyExistsError     add() found an item under the key
     │   ├── ConditionFailedError   the condition of a write did not hold; carries the item that is there
-    │   └── TransactionFailedError an action of a transaction did not hold; names each one that failed
+    │   ├── TransactionFailedError an action of a transaction did not hold; names each one that failed
+    │   ├── JobStateError          a job's status does not allow what was asked for
+    │   ├── LeaseLostError         a worker no longer holds the job that it writes about
+    │   └── DependencyCycleError   jobs would wait for each other
+    ├── TaskError                  a task cannot be found, or is not called with its parameters
     ├── CursorError                a cursor is altered, or comes from another query
     ├── IncompleteBatchError       a batch did not go through in time; carries what is left
     ├── ConnectionUrlError         a store or object URL cannot be understood
+    ├── SettingsError              a setting is unknown, or its value is wrong
     ├── ObjectNotFoundError        there is no object under the key
     ├── ObjectStoreError           object storage refused or failed
     ├── StorageError               the embedded engine's file cannot be used
@@ -85,6 +90,22 @@ class TransactionFailedError(ConflictError):
         self.failures = failures
 
 
+class JobStateError(ConflictError):
+    """A job's status does not allow what was asked for."""
+
+
+class LeaseLostError(ConflictError):
+    """A worker no longer holds the job that it writes about: another one may run it. Nothing was written."""
+
+
+class DependencyCycleError(ConflictError):
+    """Jobs would wait for each other."""
+
+
+class TaskError(JobtableError):
+    """A task cannot be found, or is not called with its parameters."""
+
+
 class CursorError(JobtableError, ValueError):
     """A cursor is altered, or comes from another query."""
 
@@ -101,6 +122,10 @@ class IncompleteBatchError(JobtableError):
 
 class ConnectionUrlError(JobtableError, ValueError):
     """A store or object URL cannot be understood."""
+
+
+class SettingsError(JobtableError, ValueError):
+    """A setting is unknown, or its value is wrong; says where it stands."""
 
 
 class ObjectNotFoundError(JobtableError, LookupError):

@@ -9,15 +9,46 @@ try:
 except ModuleNotFoundError:  # The command is installed with the package, its dependencies only with the extra.
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
+from typing import Any
+
+from typer.core import TyperGroup
+
 import jobtable
 from jobtable.cli import dynamodb, tables
+from jobtable.cli.output import exit_code_of, line_of, say
 from jobtable.errors import JobtableError
+
+_HELP = """
+Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB and S3.
+
+\b
+Exit codes:
+    0    done
+    1    failed
+    2    the command is written wrongly, or a setting is
+    3    what it names is not there
+    4    what it names is not in a state that allows it
+    5    the job that was waited for did not complete
+    130  stopped with Ctrl-C
+"""
+
+
+class _Commands(TyperGroup):
+    """The commands, which tell an error of the package in one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except JobtableError as error:
+            say(line_of(error))
+            raise typer.Exit(exit_code_of(error)) from error
+
 
 app = typer.Typer(
     name="jobtable",
-    help="Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB and S3.",
+    cls=_Commands,
+    help=_HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -41,8 +72,5 @@ def main(
 
 
 def run() -> None:
-    """Run the command line: exit code 0, 1 when something failed, 2 when the command was written wrongly."""
-    try:
-        app()
-    except JobtableError as error:
-        sys.exit(f"Error: {error}")
+    """Run the command line."""
+    app()

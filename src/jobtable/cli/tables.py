@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.app import connect
+from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.conversations.entities import CONVERSATION_INDEX
 from jobtable.model import Table
 from jobtable.reference import SYSTEMS, entity_references, render_page
@@ -28,15 +28,6 @@ class System(StrEnum):
     ALBUMS = "albums"
 
 
-StoreUrl = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        envvar="JOBTABLE_STORE",
-        metavar="URL",
-        help="file:PATH, dynamodb://REGION, dynamodb+http://HOST:PORT.",
-    ),
-]
 Systems = Annotated[
     list[System] | None, typer.Option("--system", help="Only the tables of this system; may be given several times.")
 ]
@@ -47,7 +38,6 @@ ConversationIndex = Annotated[
         help="With or without the optional index of the conversation tables.",
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _CREATE_HELP = """
 Create the tables that are not there yet.
@@ -94,7 +84,7 @@ def _without_conversation_index(table: Table) -> Table:
 
 @app.command(help=_CREATE_HELP)
 def create(
-    store: StoreUrl,
+    store: StoreUrl = None,
     system: Systems = None,
     delete_existing: Annotated[
         bool, typer.Option("--delete-existing", help="Delete the tables first, with everything in them.")
@@ -102,7 +92,7 @@ def create(
     conversation_index: ConversationIndex = True,
 ) -> None:
     """Create tables."""
-    with connect(store) as opened:
+    with open_store(store) as opened:
         there = set() if delete_existing else _deployed(opened)
         for table in _chosen(system, conversation_index):
             name = opened.table_name(table)
@@ -116,9 +106,9 @@ def create(
 
 
 @app.command("list", help=_LIST_HELP)
-def list_tables(store: StoreUrl, system: Systems = None, as_json: AsJson = False) -> None:
+def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson = False) -> None:
     """List tables."""
-    with connect(store) as opened:
+    with open_store(store) as opened:
         deployed = _deployed(opened)
         rows = [
             {"table": opened.table_name(t), "deployed": opened.table_name(t) in deployed, "entities": len(t.entities)}
@@ -133,9 +123,9 @@ def list_tables(store: StoreUrl, system: Systems = None, as_json: AsJson = False
 
 
 @app.command(help=_DIFF_HELP)
-def diff(store: StoreUrl, system: Systems = None, conversation_index: ConversationIndex = True) -> None:
+def diff(store: StoreUrl = None, system: Systems = None, conversation_index: ConversationIndex = True) -> None:
     """Compare tables."""
-    with connect(store) as opened:
+    with open_store(store) as opened:
         found = [
             f"{opened.table_name(table)}: {difference}"
             for table in _chosen(system, conversation_index)

@@ -1,0 +1,53 @@
+"""The options that commands share, and how a command opens what they name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.app import Services, connect
+from jobtable.settings import Resolved, resolve
+from jobtable.store import Store
+
+StoreUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        help="file:PATH, dynamodb://REGION, dynamodb+http://HOST:PORT. "
+        "Without it: JOBTABLE_STORE, jobtable.toml, or file:.jobtable/jobtable.db.",
+    ),
+]
+ObjectsUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--objects",
+        metavar="URL",
+        help="file:PATH or s3://BUCKET/PREFIX. "
+        "Without it: JOBTABLE_OBJECTS, jobtable.toml, or beside the store's file.",
+    ),
+]
+User = Annotated[
+    str | None,
+    typer.Option("--user", metavar="NAME", help="In whose name. Without it: JOBTABLE_USER, jobtable.toml, or local."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
+
+
+def resolved(**flags: Any) -> Resolved:
+    """The settings in force, given the flags of a command; a flag that is None was not written."""
+    return resolve(flags, os.environ, Path.cwd())
+
+
+def open_store(store: str | None) -> Store:
+    """The store alone that the option, the environment and the file name; to be used in a `with` statement."""
+    return connect(resolved(store=store).settings.store)
+
+
+def open_services(store: str | None, objects: str | None = None) -> Services:
+    """The services that the options, the environment and the file name; to be used in a `with` statement."""
+    return Services.from_settings(resolved(store=store, objects=objects).settings)

@@ -1,0 +1,115 @@
+"""The settings: from flags, environment variables and a file, each checked, each knowing where it comes from."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from jobtable.errors import SettingsError
+
+FILE_NAME = "jobtable.toml"
+FILE_VARIABLE = "JOBTABLE_CONFIG"
+DEFAULT_STORE = "file:.jobtable/jobtable.db"
+
+
+class Settings(BaseModel):
+    """What a command, a worker or a server is told. The same names in the file, and as JOBTABLE_NAME outside it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    store: str = Field(DEFAULT_STORE, description="Where the tables are: a store's URL.")
+    objects: str | None = Field(
+        None, description="Where the objects are: an object store's URL. Not set: beside the store's file."
+    )
+    user: str = Field("local", min_length=1, description="In whose name jobs are submitted and changed.")
+    host: str = Field("127.0.0.1", min_length=1, description="The address that the server listens on.")
+    port: int = Field(8765, ge=0, le=65535, description="The port that the server listens on; 0 takes a free one.")
+    require_token: bool = Field(
+        False, description="Demand a token on loopback as well. On any other address one is always demanded."
+    )
+    requests_per_minute: int = Field(
+        1200, ge=1, description="How many requests a minute the server answers to one token or address."
+    )
+    most_request_bytes: int = Field(10_000_000, ge=1024, description="The largest request that the server takes.")
+    queues: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        ("default",), min_length=1, description="The queues that a worker serves; commas separate them in a variable."
+    )
+    slots: int = Field(1, ge=1, le=1000, description="How many jobs a worker runs at once.")
+    lease_seconds: float = Field(
+        30.0, ge=1, le=3600, description="After how many silent seconds a worker counts as dead, and its jobs go on."
+    )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The settings in force, and where each value comes from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return f"JOBTABLE_{name.upper()}"
+
+
+def resolve(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Resolved:
+    """The settings by precedence: flags that are not None, environment variables, the file, defaults.
+
+    The file is `jobtable.toml` in the folder, or the one that JOBTABLE_CONFIG names. An empty variable counts as not
+    set. What cannot be used is a SettingsError that says where it stands.
+    """
+    values: dict[str, Any] = {}
+    sources = dict.fromkeys(Settings.model_fields, "default")
+    file = _file(environment, folder)
+    for name, value in _read(file).items() if file else ():
+        if name not in Settings.model_fields:
+            raise SettingsError(f"{file}: there is no setting {name!r}; there are {', '.join(Settings.model_fields)}")
+        values[name], sources[name] = _checked(name, value, f"{file}, {name}", strict=True), str(file)
+    for name in Settings.model_fields:
+        key = variable(name)
+        if environment.get(key):
+            values[name], sources[name] = _checked(name, _from_text(name, environment[key]), key), key
+        if flags.get(name) is not None:
+            flag = f"--{name.replace('_', '-')}"
+            values[name], sources[name] = _checked(name, flags[name], flag), flag
+    return Resolved(Settings.model_validate(values), sources)
+
+
+def _file(environment: Mapping[str, str], folder: Path) -> Path | None:
+    named = environment.get(FILE_VARIABLE)
+    if named:
+        return Path(named)
+    usual = folder / FILE_NAME
+    return usual if usual.is_file() else None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(f"cannot read {file}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} is no TOML: {error}") from error
+
+
+def _from_text(name: str, text: str) -> Any:
+    if name == "queues":
+        return tuple(part.strip() for part in text.split(","))
+    return text
+
+
+def _checked(name: str, value: Any, place: str, *, strict: bool = False) -> Any:
+    """The value as the setting wants it. TOML knows types of its own, so a quoted number in the file is a mistake."""
+    if isinstance(value, list):
+        value = tuple(value)
+    try:
+        return getattr(Settings.model_validate({name: value}, strict=strict), name)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        raise SettingsError(f"{place}: {value!r} cannot be used: {problem['msg'].lower()}") from error

@@ -1,0 +1,188 @@
+"""A conversation as Polis exports it: comments.csv and votes.csv in one folder."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from jobtable.errors import ValueRefusedError
+
+COMMENTS_FILE = "comments.csv"
+VOTES_FILE = "votes.csv"
+AGREE, PASS, DISAGREE = 1, 0, -1
+MODERATED_OUT = -1
+
+_LONGEST_TEXT = 10_000
+"""No comment of Polis comes near; a row that does has lost a quotation mark."""
+
+# Exports of different years and of the database itself name the same columns differently.
+_COMMENT_ID = ("comment-id", "tid", "statement-id")
+_TEXT = ("comment-body", "txt", "body", "text", "statement")
+_MODERATION = ("moderated", "mod", "moderation")
+_VOTER = ("voter-id", "pid", "participant-id", "participant")
+_VOTE = ("vote", "value")
+_TIME = ("timestamp", "created")
+
+
+class Comment(NamedTuple):
+    """A comment, and what a moderator said of it: 1 accepted, 0 not looked at, -1 taken out."""
+
+    comment_id: int
+    text: str
+    moderation: int = 0
+
+
+class Vote(NamedTuple):
+    """What a participant said of a comment: 1 agrees, -1 disagrees, 0 passes."""
+
+    comment_id: int
+    voter_id: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Export:
+    """A conversation: its comments by id, and the last vote of each participant on each of them."""
+
+    comments: tuple[Comment, ...]
+    votes: tuple[Vote, ...]
+    unknown_votes: int = 0
+    """How many votes were left out because their comment is not in the export."""
+
+    def without_moderated_out(self) -> Export:
+        """The same conversation without comments that a moderator took out, and without the votes on them."""
+        return self.of_comments(tuple(c for c in self.comments if c.moderation != MODERATED_OUT))
+
+    def of_comments(self, comments: tuple[Comment, ...]) -> Export:
+        """The same conversation with only some of its comments."""
+        kept = {comment.comment_id for comment in comments}
+        return Export(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes)
+
+
+def read_export(folder: Path) -> Export:
+    """The export in a folder; ValueRefusedError names the file, the line, and what is wrong there."""
+    return parse_export(*read_files(folder))
+
+
+def read_files(folder: Path) -> tuple[bytes, bytes]:
+    """The bytes of comments.csv and votes.csv in a folder."""
+    contents = []
+    for name in (COMMENTS_FILE, VOTES_FILE):
+        try:
+            contents.append((folder / name).read_bytes())
+        except OSError as error:
+            raise ValueRefusedError(
+                f"{folder} is not the folder of a Polis export: {name} cannot be read ({error.strerror})"
+            ) from error
+    return contents[0], contents[1]
+
+
+def parse_export(comments_csv: bytes, votes_csv: bytes) -> Export:
+    """An export from the bytes of its two files."""
+    comments = {comment.comment_id: comment for comment in _comments(comments_csv)}
+    last: dict[tuple[int, str], int] = {}
+    unknown = 0
+    for vote in _votes(votes_csv):
+        if vote.comment_id in comments:
+            last[vote.comment_id, vote.voter_id] = vote.value
+        else:
+            unknown += 1
+    return Export(
+        comments=tuple(comments[comment_id] for comment_id in sorted(comments)),
+        votes=tuple(Vote(*where, value) for where, value in sorted(last.items())),
+        unknown_votes=unknown,
+    )
+
+
+def write_export(export: Export, folder: Path) -> None:
+    """Write comments.csv and votes.csv as Polis does; the folder is made where it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    comment_rows = [(c.comment_id, c.moderation, c.text) for c in export.comments]
+    _write(folder / COMMENTS_FILE, ("comment-id", "moderated", "comment-body"), comment_rows)
+    _write(folder / VOTES_FILE, ("comment-id", "voter-id", "vote"), export.votes)
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _comments(content: bytes) -> Iterator[Comment]:
+    seen: set[int] = set()
+    for row in _rows(COMMENTS_FILE, content, (_COMMENT_ID, _TEXT)):
+        comment_id = row.integer(_COMMENT_ID, at_least=0)
+        if comment_id in seen:
+            raise row.refused(f"comment {comment_id} stands in the file twice")
+        seen.add(comment_id)
+        text = row.text(_TEXT).strip()
+        if len(text) > _LONGEST_TEXT:
+            raise row.refused(f"a comment of {len(text)} characters; is a quotation mark missing?")
+        moderation = row.integer(_MODERATION, at_least=-1, at_most=1) if row.find(_MODERATION) else 0
+        yield Comment(comment_id, text, moderation)
+
+
+def _votes(content: bytes) -> list[Vote]:
+    """The votes in the order in which they were cast, as far as the file tells."""
+    timed = []
+    for row in _rows(VOTES_FILE, content, (_COMMENT_ID, _VOTER, _VOTE)):
+        vote = Vote(row.integer(_COMMENT_ID, at_least=0), row.text(_VOTER), row.integer(_VOTE, at_least=-1, at_most=1))
+        timed.append((row.integer(_TIME) if row.find(_TIME) else 0, vote))
+    return [vote for _, vote in sorted(timed, key=lambda pair: pair[0])]
+
+
+class _Row:
+    """A row of a CSV file, which knows where it stands."""
+
+    def __init__(self, file_name: str, line: int, values: Mapping[str, str]) -> None:
+        self._place = f"{file_name}, line {line}"
+        self._values = values
+
+    def refused(self, reason: str) -> ValueRefusedError:
+        return ValueRefusedError(f"{self._place}: {reason}")
+
+    def find(self, names: Sequence[str]) -> str | None:
+        """The value of the first of these columns that the file has."""
+        return next((self._values[name] for name in names if name in self._values), None)
+
+    def text(self, names: Sequence[str]) -> str:
+        return self.find(names) or ""
+
+    def integer(self, names: Sequence[str], *, at_least: int | None = None, at_most: int | None = None) -> int:
+        text = self.text(names)
+        try:
+            number = int(text)
+        except ValueError:
+            raise self.refused(f"{names[0]} must be a whole number, not {text[:80]!r}") from None
+        if (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
+            bounds = f"from {at_least} to {at_most}" if at_most is not None else f"{at_least} or more"
+            raise self.refused(f"{names[0]} must be {bounds}, not {number}")
+        return number
+
+
+def _rows(file_name: str, content: bytes, required: Iterable[Sequence[str]]) -> Iterator[_Row]:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueRefusedError(f"{file_name}, line {line}: this is not UTF-8 text") from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip().lower().replace("_", "-") for name in next(reader, [])]
+        for names in required:
+            if not set(names) & set(header):
+                raise ValueRefusedError(f"{file_name} has no column {names[0]}: it has {', '.join(header) or 'none'}")
+        for values in reader:
+            if values:
+                if len(values) != len(header):
+                    raise ValueRefusedError(
+                        f"{file_name}, line {reader.line_num}: {len(values)} values, but {len(header)} columns"
+                    )
+                yield _Row(file_name, reader.line_num, dict(zip(header, values, strict=True)))
+    except csv.Error as error:
+        raise ValueRefusedError(f"{file_name}, line {reader.line_num}: {error}") from error

@@ -1,0 +1,83 @@
+"""Opinion groups: participants who vote alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+from sklearn.utils.extmath import randomized_svd
+
+from jobtable.conversations.analysis.arrays import Floats, Integers
+from jobtable.conversations.analysis.votes import VoteMatrix
+
+UNGROUPED = -1
+_FEWEST_VOTES = 7
+"""Who has voted less often (and not on every comment) says too little to be placed."""
+_MOST_GROUPS = 5
+
+
+@dataclass(frozen=True)
+class OpinionGroups:
+    """The group of each participant, -1 for who is in none; and how far each comment pulls opinions apart."""
+
+    labels: Integers
+    comment_reach: Floats
+    """The length of each comment's vector in the plane of opinions."""
+
+    @property
+    def count(self) -> int:
+        return int(self.labels.max(initial=UNGROUPED)) + 1
+
+
+def group_voters(matrix: VoteMatrix, *, seed: int = 0) -> OpinionGroups:
+    """Opinion groups as Polis finds them.
+
+    A missing vote counts as the comment's mean. Participants are placed by the two main directions of their votes,
+    who voted seldom further out, and divided by k-means into the number of groups (2 to 5) with the best silhouette.
+    """
+    labels = np.full(len(matrix.voter_ids), UNGROUPED, np.int64)
+    cast = matrix.cast
+    active = np.flatnonzero(cast.sum(axis=1) >= min(_FEWEST_VOTES, max(1, cast.shape[1])))
+    centred = _centred(matrix.values[active])
+    directions = _main_directions(centred, seed)
+    if not len(directions):
+        labels[active] = 0
+        return OpinionGroups(labels, np.zeros(len(matrix.comment_ids)))
+    seldom = np.sqrt(cast.shape[1] / cast[active].sum(axis=1))
+    places = np.round((centred @ directions.T) * seldom[:, None], 9)
+    labels[active] = _divide(places, seed)
+    return OpinionGroups(labels, np.linalg.norm(directions, axis=0))
+
+
+def _centred(values: Floats) -> Floats:
+    counts = (~np.isnan(values)).sum(axis=0)
+    means = np.divide(np.nansum(values, axis=0), counts, out=np.zeros(values.shape[1]), where=counts > 0)
+    centred: Floats = np.where(np.isnan(values), 0.0, values - means)
+    return centred
+
+
+def _main_directions(centred: Floats, seed: int) -> Floats:
+    """At most two directions, each pointing to the side of its largest entry, so that the sign is always the same."""
+    if min(centred.shape) < 2 or not centred.any():
+        return np.empty((0, centred.shape[1]))
+    _, singular, directions = randomized_svd(centred, 2, random_state=seed)
+    kept = directions[singular > 1e-9]
+    largest = np.abs(kept).argmax(axis=1)
+    kept = kept * np.sign(kept[np.arange(len(kept)), largest])[:, None]
+    return np.asarray(kept, np.float64)
+
+
+def _divide(places: Floats, seed: int) -> Integers:
+    different = len(np.unique(places, axis=0))
+    best = np.zeros(len(places), np.int64)
+    best_score = -1.0
+    for count in range(2, min(_MOST_GROUPS, different, len(places) - 1) + 1):
+        # scikit-learn has no types, and pyright takes the default of a parameter for all that it may be.
+        means = KMeans(count, n_init=10, random_state=seed)  # pyright: ignore[reportArgumentType]
+        labels = np.asarray(means.fit_predict(places), np.int64)
+        score = float(silhouette_score(places, labels, sample_size=min(len(places), 2000), random_state=seed))
+        if score > best_score:
+            best, best_score = labels, score
+    return best

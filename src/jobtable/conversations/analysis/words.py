@@ -1,0 +1,27 @@
+"""The words of a text: what embeddings and keywords count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+_APOSTROPHE = "\u2019"  # as word processors write it
+_WORD = re.compile(rf"[^\W\d_](?:[\w'{_APOSTROPHE}-]*\w)?")
+_FRAGMENTS = frozenset({"don", "doesn", "isn", "aren", "won", "ll", "ve", "re", "didn", "wouldn", "couldn", "shouldn"})
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text that carry meaning, in lower case: none that only hold English sentences together."""
+    found = (match.group().lower().replace(_APOSTROPHE, "'").removesuffix("'s") for match in _WORD.finditer(text))
+    return [word for word in found if len(word) > 1 and not _is_empty(word)]
+
+
+def _is_empty(word: str) -> bool:
+    return word in ENGLISH_STOP_WORDS or word.partition("'")[0] in ENGLISH_STOP_WORDS | _FRAGMENTS
+
+
+def has_words(texts: Iterable[str]) -> list[bool]:
+    """Which of the texts have a word that carries meaning."""
+    return [bool(words_of(text)) for text in texts]

@@ -17,6 +17,7 @@ workflows = Table(
     pk="pk",
     sk="sk",
     type_attribute="entityType",
+    stream=True,
     indexes=[
         Index("GSI1", ("workflowType", "entityType"), ("status", "createdAt")),
         Index("GSI2", ("workflowType", "executionId"), ("entityType", "sortValue")),

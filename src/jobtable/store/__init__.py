@@ -2,6 +2,7 @@
 
 from jobtable.store.backend import AttributeValue, Backend, Item, Request, Response
 from jobtable.store.capacity import CapacityMeter, Units
+from jobtable.store.changes import Change, Feed
 from jobtable.store.collections import Undeclared
 from jobtable.store.queries import Page, Query
 from jobtable.store.retries import Backoff
@@ -13,7 +14,9 @@ __all__ = [
     "Backend",
     "Backoff",
     "CapacityMeter",
+    "Change",
     "Failure",
+    "Feed",
     "Item",
     "Page",
     "Query",

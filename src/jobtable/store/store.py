@@ -24,6 +24,7 @@ from jobtable.store import requests
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
+from jobtable.store.changes import Feed
 from jobtable.store.collections import entity_of
 from jobtable.store.projections import project, values_of
 from jobtable.store.queries import Bounds, Query, query_request, span_text
@@ -257,6 +258,12 @@ class Store:
     def get_together(self, *selections: Selection[Any]) -> tuple[Any, ...]:
         """Up to 100 entities as they are at one instant; None where there is none."""
         return transact_get(self, selections)
+
+    # --- what changes -----------------------------------------------------------------------------------------------
+
+    def changes(self, table: Table, *, after: str | None = None) -> Feed:
+        """The changes of a table with a stream: from now on, or behind the cursor of an earlier feed."""
+        return Feed(self, table, after)
 
     # --- asking the backend -----------------------------------------------------------------------------------------
 

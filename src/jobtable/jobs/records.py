@@ -33,6 +33,12 @@ class Status(StrEnum):
     INTERRUPTED = "INTERRUPTED"
 
 
+FINAL = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.STOPPED})
+"""Statuses in which a job stays unless someone retries it."""
+CLAIMABLE = frozenset({Status.PENDING, Status.INTERRUPTED})
+"""Statuses in which a job waits for a worker: it has not run yet, or its worker is gone."""
+
+
 class InstanceStatus(StrEnum):
     """The states of an instance."""
 

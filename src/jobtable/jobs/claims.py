@@ -1,0 +1,411 @@
+"""Workers claim jobs, keep their leases alive, report, and give the jobs back ended or interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from random import Random
+
+from jobtable.clock import Clock
+from jobtable.errors import ConditionFailedError, ConflictError, LeaseLostError, NotFoundError, ValueRefusedError
+from jobtable.jobs.endings import Endings, add_ending
+from jobtable.jobs.entities import Instance, InstanceJob, Job, JobGates, JobResource, JobStatus, Queue, QueueJob
+from jobtable.jobs.leases import Lease, Outcome, has_lease, holds
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.records import CLAIMABLE, Status, rank_of
+from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition, later
+from jobtable.model import Condition
+from jobtable.store import Store
+
+_MOST_TRIES = 20
+_MOST_RECORDED_JOBS = 19
+"""So many jobs fit into one transaction with the two items that tell which instance has which job."""
+_WINDOW = 4
+"""Behind a collision a claimer chooses among this many times what it wants, so that claimers get out of their way."""
+
+
+class Claims:
+    """What workers do with jobs."""
+
+    def __init__(self, store: Store, clock: Clock, random: Random, queries: JobQueries, endings: Endings) -> None:
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._queries = queries
+        self._endings = endings
+
+    # --- claiming ---------------------------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        queue: str,
+        *,
+        limit: int,
+        instance_id: str,
+        lease_seconds: float,
+        instance: Instance | None = None,
+    ) -> list[Lease]:
+        """Take up to `limit` ready jobs of a queue, the most urgent first; none if it is empty, paused or full.
+
+        No two claimers ever get the same job in one epoch. If the instance is given, InstanceJob and JobResource
+        items tell who has what. The leases must be kept alive by heartbeats.
+        """
+        if limit < 1 or lease_seconds <= 0:
+            raise ValueRefusedError(f"a claim takes at least one job for some time: {limit=}, {lease_seconds=}")
+        most = _MOST_RECORDED_JOBS if instance is not None else MOST_JOBS
+        claimed: list[Lease] = []
+        collisions = 0
+        while len(claimed) < limit and collisions < _MOST_TRIES:
+            there = self._store.find(Queue.key(queue_name=queue))
+            if there is None or there.paused_at is not None:
+                break
+            wanted = min(limit - len(claimed), most, there.max_concurrent_jobs - there.running_count)
+            jobs = self._choose(queue, wanted, collisions) if wanted > 0 else []
+            if not jobs:
+                break
+            try:
+                claimed += self._take(there, jobs, instance_id, lease_seconds, instance)
+            except Refused:
+                collisions += 1
+        for lease in claimed:
+            if lease.job.dependents:
+                self._endings.tell_started(lease.job)
+        return claimed
+
+    def _choose(self, queue: str, wanted: int, collisions: int) -> list[tuple[QueueJob, Job]]:
+        """The next jobs of a queue; after a collision a part of the next ones, each claimer another."""
+        window = wanted if collisions == 0 else wanted * _WINDOW
+        places = list(self._queries.list_ready(queue, limit=window))
+        if len(places) > wanted:
+            first = self._random.randrange(len(places) - wanted + 1)
+            places = places[first : first + wanted]
+        jobs = self._store.batch_get([Job.key(job_id=place.job_id) for place in places])
+        return [(p, job) for p, job in zip(places, jobs, strict=True) if job is not None and job.status in CLAIMABLE]
+
+    def _take(
+        self,
+        queue: Queue,
+        chosen: list[tuple[QueueJob, Job]],
+        instance_id: str,
+        seconds: float,
+        instance: Instance | None,
+    ) -> list[Lease]:
+        transition = Transition(self._store, self._clock)
+        leases = []
+        for place, job in chosen:
+            at = transition.time_for(job)
+            transition.change(
+                job,
+                Status.RUNNING,
+                at,
+                Job.lease_epoch.set(job.lease_epoch + 1),
+                Job.lease_seconds.set(seconds),
+                Job.heartbeat.set(0),
+                Job.attempts.set(job.attempts + 1),
+                Job.instance_id.set(instance_id),
+                Job.started_at.set(at),
+                instance_id=instance_id,
+            )
+            transition.tx.update(place, QueueJob.rank.set(None), when=QueueJob.rank.exists())
+            if instance is not None:
+                _record(transition, instance, job.job_id, at)
+            changed = {
+                "status": Status.RUNNING,
+                "lease_epoch": job.lease_epoch + 1,
+                "lease_seconds": seconds,
+                "heartbeat": 0,
+                "attempts": job.attempts + 1,
+                "instance_id": instance_id,
+                "started_at": at,
+                "changed_at": at,
+                "message": None,
+            }
+            leases.append(Lease(job.model_copy(update=changed), instance_id, instance is not None))
+        most = queue.max_concurrent_jobs
+        is_open = (Queue.max_concurrent_jobs == most) & Queue.paused_at.missing()
+        has_room = Queue.running_count <= most - len(leases)
+        transition.count(queue.queue_name, running=len(leases), when=is_open & has_room)
+        transition.commit()
+        return leases
+
+    # --- while a job runs -------------------------------------------------------------------------------------------
+
+    def heartbeat(self, lease: Lease) -> Lease:
+        """Say that the worker lives; gives the lease with the job as it is now, or LeaseLostError."""
+        try:
+            job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.add(1), when=holds(lease))
+        except (ConditionFailedError, NotFoundError) as error:
+            raise lease.lost() from error
+        return replace(lease, job=job)
+
+    def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
+        """Tell how far the job is: the job shows it, and its history keeps it. LeaseLostError if it is not held."""
+        for _ in range(_MOST_TRIES):
+            job = self.refresh(lease).job
+            at = later(self._clock.now(), job.changed_at)
+            updates = [Job.changed_at.set(at), Job.message.set(message)]
+            if progress is not None:
+                updates.append(Job.progress.set(progress))
+            tx = self._store.transaction()
+            tx.update(job, *updates, when=holds(lease) & (Job.changed_at == job.changed_at))
+            line = JobStatus(
+                job_id=job.job_id, status=Status.RUNNING, updated_at=at, progress=progress, message=message
+            )
+            tx.add(line.model_copy(update={"instance_id": lease.instance_id}))
+            try:
+                tx.commit()
+            except ConflictError:
+                continue
+            return
+        raise ConflictError(
+            f"the progress of job {lease.job.job_id} could not be stored: its status changes all the time"
+        )
+
+    def refresh(self, lease: Lease) -> Lease:
+        """The lease with the job as it is now, or LeaseLostError."""
+        job = self._store.find(Job.key(job_id=lease.job.job_id))
+        if job is None or not lease.is_held_in(job):
+            raise lease.lost()
+        return replace(lease, job=job)
+
+    # --- the end of a run -------------------------------------------------------------------------------------------
+
+    def finish(self, lease: Lease, outcome: Outcome) -> Job:
+        """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held."""
+        for _ in range(_MOST_TRIES):
+            transition = Transition(self._store, self._clock)
+            self._add_finish(transition, lease, outcome)
+            try:
+                transition.commit()
+            except Refused:
+                lease = self.refresh(lease)
+                continue
+            job = self._queries.get_job(lease.job.job_id)
+            if job.dependents and job.is_final:
+                self._endings.settle(job)
+            return job
+        raise ConflictError(f"job {lease.job.job_id} could not be finished: its status changes all the time")
+
+    def finish_many(self, ended: Sequence[tuple[Lease, Outcome]]) -> list[Lease]:
+        """End many runs, some tens in a transaction; gives the leases that were lost before."""
+        lost: list[Lease] = []
+        alone = [pair for pair in ended if pair[0].job.is_gated or pair[0].job.dependents]
+        together = [pair for pair in ended if not (pair[0].job.is_gated or pair[0].job.dependents)]
+        for group in _groups(together):
+            transition = Transition(self._store, self._clock)
+            for lease, outcome in group:
+                self._add_finish(transition, lease, outcome)
+            try:
+                transition.commit()
+            except Refused:
+                alone += group
+        for lease, outcome in alone:
+            try:
+                self.finish(lease, outcome)
+            except LeaseLostError:
+                lost.append(lease)
+        return lost
+
+    def _add_finish(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
+        job = lease.job
+        gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
+        if job.requested == "cancel" or outcome.kind == "cancelled":
+            self._end(transition, lease, Status.CANCELLED, outcome)
+        elif job.requested == "stop" or outcome.kind == "stopped":
+            self._end(transition, lease, Status.STOPPED, outcome)
+        elif outcome.kind == "failed" and outcome.retryable and job.attempts < job.max_attempts:
+            self._try_again(transition, lease, outcome)
+        elif outcome.kind == "failed":
+            self._end(transition, lease, Status.FAILED, outcome)
+        elif gates is not None and gates.open_completions:
+            transition.tx.check(gates, JobGates.open_completions > 0)
+            self._await_children(transition, lease, outcome, gates)
+        elif gates is not None and gates.broken_by is not None:
+            broken = replace(outcome, message=self._endings.reason_of(gates.broken_by))
+            self._end(transition, lease, Status.FAILED, broken)
+        else:
+            if gates is not None:
+                transition.tx.check(gates, JobGates.open_completions == 0)
+            self._end(transition, lease, Status.COMPLETED, outcome)
+
+    def _end(self, transition: Transition, lease: Lease, status: Status, outcome: Outcome) -> None:
+        job, instance_id = lease.job, lease.instance_id
+        add_ending(transition, job, status, outcome.message, result=outcome.result, instance_id=instance_id)
+        self._close_records(transition, lease, status)
+
+    def _try_again(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
+        job = lease.job
+        delay = job.definition.retry.delay_seconds(job.attempts) * self._random.uniform(0.8, 1.2)
+        message = f"attempt {job.attempts} of {job.max_attempts} failed: {outcome.message}"
+        transition.change(
+            job,
+            Status.PENDING,
+            transition.time_for(job),
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            message=message,
+            instance_id=lease.instance_id,
+        )
+        if job.queue_name is not None:
+            place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+            due = self._clock.now() + timedelta(seconds=delay)
+            transition.tx.update(place, QueueJob.not_before.set(due))
+            transition.count(job.queue_name, running=-1)
+        self._close_records(transition, lease, Status.FAILED)
+
+    def _await_children(self, transition: Transition, lease: Lease, outcome: Outcome, gates: JobGates) -> None:
+        job = lease.job
+        transition.change(
+            job,
+            Status.RUNNING,
+            transition.time_for(job),
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            Job.is_awaiting.set(True),
+            Job.result.set(outcome.result),
+            message=f"waits for {gates.open_completions} jobs",
+            instance_id=lease.instance_id,
+        )
+        if job.queue_name is not None:
+            transition.count(job.queue_name, running=-1)
+        self._close_records(transition, lease, Status.COMPLETED)
+
+    # --- without an end ---------------------------------------------------------------------------------------------
+
+    def release(self, lease: Lease, reason: str) -> Job:
+        """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
+        for _ in range(_MOST_TRIES):
+            job = self._interrupt(lease, reason, is_lost=False)
+            if job is not None:
+                return job
+            lease = self.refresh(lease)
+        raise ConflictError(f"job {lease.job.job_id} could not be released: its status changes all the time")
+
+    def interrupt_lost(self, job: Job) -> Job | None:
+        """Take a job from a worker that is dead; None if the job has changed, or its worker lives after all.
+
+        It is ready again, unless it has lost too many workers, or should have ended anyway.
+        """
+        if not has_lease(job) or job.instance_id is None:
+            return None
+        is_recorded = self._store.find(InstanceJob.key(instance_id=job.instance_id, job_id=job.job_id)) is not None
+        lease = Lease(job, job.instance_id, is_recorded)
+        return self._interrupt(lease, f"its worker {job.instance_id} was lost", is_lost=True)
+
+    def _interrupt(self, lease: Lease, reason: str, *, is_lost: bool) -> Job | None:
+        job = lease.job
+        losses = job.interruptions + is_lost
+        transition = Transition(self._store, self._clock)
+        still_silent = Job.heartbeat == job.heartbeat if is_lost else None
+        if job.requested is not None:
+            status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
+            add_ending(transition, job, status, reason, instance_id=lease.instance_id, when=still_silent)
+        elif losses > job.definition.most_interruptions:
+            status = Status.FAILED
+            message = f"{reason}; it has lost {losses} workers, which is more than it may"
+            add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
+        else:
+            status = Status.INTERRUPTED
+            self._add_interruption(transition, lease, reason, losses, still_silent)
+        self._close_records(transition, lease, status)
+        try:
+            transition.commit()
+        except Refused:
+            return None
+        fresh = self._queries.get_job(job.job_id)
+        if fresh.is_final and fresh.dependents:
+            self._endings.settle(fresh)
+        return fresh
+
+    def _add_interruption(
+        self, transition: Transition, lease: Lease, reason: str, losses: int, when: Condition | None
+    ) -> None:
+        job = lease.job
+        transition.change(
+            job,
+            Status.INTERRUPTED,
+            transition.time_for(job),
+            Job.attempts.set(job.attempts - 1),
+            Job.interruptions.set(losses),
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            message=reason,
+            instance_id=lease.instance_id,
+            when=when,
+        )
+        if job.queue_name is not None:
+            place = self._store.get(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
+            transition.tx.update(place, QueueJob.rank.set(rank_of(place.priority)))
+            transition.count(job.queue_name, running=-1)
+
+    def _close_records(self, transition: Transition, lease: Lease, status: Status) -> None:
+        """Say that the instance has the job no more, and how its run ended."""
+        if not lease.is_recorded:
+            return
+        job_id, instance_id = lease.job.job_id, lease.instance_id
+        transition.tx.update(InstanceJob.key(instance_id=instance_id, job_id=job_id), InstanceJob.status.set(status))
+        transition.tx.update(
+            JobResource.key(job_id=job_id, resource_id=instance_id),
+            JobResource.status.set("RELEASED"),
+            JobResource.released_at.set(self._clock.now()),
+        )
+
+    # --- what is due ------------------------------------------------------------------------------------------------
+
+    def promote_due(self, queue: str, *, limit: int = 100) -> int:
+        """Make jobs ready whose time has come, and tell the dependents of ended jobs where nobody has."""
+        now = self._clock.now()
+        done = 0
+        for place in self._store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):
+            job = self._store.find(Job.key(job_id=place.job_id))
+            if job is not None and job.is_final:
+                self._endings.settle(job)
+            elif job is not None and job.status in CLAIMABLE:
+                self._promote(place, job)
+            done += 1
+        return done
+
+    def _promote(self, place: QueueJob, job: Job) -> None:
+        tx = self._store.transaction()
+        tx.check(Job.key(job_id=job.job_id), Job.status == job.status)
+        tx.update(
+            place,
+            QueueJob.not_before.set(None),
+            QueueJob.rank.set(rank_of(place.priority)),
+            when=QueueJob.not_before == place.not_before,
+        )
+        try:
+            tx.commit()
+        except ConflictError:
+            return  # another worker was faster, or the job was cancelled
+
+
+def _groups(ended: Sequence[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
+    """Runs that end in one transaction each: so many of one queue as fit."""
+    by_queue: dict[tuple[str | None, bool], list[tuple[Lease, Outcome]]] = {}
+    for pair in ended:
+        by_queue.setdefault((pair[0].job.queue_name, pair[0].is_recorded), []).append(pair)
+    for (_, is_recorded), pairs in by_queue.items():
+        most = _MOST_RECORDED_JOBS if is_recorded else MOST_JOBS
+        for first in range(0, len(pairs), most):
+            yield pairs[first : first + most]
+
+
+def _record(transition: Transition, instance: Instance, job_id: str, at: datetime) -> None:
+    """Say which instance has the job."""
+    transition.tx.put(
+        InstanceJob(instance_id=instance.instance_id, job_id=job_id, assigned_at=at, status=Status.RUNNING)
+    )
+    transition.tx.put(
+        JobResource(
+            job_id=job_id,
+            resource_id=instance.instance_id,
+            resource_type="instance",
+            instance_id=instance.instance_id,
+            instance_type=instance.instance_type,
+            gpu_count=instance.gpu_count,
+            allocated_at=at,
+            status="ALLOCATED",
+        )
+    )

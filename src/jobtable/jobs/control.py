@@ -1,0 +1,223 @@
+"""What people do with jobs: cancel, stop, retry, prioritise and delete them, alone or with everything under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from jobtable.clock import Clock
+from jobtable.errors import ConditionFailedError, ConflictError, JobStateError, TransactionFailedError
+from jobtable.jobs.dependencies import Dependencies
+from jobtable.jobs.endings import Endings
+from jobtable.jobs.entities import Job, JobGates, JobMetric, QueueJob
+from jobtable.jobs.leases import has_lease
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.records import Status, rank_of
+from jobtable.jobs.transitions import Refused, Transition
+from jobtable.objects import ObjectStore, object_key
+from jobtable.store import Store
+
+_MOST_TRIES = 20
+
+
+class Control:
+    """Acts on jobs from outside. Asking for what is already so changes nothing and is no error."""
+
+    def __init__(
+        self,
+        store: Store,
+        objects: ObjectStore,
+        clock: Clock,
+        queries: JobQueries,
+        endings: Endings,
+        dependencies: Dependencies,
+    ) -> None:
+        self._store = store
+        self._objects = objects
+        self._clock = clock
+        self._queries = queries
+        self._endings = endings
+        self._dependencies = dependencies
+
+    # --- ending -----------------------------------------------------------------------------------------------------
+
+    def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
+        """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
+        return self._end_tree(job_id, Status.CANCELLED, message or f"cancelled by {by}", by, tree)
+
+    def stop(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
+        """Let a job end early but in order: at once if it waits; if it runs, it is asked to and keeps what it has."""
+        return self._end_tree(job_id, Status.STOPPED, message or f"stopped by {by}", by, tree)
+
+    def _end_tree(self, job_id: str, status: Status, message: str, by: str, tree: bool) -> Job:
+        job = self._queries.get_job(job_id)
+        if tree:
+            for child in self._below(job):
+                if not child.is_final:
+                    self._end(child.job_id, status, message, by, is_asked_for=False)
+        return self._end(job_id, status, message, by, is_asked_for=True)
+
+    def _end(self, job_id: str, status: Status, message: str, by: str, *, is_asked_for: bool) -> Job:
+        for _ in range(_MOST_TRIES):
+            job = self._queries.get_job(job_id)
+            if job.is_final:
+                if is_asked_for and job.status is not status:
+                    raise JobStateError(f"job {job_id} is {job.status} already, and cannot be {status} any more")
+                return job
+            done = self._ask(job, status) if has_lease(job) else self._endings.end_waiting(job, status, message, by=by)
+            if done is not None:
+                return done
+        raise ConflictError(f"job {job_id} could not be {status}: its status changes all the time")
+
+    def _ask(self, job: Job, status: Status) -> Job | None:
+        """Leave word for the worker, which reads it with its next heartbeat; None if the job has changed."""
+        requested: Literal["cancel", "stop"] = (
+            "cancel" if status is Status.CANCELLED or job.requested == "cancel" else "stop"
+        )
+        same_run = (Job.lease_epoch == job.lease_epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
+        try:
+            return self._store.update(Job.key(job_id=job.job_id), Job.requested.set(requested), when=same_run)
+        except ConditionFailedError:
+            return None
+
+    # --- beginning anew ---------------------------------------------------------------------------------------------
+
+    def retry(self, job_id: str, *, by: str = "local", tree: bool = False) -> Job:
+        """Let an ended job begin anew, with all its attempts; with `tree` everything under it that is not COMPLETED.
+
+        Jobs that wait for it wait again, and a group that had ended because of it goes on.
+        """
+        job = self._queries.get_job(job_id)
+        if tree:
+            for child in sorted(self._below(job), key=lambda each: each.created_at):
+                if child.is_final and child.status is not Status.COMPLETED:
+                    self._begin_anew(child, by)
+        if not (tree and job.status is Status.RUNNING):
+            job = self._begin_anew(job, by)
+        self._reopen_groups_above(job, by)
+        return self._queries.get_job(job_id)
+
+    def _begin_anew(self, job: Job, by: str) -> Job:
+        if not job.is_final or job.status is Status.COMPLETED:
+            raise JobStateError(f"job {job.job_id} is {job.status}: only a job that ended otherwise can be retried")
+        if job.dependents:
+            self._endings.settle(job)
+        gates = self._dependencies.count_gates(job.job_id) if job.is_gated else None
+        if gates is not None and gates.broken_by is not None and job.definition.task is not None:
+            raise JobStateError(f"job {job.job_id} waits for job {gates.broken_by}, which must be retried first")
+        transition = Transition(self._store, self._clock)
+        self._add_beginning(transition, job, gates, by)
+        try:
+            transition.commit()
+        except Refused as refused:
+            raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
+        self._dependencies.reopen(job.job_id)
+        if gates is not None:
+            self._endings.go_on(job.job_id)
+        return self._queries.get_job(job.job_id)
+
+    def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
+        is_group = job.definition.task is None
+        transition.change(
+            job,
+            Status.RUNNING if is_group else Status.PENDING,
+            transition.time_for(job),
+            Job.attempts.set(0),
+            Job.interruptions.set(0),
+            Job.progress.set(0),
+            Job.ended_at.set(None),
+            Job.result.set(None),
+            Job.instance_id.set(None),
+            Job.is_awaiting.set(is_group),
+            message=f"retried by {by}",
+            by=by,
+        )
+        if gates is not None:
+            transition.tx.put(gates)
+        if job.queue_name is None:
+            return
+        is_ready = not is_group and (gates is None or gates.open_starts == 0)
+        transition.tx.add(
+            QueueJob(
+                queue_name=job.queue_name,
+                job_id=job.job_id,
+                enqueued_at=self._clock.now(),
+                priority=job.priority,
+                rank=rank_of(job.priority) if is_ready else None,
+                sweep_id=(job.definition.model_extra or {}).get("sweep_id"),
+            )
+        )
+        transition.count(job.queue_name, jobs=1)
+
+    def _reopen_groups_above(self, job: Job, by: str) -> None:
+        """Let the groups go on that had ended because this job had."""
+        while job.parent_job_id is not None:
+            job = self._queries.get_job(job.parent_job_id)
+            if job.definition.task is not None or not job.is_final or job.status is Status.COMPLETED:
+                return
+            job = self._begin_anew(job, by)
+
+    # --- order ------------------------------------------------------------------------------------------------------
+
+    def prioritise(self, job_id: str, priority: int) -> Job:
+        """Change a job's priority, and with it its place in the queue if it waits there."""
+        for _ in range(_MOST_TRIES):
+            job = self._queries.get_job(job_id)
+            tx = self._store.transaction()
+            tx.update(Job.key(job_id=job_id), Job.priority.set(priority))
+            place = None
+            if job.queue_name is not None:
+                place = self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job_id))
+            if place is not None and place.rank is not None:
+                updates = (QueueJob.priority.set(priority), QueueJob.rank.set(rank_of(priority)))
+                tx.update(place, *updates, when=QueueJob.rank == place.rank)
+            elif place is not None:
+                tx.update(place, QueueJob.priority.set(priority), when=QueueJob.rank.missing())
+            try:
+                tx.commit()
+            except TransactionFailedError:
+                continue
+            return self._queries.get_job(job_id)
+        raise ConflictError(f"job {job_id} could not be prioritised: its place in the queue changes all the time")
+
+    # --- deleting ---------------------------------------------------------------------------------------------------
+
+    def delete(self, job_id: str, *, tree: bool = False) -> int:
+        """Remove an ended job with every item and object under it; gives the number of items.
+
+        With `tree` also the jobs under it; without, a job that has children is refused. If it is interrupted, the
+        same call again finishes it: the job item goes last.
+        """
+        job = self._queries.get_job(job_id)
+        below = sorted(self._below(job), key=lambda each: each.created_at, reverse=True)
+        if below and not tree:
+            raise JobStateError(f"job {job_id} has {len(below)} jobs under it: delete them too (tree), or first")
+        for each in (*below, job):
+            if not each.is_final:
+                raise JobStateError(f"job {each.job_id} is {each.status}: cancel it first")
+        return sum(self._delete_one(each) for each in (*below, job))
+
+    def _delete_one(self, job: Job) -> int:
+        if job.dependents:
+            self._endings.settle(job)
+        removed = self._dependencies.remove_all(job.job_id)
+        removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
+        removed += self._store.batch_delete(self._reports_to_sweep(job))
+        under = self._store.collection(Job.key(job_id=job.job_id))
+        removed += self._store.batch_delete(item for item in under if not isinstance(item, Job))
+        for found in self._objects.list(object_key("jobs", job.job_id)):
+            self._objects.delete(found.key)
+        return removed + self._store.delete(Job.key(job_id=job.job_id))
+
+    def _reports_to_sweep(self, job: Job) -> Iterator[JobMetric]:
+        """The copies of a child's metrics that stand under its sweep."""
+        sweep = (job.definition.model_extra or {}).get("sweep")
+        sweep_id = sweep.get("sweep_id") if isinstance(sweep, dict) else None
+        if sweep_id is not None:
+            yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
+
+    def _below(self, job: Job) -> Iterator[Job]:
+        """The jobs under a job, each before its own children."""
+        for child in self._queries.list_children(job):
+            yield child
+            yield from self._below(child)

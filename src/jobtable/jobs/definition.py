@@ -1,0 +1,126 @@
+"""What a job is to do, as `job_config` holds it and as a caller submits it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+DEFAULT_QUEUE = "default"
+Gate = Literal["start", "completion"]
+_Positive = Annotated[float, Field(gt=0)]
+
+
+class EdgeCondition(StrEnum):
+    """What must become of a job so that the one that waits for it may go on."""
+
+    STARTED = "started"
+    """It runs, or has run."""
+    COMPLETED = "completed"
+    """It is COMPLETED; any other end breaks the edge."""
+    FINISHED = "finished"
+    """It has ended, however."""
+    FAILED = "failed"
+    """It is FAILED; any other end breaks the edge."""
+
+
+class RetryPolicy(BaseModel):
+    """How long to wait before the next attempt: growing by a factor, up to a limit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    first_delay_seconds: Annotated[float, Field(ge=0)] = 1.0
+    factor: Annotated[float, Field(ge=1)] = 2.0
+    longest_delay_seconds: Annotated[float, Field(ge=0)] = 300.0
+
+    def delay_seconds(self, attempts: int) -> float:
+        """The pause after that many attempts."""
+        exponent = min(attempts - 1, 64)
+        return min(self.first_delay_seconds * self.factor**exponent, self.longest_delay_seconds)
+
+
+class Definition(BaseModel):
+    """The complete definition of a job. Members that it does not declare belong to the system that made the job."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    task: str | None = None
+    """`module:function` of a function marked with @task; None for a job that only groups others."""
+    params: dict[str, Any] = {}
+    timeout_seconds: _Positive | None = None
+    memory_mb: _Positive | None = None
+    retry: RetryPolicy = RetryPolicy()
+    most_interruptions: Annotated[int, Field(ge=0)] = 3
+    """How many workers the job may lose; the next loss fails it."""
+    grace_seconds: Annotated[float, Field(ge=0)] = 10.0
+    """How long the job may take to end by itself when it is asked to stop."""
+
+
+@dataclass(frozen=True)
+class DependsOn:
+    """An edge to a job that is there already: what the new job waits for."""
+
+    job_id: str
+    type: str = "requires"
+    condition: EdgeCondition = EdgeCondition.COMPLETED
+    gate: Gate = "start"
+
+
+@dataclass(frozen=True)
+class ParentWaits:
+    """An edge from the parent: it is not complete before the new job has ended so."""
+
+    type: str = "child"
+    condition: EdgeCondition = EdgeCondition.COMPLETED
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewJob:
+    """A job to submit."""
+
+    name: str
+    task: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    queue: str = DEFAULT_QUEUE
+    user: str = "local"
+    key: str | None = None
+    """The caller's own key: of submissions with one key by one user only the first makes a job."""
+    job_id: str | None = None
+    """An id of the caller's choice; as with a key, a second submission finds the first one's job."""
+    description: str = ""
+    job_type: str = "job"
+    job_stage: str | None = None
+    parent_job_id: str | None = None
+    priority: int = 500
+    tags: frozenset[str] = frozenset()
+    estimated_duration: float | None = None
+    max_attempts: int = 1
+    timeout_seconds: float | None = None
+    memory_mb: float | None = None
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    most_interruptions: int = 3
+    grace_seconds: float = 10.0
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """More members of job_config, for the system that makes the job."""
+    depends_on: tuple[DependsOn, ...] = ()
+    parent_waits: ParentWaits | None = None
+    sweep_id: str | None = None
+    not_before: datetime | None = None
+
+    def job_config(self) -> dict[str, Any]:
+        """The complete definition, as the job item holds it."""
+        given = {
+            "task": self.task,
+            "params": dict(self.params),
+            "timeout_seconds": self.timeout_seconds,
+            "memory_mb": self.memory_mb,
+            "retry": self.retry,
+            "most_interruptions": self.most_interruptions,
+            "grace_seconds": self.grace_seconds,
+        }
+        changed = Definition.model_validate({**self.config, **given})
+        return {**self.config, **changed.model_dump(mode="json", exclude_defaults=True)}

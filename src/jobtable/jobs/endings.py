@@ -1,0 +1,217 @@
+"""Jobs end, and whoever waits for them is told: dependents start, groups are concluded, edges break.
+
+Telling is not part of the transaction in which a job ends, because any number of jobs may wait for it. Until all were
+told, the job keeps its place in the queue with a time on it: if the process that ended the job dies, any worker of
+the queue finds the place when it is due and tells them. Telling twice is harmless.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
+from jobtable.jobs.edges import condition_of, is_broken_by, is_met_by
+from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
+from jobtable.jobs.leases import has_lease
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.records import CLAIMABLE, Status, rank_of
+from jobtable.jobs.transitions import Refused, Transition
+from jobtable.model import Attribute, Condition, Json, Update
+from jobtable.store import Store
+
+_MOST_TRIES = 20
+_INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""How long to wait for edges that the index does not show yet; after that they are told when the place is due."""
+COUNT_OF: dict[Status, Attribute[int]] = {
+    Status.COMPLETED: JobGates.completed,
+    Status.FAILED: JobGates.failed,
+    Status.STOPPED: JobGates.stopped,
+    Status.CANCELLED: JobGates.cancelled,
+}
+"""Where the gates of a job's completion count how they were closed."""
+
+
+class Endings:
+    """Ends jobs and tells their dependents."""
+
+    def __init__(self, store: Store, clock: Clock, queries: JobQueries) -> None:
+        self._store = store
+        self._clock = clock
+        self._queries = queries
+
+    def end_waiting(self, job: Job, status: Status, message: str | None, *, by: str | None = None) -> Job | None:
+        """End a job that no worker holds; None if it has changed since it was read."""
+        transition = Transition(self._store, self._clock)
+        add_ending(transition, job, status, message, by=by)
+        try:
+            transition.commit()
+        except Refused:
+            return None
+        ended = self._queries.get_job(job.job_id)
+        if ended.dependents:
+            self.settle(ended)
+        return ended
+
+    # --- telling ----------------------------------------------------------------------------------------------------
+
+    def settle(self, job: Job) -> None:
+        """Tell everyone who waits for an ended job, and those who wait for jobs that end because of it."""
+        waiting = deque([job])
+        while waiting:
+            ended = waiting.popleft()
+            edges = self._edges_to(ended)
+            for edge in edges:
+                also_ended = self._tell(edge, ended)
+                if also_ended is not None and also_ended.dependents:
+                    waiting.append(also_ended)
+            if len(edges) >= ended.dependents:
+                self._leave_settled(ended)
+
+    def tell_started(self, job: Job) -> None:
+        """Tell the jobs that wait for the start of this one."""
+        for edge in self._edges_to(job):
+            if is_met_by(condition_of(edge), job):
+                self._tell(edge, job)
+
+    def _edges_to(self, job: Job) -> list[JobDependency]:
+        """The edges to a job: as many as the job counts, for which an index may need a moment."""
+        edges = list(self._queries.list_dependents(job.job_id))
+        for seconds in _INDEX_WAITS:
+            if len(edges) >= job.dependents:
+                break
+            self._clock.sleep(seconds)
+            edges = list(self._queries.list_dependents(job.job_id))
+        return edges
+
+    def _tell(self, edge: JobDependency, dependency: Job) -> Job | None:
+        """Close one gate, and let its job go on if it was the last; gives the job if it ended by that."""
+        if edge.outcome is None:
+            self._close(edge, dependency)
+        return self.go_on(edge.job_id)
+
+    def _close(self, edge: JobDependency, dependency: Job) -> None:
+        updates: list[Update] = []
+        if edge.gate == "start":
+            updates.append(JobGates.open_starts.add(-1))
+        else:
+            updates.append(JobGates.open_completions.add(-1))
+            if dependency.is_final:
+                updates.append(COUNT_OF[dependency.status].add(1))
+        if is_broken_by(condition_of(edge), dependency):
+            updates.append(JobGates.broken_by.set(dependency.job_id))
+        tx = self._store.transaction()
+        tx.update(edge, JobDependency.outcome.set(dependency.status), when=JobDependency.outcome.missing())
+        tx.update(JobGates.key(job_id=edge.job_id), *updates)
+        try:
+            tx.commit()
+        except TransactionFailedError:
+            fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+            if fresh is not None and fresh.outcome is None:
+                raise
+
+    def _leave_settled(self, job: Job) -> None:
+        """Take an ended job whose dependents were all told out of its queue."""
+        if job.queue_name is None:
+            return
+        place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+        tx = self._store.transaction()
+        tx.check(Job.key(job_id=job.job_id), Job.changed_at == job.changed_at)
+        tx.delete(place, when=QueueJob.priority.exists() & QueueJob.rank.missing())
+        tx.update(Queue.key(queue_name=job.queue_name), Queue.job_count.add(-1))
+        try:
+            tx.commit()
+        except TransactionFailedError:
+            if self._store.find(place) is not None and self._queries.get_job(job.job_id).changed_at == job.changed_at:
+                raise
+
+    # --- going on ---------------------------------------------------------------------------------------------------
+
+    def go_on(self, job_id: str) -> Job | None:
+        """Let a job go on as far as its gates allow: start, be concluded, or end because a gate broke.
+
+        Gives the job if it ended.
+        """
+        for _ in range(_MOST_TRIES):
+            job, gates = self._store.get_together(Job.key(job_id=job_id), JobGates.key(job_id=job_id))
+            if job is None or gates is None or job.is_final:
+                return None
+            if job.status in CLAIMABLE and gates.broken_by is not None:
+                ended = self.end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by))
+            elif job.status in CLAIMABLE:
+                if gates.open_starts == 0:
+                    self._make_ready(job)
+                return None
+            elif job.is_awaiting and gates.open_completions == 0:
+                ended = self._conclude(job, gates)
+            else:
+                return None
+            if ended is not None:
+                return ended
+        raise ConflictError(f"job {job_id} changes all the time: it was not told that what it waits for has ended")
+
+    def _conclude(self, job: Job, gates: JobGates) -> Job | None:
+        if gates.broken_by is not None:
+            return self.end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by))
+        return self.end_waiting(job, Status.COMPLETED, None)
+
+    def reason_of(self, broken_by: str) -> str:
+        """Why a job ends whose gate was broken by another one."""
+        dependency = self._store.find(Job.key(job_id=broken_by))
+        return f"job {broken_by} is gone" if dependency is None else f"job {broken_by} ended {dependency.status}"
+
+    def _make_ready(self, job: Job) -> None:
+        """Let workers find a job that waited only for its gates."""
+        if job.queue_name is None:
+            return
+        place = self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
+        if place is None or place.rank is not None or place.not_before is not None:
+            return
+        tx = self._store.transaction()
+        tx.check(Job.key(job_id=job.job_id), Job.status == job.status)
+        tx.update(place, QueueJob.rank.set(rank_of(place.priority)), when=QueueJob.rank.missing())
+        try:
+            tx.commit()
+        except TransactionFailedError:
+            if self._store.get(Job.key(job_id=job.job_id)).status is job.status and self._is_unranked(place):
+                raise
+
+    def _is_unranked(self, place: QueueJob) -> bool:
+        try:
+            return self._store.get(QueueJob.key(queue_name=place.queue_name, job_id=place.job_id)).rank is None
+        except NotFoundError:
+            return False
+
+
+def add_ending(
+    transition: Transition,
+    job: Job,
+    status: Status,
+    message: str | None,
+    *,
+    result: Json = None,
+    by: str | None = None,
+    instance_id: str | None = None,
+    when: Condition | None = None,
+) -> None:
+    """Let a job end with the transition. It gives its lease back and leaves its queue."""
+    at = transition.time_for(job)
+    updates = [Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None), Job.is_awaiting.set(False)]
+    if result is not None:
+        updates.append(Job.result.set(result))
+    if status is Status.COMPLETED:
+        updates.append(Job.progress.set(100))
+    transition.change(
+        job,
+        status,
+        at,
+        *updates,
+        message=message,
+        progress=100 if status is Status.COMPLETED else None,
+        by=by,
+        instance_id=instance_id,
+        when=(Job.dependents == job.dependents) if when is None else (Job.dependents == job.dependents) & when,
+    )
+    if has_lease(job) and job.queue_name is not None:
+        transition.count(job.queue_name, running=-1)
+    transition.leave_queue(job)

@@ -1,0 +1,92 @@
+"""The job engine: every verb of jobs, queues and workers."""
+
+from __future__ import annotations
+
+from random import Random
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, JobStateError
+from jobtable.jobs.claims import Claims
+from jobtable.jobs.control import Control
+from jobtable.jobs.dependencies import Dependencies
+from jobtable.jobs.endings import Endings
+from jobtable.jobs.entities import Job
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.queues import Queues
+from jobtable.jobs.records import Status
+from jobtable.jobs.recovery import LeaseObserver
+from jobtable.jobs.submission import Submission
+from jobtable.jobs.transitions import Refused, Transition
+from jobtable.objects import ObjectStore
+from jobtable.store import Store
+
+_MOST_TRIES = 20
+
+
+class Jobs:
+    """Jobs in one store, with their large things in one object store. Any thread may use it.
+
+    The verbs are those of the parts: submission.py, queues.py, control.py, dependencies.py and claims.py describe
+    what each of them promises.
+    """
+
+    def __init__(
+        self, store: Store, objects: ObjectStore, *, clock: Clock | None = None, random: Random | None = None
+    ) -> None:
+        self.store = store
+        self.objects = objects
+        self.clock = clock or store.clock
+        self.queries = JobQueries(store)
+        self.queues = Queues(store, self.clock)
+        self._endings = Endings(store, self.clock, self.queries)
+        submission = Submission(store, self.clock, self.queues)
+        dependencies = Dependencies(store, self.clock, self.queries)
+        control = Control(store, objects, self.clock, self.queries, self._endings, dependencies)
+        claims = Claims(store, self.clock, random or Random(), self.queries, self._endings)  # noqa: S311 - no secret
+        self._claims = claims
+
+        self.submit = submission.submit
+        self.submit_many = submission.submit_many
+        self.open_group = submission.open_group
+
+        self.create_queue = self.queues.create
+        self.change_queue = self.queues.change
+        self.pause_queue = self.queues.pause
+        self.resume_queue = self.queues.resume
+
+        self.cancel = control.cancel
+        self.stop = control.stop
+        self.retry = control.retry
+        self.prioritise = control.prioritise
+        self.delete = control.delete
+        self.add_dependency = dependencies.add
+
+        self.claim = claims.claim
+        self.heartbeat = claims.heartbeat
+        self.refresh = claims.refresh
+        self.report = claims.report
+        self.finish = claims.finish
+        self.finish_many = claims.finish_many
+        self.release = claims.release
+        self.promote_due = claims.promote_due
+
+    def seal(self, job_id: str) -> Job:
+        """Say that a group gets no more children: it ends when those that it has have ended."""
+        for _ in range(_MOST_TRIES):
+            job = self.queries.get_job(job_id)
+            if job.is_awaiting or job.is_final:
+                return self._endings.go_on(job_id) or self.queries.get_job(job_id)
+            if job.definition.task is not None or job.status is not Status.RUNNING:
+                raise JobStateError(f"job {job_id} is no open group")
+            transition = Transition(self.store, self.clock)
+            at = transition.time_for(job)
+            transition.change(job, Status.RUNNING, at, Job.is_awaiting.set(True), message="waits for its children")
+            try:
+                transition.commit()
+            except Refused:
+                continue
+        raise ConflictError(f"group {job_id} could not be sealed: its status changes all the time")
+
+    def observer(self) -> LeaseObserver:
+        """One worker's watch over the leases of all."""
+        return LeaseObserver(self.store, self.clock, self.queries, self._claims.interrupt_lost, self._endings.go_on)

@@ -1,0 +1,87 @@
+"""A worker's right to run a job, and how a run ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jobtable.errors import LeaseLostError
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+from jobtable.model import Condition, Json
+from jobtable.store.transactions import Transaction
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The right of one worker to run a job, from one claim until the job ends or the worker is taken for dead.
+
+    Every claim raises the job's epoch. Whatever is written in the name of an older one is refused.
+    """
+
+    job: Job
+    """The job as it was when the lease was last looked at."""
+    instance_id: str
+    is_recorded: bool = False
+    """Whether InstanceJob and JobResource items tell of it."""
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the claim."""
+        return self.job.lease_epoch
+
+    def is_held_in(self, job: Job | None) -> bool:
+        """Whether the job, as it is now, is still this worker's."""
+        return job is not None and job.status is Status.RUNNING and job.lease_epoch == self.epoch and has_lease(job)
+
+    def lost(self) -> LeaseLostError:
+        """What to raise when it is not."""
+        return LeaseLostError(
+            f"job {self.job.job_id} is not held by {self.instance_id} any more (epoch {self.epoch}): "
+            "nothing was written; give the job up"
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    kind: Literal["completed", "failed", "stopped", "cancelled"]
+    result: Json = None
+    message: str | None = None
+    retryable: bool = True
+
+    @staticmethod
+    def completed(result: Json = None, message: str | None = None) -> Outcome:
+        """The task returned."""
+        return Outcome("completed", result, message)
+
+    @staticmethod
+    def failed(message: str, *, retryable: bool = True) -> Outcome:
+        """The task raised, or its process ended badly; one that is not retryable is not tried again."""
+        return Outcome("failed", None, message, retryable)
+
+    @staticmethod
+    def stopped(message: str | None = None, result: Json = None) -> Outcome:
+        """The task ended because it was asked to."""
+        return Outcome("stopped", result, message)
+
+    @staticmethod
+    def cancelled(message: str | None = None) -> Outcome:
+        """The task was ended because nobody wants its result."""
+        return Outcome("cancelled", None, message)
+
+
+def has_lease(job: Job) -> bool:
+    """Whether a worker holds the job; a group that waits for its children runs without one."""
+    return job.lease_seconds is not None
+
+
+def holds(lease: Lease) -> Condition:
+    """The condition under which a worker may write about its job."""
+    return (Job.lease_epoch == lease.epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
+
+
+def check_lease(tx: Transaction, lease: Lease) -> None:
+    """Let a transaction happen only while the lease is held."""
+    tx.check(Job.key(job_id=lease.job.job_id), holds(lease))

@@ -1,0 +1,82 @@
+"""Queues: made, changed, paused and resumed."""
+
+from __future__ import annotations
+
+from jobtable.clock import Clock
+from jobtable.errors import AlreadyExistsError, NotFoundError
+from jobtable.jobs.entities import Job, Queue, QueueJob
+from jobtable.model import Update
+from jobtable.store import Store
+
+DEFAULT_CONCURRENCY = 1000
+
+
+class Queues:
+    """The verbs of queues."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def create(
+        self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
+    ) -> Queue:
+        """Make a queue, or raise AlreadyExistsError."""
+        queue = Queue(
+            queue_name=name,
+            created_at=self._clock.now(),
+            max_concurrent_jobs=max_concurrent_jobs,
+            priority=priority,
+            description=description,
+        )
+        self._store.add(queue)
+        return queue
+
+    def ensure(self, name: str) -> None:
+        """Make a queue with the usual settings if it is not there."""
+        try:
+            self.create(name)
+        except AlreadyExistsError:
+            return
+
+    def change(
+        self,
+        name: str,
+        *,
+        max_concurrent_jobs: int | None = None,
+        priority: int | None = None,
+        description: str | None = None,
+    ) -> Queue:
+        """Change the settings that are given."""
+        updates: list[Update] = []
+        if max_concurrent_jobs is not None:
+            updates.append(Queue.max_concurrent_jobs.set(max_concurrent_jobs))
+        if priority is not None:
+            updates.append(Queue.priority.set(priority))
+        if description is not None:
+            updates.append(Queue.description.set(description))
+        selection = Queue.key(queue_name=name)
+        return self._store.update(selection, *updates) if updates else self._store.get(selection)
+
+    def pause(self, name: str) -> Queue:
+        """Let no more jobs of the queue start; those that run go on."""
+        return self._store.update(Queue.key(queue_name=name), Queue.paused_at.set(self._clock.now()))
+
+    def resume(self, name: str) -> Queue:
+        """Let jobs of the queue start again."""
+        return self._store.update(Queue.key(queue_name=name), Queue.paused_at.set(None))
+
+    def position(self, job: Job) -> int | None:
+        """The job's place among those that are ready in its queue, from 1; None if it is not ready.
+
+        Reads the keys of all that are ahead of it.
+        """
+        if job.queue_name is None:
+            return None
+        place = self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
+        if place is None or place.rank is None:
+            return None
+        for number, ahead in enumerate(self._store.query(QueueJob.ready(queue_name=job.queue_name)), start=1):
+            if ahead.job_id == job.job_id:
+                return number
+        raise NotFoundError(f"job {job.job_id} has just left queue {job.queue_name}")

@@ -1,0 +1,98 @@
+"""Workers that died are noticed by those that live, and their jobs are taken from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from jobtable.clock import Clock
+from jobtable.errors import ConditionFailedError, NotFoundError
+from jobtable.jobs.entities import Instance, Job
+from jobtable.jobs.leases import has_lease
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.records import Health, InstanceStatus, Status
+from jobtable.store import Store
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A heartbeat, and when this observer saw it first, on its own clock that never jumps."""
+
+    epoch: int
+    heartbeat: int
+    since: float
+
+
+class LeaseObserver:
+    """Watches the heartbeats of all running jobs and instances.
+
+    A lease is dead when its heartbeat has not moved for the lease time while this observer watched. Nobody's wall
+    clock is asked, so no clock that is wrong or jumps can end a healthy lease or keep a dead one. Whoever is taken
+    for dead and lives loses its lease only if its heartbeat has still not moved in that instant.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        queries: JobQueries,
+        interrupt: Callable[[Job], Job | None],
+        go_on: Callable[[str], Job | None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._queries = queries
+        self._interrupt = interrupt
+        self._go_on = go_on
+        self._jobs: dict[str, _Seen] = {}
+        self._instances: dict[str, _Seen] = {}
+
+    def recover(self) -> list[Job]:
+        """Take the jobs of dead workers from them and conclude groups that wait for nothing; gives those jobs.
+
+        Call it some times in every lease time.
+        """
+        now = self._clock.monotonic()
+        changed: list[Job | None] = []
+        seen: dict[str, _Seen] = {}
+        for job in self._queries.list_jobs_by_status(Status.RUNNING):
+            if job.is_awaiting:
+                changed.append(self._go_on(job.job_id))
+            elif has_lease(job):
+                mark = self._mark(self._jobs.get(job.job_id), job.lease_epoch, job.heartbeat, now)
+                if now - mark.since > (job.lease_seconds or 0):
+                    changed.append(self._interrupt(job))
+                else:
+                    seen[job.job_id] = mark
+        self._jobs = seen
+        self._bury_instances(now)
+        return [job for job in changed if job is not None]
+
+    def _bury_instances(self, now: float) -> None:
+        seen: dict[str, _Seen] = {}
+        for instance in self._queries.list_instances_by_status(InstanceStatus.RUNNING):
+            if instance.lease_seconds is None:
+                continue  # not a worker of this package: nobody moves its heartbeat
+            mark = self._mark(self._instances.get(instance.instance_id), 0, instance.heartbeat, now)
+            if now - mark.since > instance.lease_seconds:
+                self._bury(instance)
+            else:
+                seen[instance.instance_id] = mark
+        self._instances = seen
+
+    def _bury(self, instance: Instance) -> None:
+        try:
+            self._store.update(
+                instance,
+                Instance.status.set(InstanceStatus.TERMINATED),
+                Instance.health_status.set(Health.UNHEALTHY),
+                when=Instance.heartbeat == instance.heartbeat,
+            )
+        except (ConditionFailedError, NotFoundError):
+            return  # it lives, or someone else has noticed first
+
+    @staticmethod
+    def _mark(last: _Seen | None, epoch: int, heartbeat: int, now: float) -> _Seen:
+        if last is not None and (last.epoch, last.heartbeat) == (epoch, heartbeat):
+            return last
+        return _Seen(epoch, heartbeat, now)

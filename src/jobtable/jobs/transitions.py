@@ -1,0 +1,142 @@
+"""Changes of status, each in one transaction with its history item and with the counts of the queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from jobtable.clock import Clock
+from jobtable.errors import TransactionFailedError
+from jobtable.jobs.entities import Job, JobStatus, Queue, QueueJob
+from jobtable.jobs.records import Status
+from jobtable.model import Condition, Update
+from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS
+
+_MICROSECOND = timedelta(microseconds=1)
+SETTLING_TIME = timedelta(seconds=5)
+"""If the process that ended a job has not told its dependents by then, another one does."""
+MOST_JOBS = (MOST_ACTIONS - 1) // 3
+"""So many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
+
+
+@dataclass
+class _Counts:
+    jobs: int = 0
+    running: int = 0
+    when: Condition | None = None
+
+
+class Refused(Exception):
+    """A transition did not happen, because these jobs or queues are not what they were taken for.
+
+    It never leaves this folder: callers look again and decide.
+    """
+
+    def __init__(self, job_ids: set[str], queue_names: set[str], error: TransactionFailedError) -> None:
+        super().__init__(str(error))
+        self.job_ids = job_ids
+        self.queue_names = queue_names
+        self.error = error
+
+
+class Transition:
+    """Status changes that happen together or not at all. Each is refused if its job has changed since it was read."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.tx = store.transaction()
+        self._clock = clock
+        self._counts: dict[str, _Counts] = {}
+        self._owners: dict[int, str] = {}
+
+    def time_for(self, job: Job) -> datetime:
+        """Now, but behind the job's last change: what happened later sorts later, even if a clock went back."""
+        return later(self._clock.now(), job.changed_at)
+
+    def change(
+        self,
+        job: Job,
+        status: Status,
+        at: datetime,
+        *updates: Update,
+        message: str | None = None,
+        progress: float | None = None,
+        by: str | None = None,
+        instance_id: str | None = None,
+        when: Condition | None = None,
+    ) -> None:
+        """Give a job a status and a line of history."""
+        told = (Job.status.set(status), Job.changed_at.set(at), Job.message.set(message))
+        self._own(job.job_id, actions=2)
+        self.tx.update(job, *told, *updates, when=unchanged(job) if when is None else unchanged(job) & when)
+        self.tx.add(
+            JobStatus(
+                job_id=job.job_id,
+                status=status,
+                updated_at=at,
+                message=message,
+                progress=progress,
+                updated_by=by,
+                instance_id=instance_id,
+            )
+        )
+
+    def leave_queue(self, job: Job) -> None:
+        """Take an ended job out of its queue. While jobs wait for it, it stays there until they were told."""
+        if job.queue_name is None:
+            return
+        place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+        self._own(job.job_id)
+        if job.dependents:
+            due = self._clock.now() + SETTLING_TIME
+            self.tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(due))
+        else:
+            self.tx.delete(place, when=QueueJob.priority.exists())
+            self.count(job.queue_name, jobs=-1)
+
+    def count(self, queue_name: str, *, jobs: int = 0, running: int = 0, when: Condition | None = None) -> None:
+        """Change what a queue counts."""
+        counts = self._counts.setdefault(queue_name, _Counts())
+        counts.jobs += jobs
+        counts.running += running
+        counts.when = when if when is not None else counts.when
+
+    def commit(self) -> None:
+        """Do all of it, or raise Refused and do nothing."""
+        first_queue = len(self.tx)
+        for name, counts in self._counts.items():
+            self.tx.update(Queue.key(queue_name=name), *_updates(counts), when=counts.when)
+        try:
+            self.tx.commit()
+        except TransactionFailedError as error:
+            names = list(self._counts)
+            indexes = [failure.index for failure in error.failures]
+            raise Refused(
+                {self._owners[index] for index in indexes if index in self._owners},
+                {names[index - first_queue] for index in indexes if index >= first_queue},
+                error,
+            ) from error
+
+    def _own(self, job_id: str, actions: int = 1) -> None:
+        first = len(self.tx)
+        self._owners.update(dict.fromkeys(range(first, first + actions), job_id))
+
+
+def later(now: datetime, last: datetime | None) -> datetime:
+    """Now, or just behind the last instant if that is not earlier."""
+    return now if last is None or now > last else last + _MICROSECOND
+
+
+def unchanged(job: Job) -> Condition:
+    """That a job's status has not changed since it was read."""
+    seen = Job.changed_at.missing() if job.changed_at is None else Job.changed_at == job.changed_at
+    return (Job.status == job.status) & (Job.lease_epoch == job.lease_epoch) & seen
+
+
+def _updates(counts: _Counts) -> list[Update]:
+    updates = []
+    if counts.jobs:
+        updates.append(Queue.job_count.add(counts.jobs))
+    if counts.running or not updates:
+        updates.append(Queue.running_count.add(counts.running))
+    return updates

@@ -134,7 +134,7 @@ class Claims:
     def heartbeat(self, lease: Lease) -> Lease:
         """Say that the worker lives; gives the lease with the job as it is now, or LeaseLostError."""
         try:
-            job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.add(1), when=holds(lease))
+            job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
         except (ConditionFailedError, NotFoundError) as error:
             raise lease.lost() from error
         return replace(lease, job=job)

@@ -51,7 +51,7 @@ class Dependencies:
                 tx.add(DependencyGraph(version=1))
             else:
                 seen = DependencyGraph.version == graph.version
-                tx.update(DependencyGraph.key(), DependencyGraph.version.add(1), when=seen)
+                tx.update(DependencyGraph.key(), DependencyGraph.version.increment(1), when=seen)
             try:
                 tx.commit()
             except TransactionFailedError as error:
@@ -102,7 +102,7 @@ class Dependencies:
         open_gates = 1 if edge.outcome is None else 0
         counts = {"start": JobGates.open_starts, "completion": JobGates.open_completions}
         if job.is_gated:
-            tx.update(JobGates.key(job_id=job.job_id), counts[on.gate].add(open_gates))
+            tx.update(JobGates.key(job_id=job.job_id), counts[on.gate].increment(open_gates))
         else:
             tx.add(JobGates(job_id=job.job_id).model_copy(update={f"open_{on.gate}s": open_gates}))
         if edge.outcome is not None:
@@ -144,9 +144,9 @@ class Dependencies:
             if edge.outcome is None:
                 continue
             is_start = edge.gate == "start"
-            updates = [(JobGates.open_starts if is_start else JobGates.open_completions).add(1)]
+            updates = [(JobGates.open_starts if is_start else JobGates.open_completions).increment(1)]
             if not is_start and edge.outcome in COUNT_OF:
-                updates.append(COUNT_OF[edge.outcome].add(-1))
+                updates.append(COUNT_OF[edge.outcome].increment(-1))
             if self._store.get(JobGates.key(job_id=edge.job_id)).broken_by == job_id:
                 updates.append(JobGates.broken_by.set(None))
             tx = self._store.transaction()
@@ -161,14 +161,14 @@ class Dependencies:
             tx = self._store.transaction()
             tx.delete(edge, when=JobDependency.outcome.missing() if edge.outcome is None else None)
             if edge.outcome is None:
-                tx.update(Job.key(job_id=edge.dependency_job_id), Job.dependents.add(-1))
+                tx.update(Job.key(job_id=edge.dependency_job_id), Job.dependents.increment(-1))
             tx.commit()
             removed += 1
         for edge in self._queries.list_dependents(job_id):
             tx = self._store.transaction()
             tx.delete(edge)
             if edge.gate == "completion" and edge.outcome in COUNT_OF:
-                tx.update(JobGates.key(job_id=edge.job_id), COUNT_OF[edge.outcome].add(-1))
+                tx.update(JobGates.key(job_id=edge.job_id), COUNT_OF[edge.outcome].increment(-1))
             tx.commit()
             removed += 1
         return removed
@@ -178,7 +178,7 @@ def watch(tx: Transaction, job_id: str, conditions: list[EdgeCondition]) -> None
     """Count new dependents on a job that has not come so far that it would not tell them any more."""
     may_run = EdgeCondition.STARTED not in conditions
     statuses = [Status.PENDING, Status.INTERRUPTED, *([Status.RUNNING] if may_run else [])]
-    tx.update(Job.key(job_id=job_id), Job.dependents.add(len(conditions)), when=Job.status.is_in(*statuses))
+    tx.update(Job.key(job_id=job_id), Job.dependents.increment(len(conditions)), when=Job.status.is_in(*statuses))
 
 
 def _path(came_from: dict[str, str], job_id: str) -> str:

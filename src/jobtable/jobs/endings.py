@@ -93,11 +93,11 @@ class Endings:
     def _close(self, edge: JobDependency, dependency: Job) -> None:
         updates: list[Update] = []
         if edge.gate == "start":
-            updates.append(JobGates.open_starts.add(-1))
+            updates.append(JobGates.open_starts.increment(-1))
         else:
-            updates.append(JobGates.open_completions.add(-1))
+            updates.append(JobGates.open_completions.increment(-1))
             if dependency.is_final:
-                updates.append(COUNT_OF[dependency.status].add(1))
+                updates.append(COUNT_OF[dependency.status].increment(1))
         if is_broken_by(condition_of(edge), dependency):
             updates.append(JobGates.broken_by.set(dependency.job_id))
         tx = self._store.transaction()
@@ -118,7 +118,7 @@ class Endings:
         tx = self._store.transaction()
         tx.check(Job.key(job_id=job.job_id), Job.changed_at == job.changed_at)
         tx.delete(place, when=QueueJob.priority.exists() & QueueJob.rank.missing())
-        tx.update(Queue.key(queue_name=job.queue_name), Queue.job_count.add(-1))
+        tx.update(Queue.key(queue_name=job.queue_name), Queue.job_count.increment(-1))
         try:
             tx.commit()
         except TransactionFailedError:

@@ -298,9 +298,9 @@ def _add_all(tx: Transaction, group: list[_Prepared]) -> None:
             parents[each.parent_edge.job_id] = parents.get(each.parent_edge.job_id, 0) + 1
         queues[each.place.queue_name] = queues.get(each.place.queue_name, 0) + 1
     for name, count in queues.items():
-        tx.update(Queue.key(queue_name=name), Queue.job_count.add(count))
+        tx.update(Queue.key(queue_name=name), Queue.job_count.increment(count))
     for parent, count in parents.items():
-        tx.update(JobGates.key(job_id=parent), JobGates.open_completions.add(count))
+        tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(count))
         if parent not in watched and parent not in own:
             tx.check(Job.key(job_id=parent), ~Job.status.is_in(*FINAL))
     for job_id, conditions in watched.items():

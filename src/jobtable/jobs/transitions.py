@@ -136,7 +136,7 @@ def unchanged(job: Job) -> Condition:
 def _updates(counts: _Counts) -> list[Update]:
     updates = []
     if counts.jobs:
-        updates.append(Queue.job_count.add(counts.jobs))
+        updates.append(Queue.job_count.increment(counts.jobs))
     if counts.running or not updates:
-        updates.append(Queue.running_count.add(counts.running))
+        updates.append(Queue.running_count.increment(counts.running))
     return updates

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
@@ -273,6 +274,13 @@ class Attribute(Generic[T]):
         except (TypeError, AttributeError, KeyError) as error:
             raise ValueRefusedError(f"{self!r} cannot hold {value!r:.100}") from error
 
+    def amount_form(self, amount: int | float | Decimal) -> WireForm:
+        """What is added to a number: itself no value of the field, so the field's limits do not speak of it."""
+        kind = self._kind.inner if isinstance(self._kind, wire.Nullable) else self._kind
+        if not isinstance(kind, wire.Int | wire.Float | wire.DecimalNumber | wire.Anything):
+            raise ValueRefusedError(f"{self!r} is not a number, so {amount!r} cannot be added to it")
+        return wire.wire_form(amount)
+
     def _element_form(self, value: Any) -> WireForm:
         inner = getattr(self._kind, "inner", None)
         kind = inner if isinstance(self._kind, wire.Many | wire.Distinct) and inner else self._kind
@@ -415,7 +423,9 @@ class Update:
         if self.action == "append":
             elements = placeholders.value({"L": [attribute._element_form(each) for each in self.value]})
             return "SET", f"{path} = list_append(if_not_exists({path}, {placeholders.value({'L': []})}), {elements})"
-        value = placeholders.value(attribute.wire_form(self.value))
+        is_amount = self.action in ("increment", "add") and isinstance(self.value, int | float | Decimal)
+        form = attribute.amount_form(self.value) if is_amount else attribute.wire_form(self.value)
+        value = placeholders.value(form)
         match self.action:
             case "set":
                 return "SET", f"{path} = {value}"

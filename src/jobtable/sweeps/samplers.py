@@ -1,0 +1,118 @@
+"""Samplers: which parameters the next trials of a sweep get.
+
+What a sampler proposes depends on the seed, on the numbers of the trials, and on the results that it is given, in the
+order of trial numbers. It never depends on time, on the process, or on the order in which trials ended.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from jobtable.sweeps.parameters import Params
+from jobtable.sweeps.space import Space
+
+Direction: TypeAlias = Literal["minimize", "maximize"]
+Ending: TypeAlias = Literal["completed", "stopped", "failed"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What is known of a trial that has ended."""
+
+    params: Params
+    ending: Ending
+    value: float | None = None
+    """Its objective, if it is completed."""
+    reports: Mapping[int, float] = field(default_factory=dict)
+    """What it reported on the way, by epoch."""
+    memory: Mapping[str, Any] = field(default_factory=dict)
+    """What the sampler noted when it proposed the trial."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A trial to make: its parameters, and what the sampler wants to see again of it."""
+
+    params: Params
+    memory: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a sampler is asked: the next `count` trials, given what became of all the ones before."""
+
+    space: Space
+    seed: int
+    direction: Direction
+    ended: Sequence[Ended]
+    """In the order of their numbers, beginning with 0; empty for a sampler that does not learn."""
+    first_number: int
+    count: int
+
+
+class _Sampler(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Grid(_Sampler):
+    """Every combination, in a fixed order."""
+
+    name: Literal["grid"] = "grid"
+
+    @property
+    def learns(self) -> bool:
+        """Whether results change what is proposed."""
+        return False
+
+    def propose(self, question: Question) -> list[Proposal]:
+        """The combinations with the trials' numbers; fewer when they are used up."""
+        end = question.first_number + question.count
+        return [Proposal(p) for p in itertools.islice(question.space.combinations(), question.first_number, end)]
+
+
+class RandomChoice(_Sampler):
+    """Every parameter at random, by the seed, the number of the trial and the parameter's name alone."""
+
+    name: Literal["random"] = "random"
+
+    @property
+    def learns(self) -> bool:
+        """Whether results change what is proposed."""
+        return False
+
+    def propose(self, question: Question) -> list[Proposal]:
+        """The parameters that belong to the trials' numbers."""
+        numbers = range(question.first_number, question.first_number + question.count)
+        return [Proposal(self._drawn(question.space, question.seed, number)) for number in numbers]
+
+    def _drawn(self, space: Space, seed: int, number: int) -> Params:
+        # Not for secrets: what matters is that a seed gives the same draw everywhere.
+        return space.assemble(lambda name, parameter: parameter.draw(Random(f"{seed}/{number}/{name}")))  # noqa: S311
+
+
+class Optuna(_Sampler):
+    """One of Optuna's samplers, asked for one generation of trials at a time."""
+
+    name: Literal["tpe", "cmaes", "gp", "qmc", "nsgaii"]
+    options: dict[str, Any] = {}
+    """Arguments of the sampler in Optuna."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether results change what is proposed."""
+        return self.name != "qmc"
+
+    def propose(self, question: Question) -> list[Proposal]:
+        """What Optuna asks for after it was told of every trial before."""
+        from jobtable.sweeps.ask_and_tell import propose  # noqa: PLC0415 - needs Optuna, which comes with an extra
+
+        return propose(self.name, self.options, question)
+
+
+Sampler: TypeAlias = Annotated[Grid | RandomChoice | Optuna, Field(discriminator="name")]

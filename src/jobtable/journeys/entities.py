@@ -38,6 +38,7 @@ journeys = Table(
     sk="SK",
     type_attribute="EntityType",
     indexes=[Index("GSI1", "GSI1PK", "GSI1SK")],
+    stream=True,
     recovery=True,
 )
 
@@ -57,6 +58,7 @@ class Journey(Entity, table=journeys, type="Journey", envelope="Data", alias=cam
     oda_component_type: str
     source: Source
     configuration: JourneyConfiguration = JourneyConfiguration()
+    parameters: dict[str, Json] | None = None
     current_stage_index: Attr[Count] = default(0)
     current_stage_id: Attr[str | None] = default(None)
     overall_progress: Attr[Percent] = default(0)
@@ -83,6 +85,7 @@ class StageDefinition(Entity, table=journeys, type="StageDefinition", envelope="
     estimated_duration: str
     status: Attr[StageStatus] = default(StageStatus.PENDING)
     second_brain_enabled: bool = True
+    implementation: str | None = None
     rule_types: list[RuleType] = []
     steps: list[Step] = []
     created_at: Annotated[Timestamp, Beside("CreatedAt")]
@@ -133,6 +136,7 @@ class JobExecution(Entity, table=journeys, type="JobExecution", envelope="Data",
     configuration: ExecutionConfiguration = ExecutionConfiguration()
     results: Attr[dict[str, Json]] = default({})
     metrics: Attr[LogCounts] = default(LogCounts())
+    measurements: Attr[dict[str, Json] | None] = default(None)
     error_message: Attr[OrNull[str]] = default(None)
     steps: Attr[list[StepRun]] = default([])
     s3_config: Buckets | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from jobtable.model import OrNull, Part, Timestamp, camel_case
+from jobtable.model import Json, OrNull, Part, Timestamp, camel_case
 
 Percent: TypeAlias = Annotated[int, Field(ge=0, le=100)]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
@@ -153,10 +154,12 @@ class Aggregates(Part, alias=camel_case):
     total_warnings: Count = 0
     total_rules: Count = 0
     active_rules: Count = 0
+    total_execution_seconds: Decimal | None = None
+    """The exact sum; `total_execution_time` is the same in whole minutes, to be read by people."""
 
 
 class Creation(Part, alias=camel_case):
-    """How far a journey that is too large for one transaction has been created."""
+    """How far a journey that is too large for one transaction has been created or imported."""
 
     done: Count
     total: Count
@@ -200,6 +203,14 @@ class Buckets(Part, alias=camel_case):
     reports_bucket: str
 
 
+class StepLogFile(Part, alias=camel_case):
+    """The full log of a step in object storage."""
+
+    lines: Count
+    size: Count
+    sha256: str
+
+
 class StepRun(Part, alias=camel_case):
     """How a step of an execution went."""
 
@@ -208,6 +219,10 @@ class StepRun(Part, alias=camel_case):
     start_time: OrNull[Timestamp] = None
     end_time: OrNull[Timestamp] = None
     duration: OrNull[float] = None
+    progress: Percent | None = None
+    position: Json = None
+    """How far the step has come, in its own terms: where it goes on after a crash."""
+    log: StepLogFile | None = None
 
 
 class ReportMetrics(Part, alias=camel_case):
@@ -216,3 +231,4 @@ class ReportMetrics(Part, alias=camel_case):
     content_size: Count
     generation_time: float
     report_sections: Count
+    sha256: str | None = None

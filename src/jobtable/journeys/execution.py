@@ -1,0 +1,436 @@
+"""One run of one execution of a stage: step after step, each of them durable before the next begins."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO, Literal
+
+from jobtable.clock import Clock
+from jobtable.errors import NotFoundError, TransactionFailedError
+from jobtable.journeys import aggregates, reports
+from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
+from jobtable.journeys.flow import Fence, JourneyFlow, State, Written, key_of_execution, seconds_between
+from jobtable.journeys.locations import DEFAULT_BUCKETS, Place, location
+from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, LogCounts, LogLevel, RuleType, StepLogFile, StepRun
+from jobtable.journeys.reports import ENGINE_REPORTS, Content, ReportDraft
+from jobtable.journeys.rules import applicable
+from jobtable.journeys.stage import Stage, StageStopped
+from jobtable.journeys.step_log import StepLog
+from jobtable.model import Entity, Update
+from jobtable.objects import ObjectInfo, ObjectStore, Source, key_parts
+from jobtable.store import Store
+from jobtable.store.transactions import Transaction
+
+PROGRESS_SECONDS = 1.0
+"""Progress within a step is written at most this often."""
+_ENTITIES_AT_ONCE = 80
+"""So many log entries and reports are written together with the end of their step; more go before it."""
+Ending = Literal["completed", "failed", "stopped"]
+
+
+def no_fence(tx: Transaction) -> None:
+    """Whoever runs the stage runs it alone."""
+
+
+@dataclass(frozen=True)
+class Hold:
+    """The right to run an execution, and whom to tell of it: what the job engine gives to the run."""
+
+    fence: Fence = no_fence
+    should_stop: Callable[[], bool] = lambda: False
+    log: Callable[[LogLevel, str], None] = lambda level, message: None
+    progress: Callable[[float, str | None], None] = lambda percent, message: None
+    metric: Callable[[str, float], None] = lambda name, value: None
+    may_retry: bool = False
+    """Whether a run that ends with a retryable error is followed by another one of the same execution."""
+
+
+class ExecutionLost(BaseException):
+    """The execution was cancelled, or another worker runs it: nothing was written. No `except Exception` catches it."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    how: Ending
+    following: JobExecution | None = None
+    """The execution of the next stage, which is to be run now."""
+    message: str | None = None
+
+
+class StageRun:
+    """Runs the steps of an execution that are not finished yet."""
+
+    def __init__(
+        self,
+        stage_class: type[Stage],
+        state: State,
+        execution: JobExecution,
+        flow: JourneyFlow,
+        *,
+        store: Store,
+        objects: ObjectStore,
+        clock: Clock,
+        hold: Hold | None = None,
+    ) -> None:
+        self.journey = state.journey
+        self.definition = state.stage(execution.stage_id)
+        self.execution = execution
+        self.clock = clock
+        self.position: Any = None
+        self._state = state
+        self._flow = flow
+        self._store = store
+        self._objects = objects
+        self._hold = hold or Hold()
+        self._place = Place(execution.journey_id, execution.stage_id, execution.job_id)
+        self._stage_class = stage_class
+        self._index = 0
+        self._log = StepLog(execution.job_id, "")
+        self._drafts: list[ReportDraft] = []
+        self._told_at = clock.monotonic()
+        self._is_stopping = False
+
+    def run(self) -> Ended:
+        """Run what is left of the execution, to its end or until somebody wants it to stop."""
+        self._begin()
+        try:
+            self._stage_class.check(self.definition)
+            stage = self._stage_class(self)
+        except Exception as error:
+            return self._fail(error)
+        while self._index < len(self.execution.steps):
+            if self.should_stop():
+                return self._set_aside()
+            try:
+                with StepLog(self.execution.job_id, self._step.step_id) as self._log:
+                    self._run_step(stage)
+            except StageStopped:
+                return self._set_aside()
+            except _StepFailed as failure:
+                return Ended("failed", message=failure.message)
+        return self._complete()
+
+    # --- what a stage asks of its run ---------------------------------------------------------------------------------
+
+    def log(self, level: LogLevel, message: str, details: Mapping[str, Any]) -> None:
+        """Take a line; what is not for everyone's eyes is left to the full log."""
+        if level is LogLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
+            return
+        self._log.write(level, message, self.clock.now(), source=self._stage_class.__name__, details=details)
+        if level is not LogLevel.DEBUG and len(self._log) <= _ENTITIES_AT_ONCE:
+            self._hold.log(level, message)
+
+    def report(self, content: Content) -> None:
+        """Take a report of the step."""
+        name = self._step.step_id
+        if self._drafts:
+            name += f"-{len(self._drafts) + 1}"
+        self._drafts.append(ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock))
+
+    def progress(self, percent: float, message: str | None) -> None:
+        """Write the progress of step, stage and journey, unless that was done a moment ago."""
+        if self.clock.monotonic() - self._told_at >= PROGRESS_SECONDS:
+            self._tell(percent, message, [])
+
+    def save(self, position: Any, percent: float | None) -> None:
+        """Write the position of the step."""
+        run = self._step.replace(position=position)
+        self._replace_step(run)
+        self._tell(percent or run.progress or 0, None, [JobExecution.steps[self._index]["position"].set(position)])
+        self.position = position
+        if self.should_stop():
+            raise StageStopped
+
+    def should_stop(self) -> bool:
+        """Whether the journey was seen paused or cancelled, or the worker is to end."""
+        return self._is_stopping or self._hold.should_stop()
+
+    def rules(self, rule_type: RuleType | None) -> list[SecondBrainRule]:
+        """The active rules that apply to the stage."""
+        if not self.journey.configuration.second_brain_enabled:
+            return []
+        rules = self._store.query(SecondBrainRule.key(journey_id=self.journey.journey_id))
+        return applicable(rules, self.definition, rule_type)
+
+    def earlier(self, stage_id: str) -> JobExecution:
+        """The latest execution of a stage."""
+        stage = self._state.stage(stage_id)
+        executions = JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage_id)
+        found = self._store.query(executions, newest_first=True, limit=1).first()
+        if found is None:
+            raise NotFoundError(f"stage {stage_id} of journey {stage.journey_id} has not run")
+        return found
+
+    def write_file(self, name: Sequence[str], source: Source) -> ObjectInfo:
+        """Store a file of the current step."""
+        return self._objects.put(self._place.file(self._step.step_id, *name), source)
+
+    def open_file(self, stage_id: str | None, step_id: str, name: Sequence[str]) -> BinaryIO:
+        """A file of a step."""
+        return self._objects.open(self._place_of(stage_id).file(step_id, *name))
+
+    def list_files(self, stage_id: str | None, step_id: str) -> Iterator[tuple[str, ...]]:
+        """The names of a step's files."""
+        prefix = self._place_of(stage_id).file(step_id)
+        depth = len(key_parts(prefix))
+        return iter(sorted(key_parts(found.key)[depth:] for found in self._objects.list(prefix)))
+
+    def _place_of(self, stage_id: str | None) -> Place:
+        if stage_id is None or stage_id == self._place.stage_id:
+            return self._place
+        return Place(self._place.journey_id, stage_id, self.earlier(stage_id).job_id)
+
+    # --- beginning ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _step(self) -> StepRun:
+        return self.execution.steps[self._index]
+
+    def _replace_step(self, run: StepRun) -> None:
+        steps = list(self.execution.steps)
+        steps[self._index] = run
+        self.execution = self.execution.replace(steps=steps)
+
+    def _begin(self) -> None:
+        """Find the first step that is not finished, and mark the execution as running."""
+        runs = {run.step_id: run for run in self.execution.steps}
+        steps = [runs.get(step.step_id) or StepRun(step_id=step.step_id) for step in self.definition.steps]
+        left = (n for n, run in enumerate(steps) if run.status is not ExecutionStatus.COMPLETED)
+        self._index = next(left, len(steps))
+        is_resumed = self.execution.status is ExecutionStatus.RUNNING
+        if self._index < len(steps):
+            steps[self._index] = _started(steps[self._index], self.clock.now())
+        if is_resumed:
+            self.execution = self.execution.replace(steps=steps)
+        else:
+            with _held():
+                self.execution = self._flow.begin(self.execution, steps, self._hold.fence)
+        if self._index < len(steps):
+            self.position = self._step.position
+            if is_resumed:
+                self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        """Remove the log entries of a step that was interrupted before its end: it will log again."""
+        of_step = LogEntry.key(journey_id=self._place.journey_id, job_id=self._place.job_id, step=self._step.step_id)
+        self._store.batch_delete(list(self._store.query(of_step)))
+
+    # --- one step -----------------------------------------------------------------------------------------------------
+
+    def _run_step(self, stage: Stage) -> None:
+        self.position = self._step.position
+        try:
+            getattr(stage, self._step.step_id)()
+            self._commit(stage)
+        except Exception as error:
+            if self._hold.may_retry and getattr(error, "retryable", False):
+                raise
+            raise _StepFailed(self._fail(error).message or "") from error
+        finally:
+            self._discard_drafts()
+        for name, value in stage.metrics.items():
+            self._hold.metric(name, value)
+
+    def _commit(self, stage: Stage) -> None:
+        """Make the step durable, and the next one the current one: one transaction."""
+        run = _finished(self._step, ExecutionStatus.COMPLETED, self.clock.now())
+        run, written = self._written(run)
+        updates = [*written.updates, *self._changes_of(stage)]
+        following = self._index + 1
+        if following < len(self.execution.steps):
+            step = _started(self.execution.steps[following], run.end_time or self.clock.now())
+            updates += [JobExecution.steps[following].set(step), JobExecution.current_step.set(step.step_id)]
+        percent = 100 * following / len(self.execution.steps)
+        updates.append(JobExecution.progress.set(int(percent)))
+        self._write(Written(updates, written.logged, written.entities), percent)
+        steps = list(self.execution.steps)
+        steps[self._index] = run
+        if following < len(steps):
+            steps[following] = step
+        self.execution = self.execution.replace(
+            steps=steps,
+            progress=int(percent),
+            metrics=aggregates.added(self.execution.metrics, written.logged),
+            results=dict(stage.results),
+            measurements=dict(stage.metrics) or None,
+        )
+        self._index = following
+        self._hold.progress(percent, run.step_id)
+
+    def _changes_of(self, stage: Stage) -> list[Update]:
+        changes: list[Update] = []
+        if stage.results != self.execution.results:
+            changes.append(JobExecution.results.set(stage.results))
+        if stage.metrics and stage.metrics != self.execution.measurements:
+            changes.append(JobExecution.measurements.set(dict(stage.metrics)))
+        return changes
+
+    def _written(self, run: StepRun) -> tuple[StepRun, Written]:
+        """Put the log and the reports of a step into object storage; gives the step and the records that name them."""
+        counts = self._log.counts()
+        entries: list[Entity] = []
+        if len(self._log):
+            info = self._log.store(self._objects, self._place.log(run.step_id))
+            run = run.replace(log=StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256))
+            entries += self._log_entries(run.step_id, info.key)
+        about = reports.step_summary(self.execution.job_id, run)
+        entries += [draft.store(self._objects, self.execution, about) for draft in self._drafts]
+        updates = [JobExecution.steps[self._index].set(run)]
+        if counts.total_logs:
+            updates.append(JobExecution.metrics.set(aggregates.added(self.execution.metrics, counts)))
+        self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
+        return run, Written(updates, counts, entries[-_ENTITIES_AT_ONCE:])
+
+    def _log_entries(self, step_id: str, key: str) -> Iterator[LogEntry]:
+        bucket = (self.execution.s3_config or DEFAULT_BUCKETS).logs_bucket
+        for line in self._log.catalogue():
+            yield LogEntry(
+                journey_id=self._place.journey_id,
+                job_id=self._place.job_id,
+                step=step_id,
+                timestamp=line.timestamp,
+                log_id=f"LOG-{line.number:07d}",
+                level=line.level,
+                message=line.message,
+                source=line.source,
+                s3_location=location(bucket, key),
+                details=line.details,
+                created_at=line.timestamp,
+            )
+
+    def _write_ahead(self, entries: Sequence[Entity]) -> None:
+        for start in range(0, len(entries), _ENTITIES_AT_ONCE):
+            with _held(), self._store.transaction() as tx:
+                self._hold.fence(tx)
+                for entry in entries[start : start + _ENTITIES_AT_ONCE]:
+                    tx.put(entry)
+
+    def _write(self, written: Written, percent: float) -> None:
+        """Write the end of a step, and notice when the journey is not running any more."""
+        try:
+            self._send(written, percent, is_running=True)
+        except TransactionFailedError as error:
+            current = next((f.current for f in error.failures if isinstance(f.current, Journey)), None)
+            if current is None or current.status is not JourneyStatus.PAUSED or len(error.failures) > 1:
+                raise ExecutionLost(str(error)) from error
+            self._is_stopping = True
+            with _held():
+                self._send(written, percent, is_running=False)
+
+    def _send(self, written: Written, percent: float, *, is_running: bool) -> None:
+        now = self.clock.now()
+        with self._store.transaction() as tx:
+            self._hold.fence(tx)
+            tx.update(
+                key_of_execution(self.execution),
+                *written.updates,
+                JobExecution.updated_at.set(now),
+                when=JobExecution.status == ExecutionStatus.RUNNING,
+            )
+            tx.update(
+                Journey.key(journey_id=self._place.journey_id),
+                Journey.overall_progress.set(self._state.progress(running_percent=percent)),
+                Journey.updated_at.set(now),
+                *_counting(written.logged),
+                when=Journey.status == JourneyStatus.RUNNING if is_running else None,
+            )
+            for entity in written.entities:
+                tx.put(entity)
+
+    def _tell(self, percent: float, message: str | None, more: list[Update]) -> None:
+        """Write progress in the midst of a step."""
+        self._told_at = self.clock.monotonic()
+        percent = min(max(percent, 0.0), 100.0)
+        of_stage = (100 * self._index + percent) / len(self.execution.steps)
+        step = JobExecution.steps[self._index]["progress"].set(int(percent))
+        self._write(Written([*more, step, JobExecution.progress.set(int(of_stage))]), of_stage)
+        self._hold.progress(of_stage, message or self._step.step_id)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _complete(self) -> Ended:
+        """Store the engine's reports, and end the execution."""
+        about = reports.execution_summary(self.execution)
+        made = [
+            self._engine_draft(content).store(self._objects, self.execution, about)
+            for content in reports.engine_reports(self.execution)
+        ]
+        with _held():
+            following = self._flow.complete(self.execution, Written(entities=made), self._hold.fence)
+        return Ended("completed", following)
+
+    def _engine_draft(self, content: Content) -> ReportDraft:
+        name = ENGINE_REPORTS[content.type]
+        return ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock)
+
+    def _fail(self, error: Exception) -> Ended:
+        """Keep what the step has logged, with the error, and end the execution with it."""
+        message = f"{type(error).__name__}: {error}"[:2000]
+        trace = "".join(traceback.format_exception(error))
+        if self._index >= len(self.execution.steps):
+            with _held():
+                self._flow.fail(self.execution, message, Written(), self._hold.fence)
+            return Ended("failed", message=message)
+        self.log(LogLevel.ERROR, f"the step failed: {message}", {"trace": trace})
+        run = _finished(self._step, ExecutionStatus.FAILED, self.clock.now())
+        run, written = self._written(run)
+        draft = self._engine_draft(reports.error_analysis(self.execution, run.step_id, error, trace))
+        report = draft.store(self._objects, self.execution, reports.execution_summary(self.execution))
+        ended = Written(written.updates, written.logged, [*written.entities, report])
+        with _held():
+            self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
+        return Ended("failed", message=f"{run.step_id}: {message}")
+
+    def _set_aside(self) -> Ended:
+        """Let the execution wait behind its last finished step."""
+        run = self._step.replace(status=ExecutionStatus.PENDING)
+        with _held():
+            self._flow.set_aside(self.execution, [JobExecution.steps[self._index].set(run)], self._hold.fence)
+        return Ended("stopped", message=f"stopped before the end of {run.step_id}")
+
+    def _discard_drafts(self) -> None:
+        for draft in self._drafts:
+            draft.discard()
+        self._drafts = []
+
+
+class _StepFailed(Exception):
+    """A step has failed, and everything about it is written."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@contextlib.contextmanager
+def _held() -> Iterator[None]:
+    """What the block writes is refused when the execution is not this run's any more."""
+    try:
+        yield
+    except TransactionFailedError as error:
+        raise ExecutionLost(str(error)) from error
+
+
+def _started(run: StepRun, now: datetime) -> StepRun:
+    return run.replace(status=ExecutionStatus.RUNNING, start_time=run.start_time or now)
+
+
+def _finished(run: StepRun, status: ExecutionStatus, now: datetime) -> StepRun:
+    duration = seconds_between(run.start_time, now)
+    return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None)
+
+
+def _counting(logged: LogCounts) -> list[Update]:
+    """How the sums of the journey move; nothing where nothing was logged."""
+    moves = {
+        "total_logs": logged.total_logs,
+        "total_errors": logged.error_count,
+        "total_warnings": logged.warning_count,
+    }
+    return [Journey.aggregates[name].increment(by) for name, by in moves.items() if by]

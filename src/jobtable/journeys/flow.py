@@ -1,0 +1,411 @@
+"""How a journey moves: every transition is one transaction over the journey, its stage, its execution and its sums.
+
+    pending -> running -> completed
+               running -> paused -> running
+               running -> failed -> running        (retry: a new execution)
+               any but completed -> cancelled -> running
+
+The journey's `updated_at` is its version: a transition that was decided on an older one is decided again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
+from jobtable.journeys import aggregates
+from jobtable.journeys.entities import JobExecution, Journey, StageDefinition
+from jobtable.journeys.locations import DEFAULT_BUCKETS
+from jobtable.journeys.parts import (
+    Aggregates,
+    Buckets,
+    ExecutionConfiguration,
+    ExecutionStatus,
+    JourneyStatus,
+    LogCounts,
+    StageStatus,
+    StepRun,
+)
+from jobtable.model import Entity, Selection, Update
+from jobtable.store import Store
+from jobtable.store.transactions import Transaction
+
+Fence = Callable[[Transaction], None]
+"""Adds to a transaction the condition under which its writer may write."""
+T = TypeVar("T")
+_ATTEMPTS = 50
+_PASSED = (StageStatus.COMPLETED, StageStatus.SKIPPED)
+
+
+@dataclass(frozen=True)
+class State:
+    """A journey and its stages in order, as they were read for one transition."""
+
+    journey: Journey
+    stages: Sequence[StageDefinition]
+
+    def stage(self, stage_id: str) -> StageDefinition:
+        """The stage, or NotFoundError."""
+        found = next((stage for stage in self.stages if stage.stage_id == stage_id), None)
+        if found is None:
+            raise NotFoundError(f"journey {self.journey.journey_id} has no stage {stage_id}")
+        return found
+
+    def next_stage(self, *, after: str | None = None) -> StageDefinition | None:
+        """The first stage that is neither completed nor skipped, nor the one that is just being completed."""
+        return next((s for s in self.stages if s.status not in _PASSED and s.stage_id != after), None)
+
+    def progress(self, *, completed: str | None = None, running_percent: float = 0) -> int:
+        """The progress of the journey in percent, from its passed stages and that of the running one."""
+        passed = sum(stage.status in _PASSED or stage.stage_id == completed for stage in self.stages)
+        return int((100 * passed + running_percent) / max(len(self.stages), 1))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the end of a step or of an execution writes besides the transition itself."""
+
+    updates: Sequence[Update] = ()
+    """Changes of the execution."""
+    logged: LogCounts = field(default_factory=LogCounts)
+    """What the step has logged, for the sums of the journey."""
+    entities: Sequence[Entity] = ()
+    """Log entries and reports."""
+
+
+class JourneyFlow:
+    """The transitions of the journeys in one store."""
+
+    def __init__(
+        self, store: Store, clock: Clock, new_job_id: Callable[[], str], *, buckets: Buckets = DEFAULT_BUCKETS
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_job_id = new_job_id
+        self._buckets = buckets
+
+    def read(self, journey_id: str) -> State:
+        """A journey with its stages, as they are now; NotFoundError if there is none."""
+        journey = self._store.get(Journey.key(journey_id=journey_id))
+        return State(journey, list(self._store.query(StageDefinition.key(journey_id=journey_id))))
+
+    def current_execution(self, state: State) -> JobExecution | None:
+        """The latest execution of the stage that the journey is at."""
+        stage_id = state.journey.current_stage_id
+        if stage_id is None:
+            return None
+        stage = state.stage(stage_id)
+        executions = JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage_id)
+        return self._store.query(executions, newest_first=True, limit=1).first()
+
+    # --- by the people who run journeys ------------------------------------------------------------------------------
+
+    def start(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+        """Begin a journey; gives the execution to run, or None if every stage is skipped.
+
+        A journey that runs already stays as it is, and its current execution is given.
+        """
+
+        def act(state: State) -> JobExecution | None:
+            if state.journey.status is JourneyStatus.RUNNING:
+                return self.current_execution(state)
+            _expect(state, "run", JourneyStatus.PENDING)
+            if state.journey.creation is not None:
+                raise ConflictError(
+                    f"journey {journey_id} is not there completely: finish its creation or import first"
+                )
+            return self._go_on(state, triggered_by)
+
+        return self._decide(journey_id, act)
+
+    def pause(self, journey_id: str) -> Journey:
+        """Let the running stage stop behind its current step."""
+
+        def act(state: State) -> Journey:
+            _expect(state, "pause", JourneyStatus.RUNNING)
+            with self._store.transaction() as tx:
+                self._change(tx, state, status=JourneyStatus.PAUSED)
+            return state.journey.replace(status=JourneyStatus.PAUSED)
+
+        return self._decide(journey_id, act)
+
+    def resume(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+        """Go on with a paused journey: with the execution that was paused, or with the next stage."""
+
+        def act(state: State) -> JobExecution | None:
+            _expect(state, "resume", JourneyStatus.PAUSED)
+            execution = self.current_execution(state)
+            if execution is None or execution.status in aggregates.ENDED:
+                return self._go_on(state, triggered_by)
+            with self._store.transaction() as tx:
+                self._change(tx, state, status=JourneyStatus.RUNNING)
+            return execution
+
+        return self._decide(journey_id, act)
+
+    def cancel(self, journey_id: str) -> JobExecution | None:
+        """End a journey and the execution that is under way; gives that execution."""
+
+        def act(state: State) -> JobExecution | None:
+            running = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
+            _expect(state, "cancel", *running)
+            execution = self.current_execution(state)
+            with self._store.transaction() as tx:
+                if execution is None or execution.status in aggregates.ENDED:
+                    self._change(tx, state, status=JourneyStatus.CANCELLED)
+                    return None
+                ended = self._end(tx, execution, ExecutionStatus.CANCELLED, Written())
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.CANCELLED)
+                sums = aggregates.with_ended_job(state.journey.aggregates, ended.status, ended.duration)
+                self._change(tx, state, status=JourneyStatus.CANCELLED, aggregates=sums)
+                return ended
+
+        return self._decide(journey_id, act)
+
+    def retry(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+        """Run the failed or cancelled stage of a journey again, as a new execution with the next number."""
+
+        def act(state: State) -> JobExecution | None:
+            _expect(state, "retry", JourneyStatus.FAILED, JourneyStatus.CANCELLED)
+            return self._go_on(state, triggered_by)
+
+        return self._decide(journey_id, act)
+
+    def skip(self, journey_id: str, stage_id: str) -> None:
+        """Pass over a stage that may be skipped and is not under way."""
+
+        def act(state: State) -> None:
+            stage = state.stage(stage_id)
+            if not stage.can_skip:
+                raise ConflictError(f"stage {stage_id} of journey {journey_id} cannot be skipped")
+            if stage.status in (StageStatus.RUNNING, StageStatus.COMPLETED):
+                raise ConflictError(f"stage {stage_id} of journey {journey_id} is {stage.status}: too late to skip it")
+            is_due = state.journey.status is JourneyStatus.RUNNING and state.journey.current_stage_id == stage_id
+            if is_due:
+                raise ConflictError(
+                    f"stage {stage_id} of journey {journey_id} is about to run: pause the journey first"
+                )
+            with self._store.transaction() as tx:
+                self._change_stage(tx, stage, StageStatus.SKIPPED)
+                self._change(tx, state, overall_progress=state.progress(completed=stage_id))
+
+        self._decide(journey_id, act)
+
+    # --- by the stage that runs --------------------------------------------------------------------------------------
+
+    def begin(self, execution: JobExecution, steps: list[StepRun], fence: Fence) -> JobExecution:
+        """Mark an execution as running; ConflictError if its journey does not run any more."""
+        now = self._clock.now()
+        current = next((run.step_id for run in steps if run.status is ExecutionStatus.RUNNING), None)
+        begun = execution.replace(
+            status=ExecutionStatus.RUNNING,
+            start_time=execution.start_time or now,
+            current_step=current,
+            steps=steps,
+            updated_at=now,
+        )
+
+        def act(state: State) -> JobExecution:
+            _expect(state, "begin a stage of", JourneyStatus.RUNNING)
+            with self._store.transaction() as tx:
+                fence(tx)
+                tx.update(
+                    key_of_execution(execution),
+                    JobExecution.status.set(begun.status),
+                    JobExecution.start_time.set(begun.start_time),
+                    JobExecution.current_step.set(current),
+                    JobExecution.steps.set(steps),
+                    JobExecution.updated_at.set(now),
+                    when=JobExecution.status == ExecutionStatus.PENDING,
+                )
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.RUNNING)
+                self._change(tx, state)
+            return begun
+
+        return self._decide(execution.journey_id, act)
+
+    def complete(self, execution: JobExecution, written: Written, fence: Fence) -> JobExecution | None:
+        """End an execution well, and open that of the next stage; gives it, or None if the journey does not go on."""
+
+        def act(state: State) -> JobExecution | None:
+            with self._store.transaction() as tx:
+                fence(tx)
+                ended = self._end(tx, execution, ExecutionStatus.COMPLETED, written)
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.COMPLETED)
+                sums = aggregates.with_logs(state.journey.aggregates, written.logged)
+                sums = aggregates.with_ended_job(sums, ended.status, ended.duration)
+                progress = state.progress(completed=execution.stage_id)
+                following = state.next_stage(after=execution.stage_id)
+                if following is None:
+                    status = JourneyStatus.COMPLETED
+                    self._change(tx, state, status=status, aggregates=sums, overall_progress=progress)
+                    return None
+                if state.journey.status is not JourneyStatus.RUNNING:  # paused: resuming opens the next one
+                    self._change(tx, state, aggregates=sums, overall_progress=progress)
+                    return None
+                return self._open(tx, state, following, sums, execution.triggered_by, overall_progress=progress)
+
+        return self._decide(execution.journey_id, act)
+
+    def fail(self, execution: JobExecution, message: str, written: Written, fence: Fence) -> JobExecution:
+        """End an execution badly, and with it its stage and, until someone retries, its journey."""
+
+        def act(state: State) -> JobExecution:
+            with self._store.transaction() as tx:
+                fence(tx)
+                ended = self._end(tx, execution, ExecutionStatus.FAILED, written, message)
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.FAILED)
+                sums = aggregates.with_logs(state.journey.aggregates, written.logged)
+                sums = aggregates.with_ended_job(sums, ended.status, ended.duration)
+                self._change(tx, state, status=JourneyStatus.FAILED, aggregates=sums)
+            return ended
+
+        return self._decide(execution.journey_id, act)
+
+    def set_aside(self, execution: JobExecution, updates: Sequence[Update], fence: Fence) -> None:
+        """Let an execution wait, with what it has done, until its journey is resumed."""
+        with self._store.transaction() as tx:
+            fence(tx)
+            tx.update(
+                key_of_execution(execution),
+                JobExecution.status.set(ExecutionStatus.PENDING),
+                JobExecution.updated_at.set(self._clock.now()),
+                *updates,
+                when=JobExecution.status == ExecutionStatus.RUNNING,
+            )
+
+    # --- parts of transitions ----------------------------------------------------------------------------------------
+
+    def _decide(self, journey_id: str, act: Callable[[State], T]) -> T:
+        """Read, act, and begin anew if the journey has changed in between."""
+        for _ in range(_ATTEMPTS):
+            state = self.read(journey_id)
+            try:
+                return act(state)
+            except TransactionFailedError as error:
+                if not any(isinstance(failure.current, Journey) for failure in error.failures):
+                    raise
+        raise ConflictError(f"journey {journey_id} is changed by others all the time; try again later")
+
+    def _change(self, tx: Transaction, state: State, **values: Any) -> None:
+        """Change the journey, on condition that it is still as it was read."""
+        journey = state.journey
+        values["updated_at"] = self._clock.now()
+        updates = [getattr(Journey, name).set(value) for name, value in values.items()]
+        tx.update(Journey.key(journey_id=journey.journey_id), *updates, when=Journey.updated_at == journey.updated_at)
+
+    def _change_stage(self, tx: Transaction, stage: StageDefinition, status: StageStatus) -> None:
+        key = StageDefinition.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
+        tx.update(key, StageDefinition.status.set(status), StageDefinition.updated_at.set(self._clock.now()))
+
+    def _go_on(self, state: State, triggered_by: str) -> JobExecution | None:
+        """Open an execution of the next stage, or complete the journey."""
+        following = state.next_stage()
+        with self._store.transaction() as tx:
+            if following is None:
+                self._change(tx, state, status=JourneyStatus.COMPLETED, overall_progress=100)
+                return None
+            return self._open(tx, state, following, state.journey.aggregates, triggered_by)
+
+    def _open(
+        self,
+        tx: Transaction,
+        state: State,
+        stage: StageDefinition,
+        sums: Aggregates,
+        triggered_by: str,
+        **values: Any,
+    ) -> JobExecution:
+        """Add the next execution of a stage, and point the journey to it."""
+        journey, now = state.journey, self._clock.now()
+        counts = journey.execution_counts or {}
+        number = counts.get(stage.stage_id, self._highest_number(stage)) + 1
+        given = journey.configuration
+        execution = JobExecution(
+            job_id=self._new_job_id(),
+            journey_id=journey.journey_id,
+            order=stage.order,
+            stage_id=stage.stage_id,
+            execution_number=number,
+            triggered_by=triggered_by,
+            configuration=ExecutionConfiguration(
+                timeout=given.timeout,
+                retry_attempts=given.retry_attempts,
+                enable_detailed_logging=given.enable_detailed_logging,
+            ),
+            s3_config=self._buckets,
+            created_at=now,
+            updated_at=now,
+        )
+        tx.add(execution)
+        self._change(
+            tx,
+            state,
+            status=JourneyStatus.RUNNING,
+            current_stage_id=stage.stage_id,
+            current_stage_index=[each.stage_id for each in state.stages].index(stage.stage_id),
+            current_jobs={**journey.current_jobs, stage.stage_id: execution.job_id},
+            execution_counts={**counts, stage.stage_id: number},
+            aggregates=aggregates.with_new_job(sums),
+            **values,
+        )
+        return execution
+
+    def _highest_number(self, stage: StageDefinition) -> int:
+        """The number of the latest execution: of use only for journeys that other programs have stored."""
+        executions = JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
+        latest = self._store.query(executions, newest_first=True, limit=1).first()
+        return latest.execution_number if latest else 0
+
+    def _end(
+        self,
+        tx: Transaction,
+        execution: JobExecution,
+        status: ExecutionStatus,
+        written: Written,
+        message: str | None = None,
+    ) -> JobExecution:
+        now = self._clock.now()
+        ended = execution.replace(status=status, end_time=now, duration=seconds_between(execution.start_time, now))
+        progress = [JobExecution.progress.set(100)] if status is ExecutionStatus.COMPLETED else []
+        tx.update(
+            key_of_execution(execution),
+            JobExecution.status.set(status),
+            JobExecution.end_time.set(now),
+            JobExecution.duration.set(ended.duration),
+            JobExecution.error_message.set(message),
+            JobExecution.updated_at.set(now),
+            *progress,
+            *written.updates,
+            when=JobExecution.status.is_in(ExecutionStatus.PENDING, ExecutionStatus.RUNNING),
+        )
+        for entity in written.entities:
+            tx.add(entity)
+        return ended
+
+
+def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
+    journey = state.journey
+    if journey.status not in statuses:
+        wanted = " or ".join(statuses)
+        raise ConflictError(f"cannot {verb} journey {journey.journey_id}: it is {journey.status}, not {wanted}")
+
+
+def key_of_execution(execution: JobExecution) -> Selection[JobExecution]:
+    """The primary key of an execution."""
+    return JobExecution.key(
+        journey_id=execution.journey_id,
+        order=execution.order,
+        stage_id=execution.stage_id,
+        execution_number=execution.execution_number,
+        created_at=execution.created_at,
+    )
+
+
+def seconds_between(start: datetime | None, end: datetime) -> float:
+    """A duration in seconds, to the microsecond."""
+    return 0.0 if start is None else round((end - start).total_seconds(), 6)

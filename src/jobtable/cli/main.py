@@ -14,7 +14,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 import jobtable
-from jobtable.cli import dynamodb, tables
+from jobtable.cli import config, dynamodb, jobs, queues, tables
 from jobtable.cli.output import exit_code_of, line_of, say
 from jobtable.errors import JobtableError
 
@@ -52,6 +52,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(queues.app, name="queues")
+app.add_typer(config.app, name="config")
 app.add_typer(dynamodb.app, name="dynamodb")
 app.add_typer(tables.app, name="tables")
 

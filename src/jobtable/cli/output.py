@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import typer
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
@@ -120,6 +120,17 @@ def print_fields(fields: Row) -> None:
 def print_text(text: str, style: str = "") -> None:
     """Print text as it is: nothing in it is taken for markup."""
     _console().print(Text(text, style), soft_wrap=True)
+
+
+def print_renderable(drawing: RenderableType) -> None:
+    """Print something that rich can draw."""
+    _console().print(drawing)
+
+
+def coloured(status: str) -> str:
+    """A status or level in its colour, as rich's markup."""
+    colour = _COLOUR_OF_STATUS.get(status)
+    return f"[{colour}]{status}[/]" if colour else status
 
 
 def say(message: str) -> None:

@@ -1,0 +1,44 @@
+"""`jobtable config`: the settings in force, and where each comes from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import typer
+
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
+from jobtable.cli.output import print_json, print_table
+
+app = typer.Typer(help="The settings in force.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def group() -> None:
+    """Make `show` a command of its own, although it is the only one so far."""
+
+
+@app.command()
+def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Show every setting with its value and where that comes from.
+
+    Flags win over environment variables, those over jobtable.toml, and that over the defaults.
+
+    \b
+    Example:
+        JOBTABLE_SLOTS=4 jobtable config show
+    """
+    found = resolved(store=store, objects=objects)
+    rows = [
+        {"setting": name, "value": _without_secret(value), "from": found.sources[name]}
+        for name, value in found.settings.model_dump().items()
+    ]
+    if as_json:
+        print_json(rows)
+    else:
+        print_table(rows)
+
+
+def _without_secret(value: Any) -> Any:
+    """A URL may hold credentials, and what is shown here is copied into tickets."""
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", value) if isinstance(value, str) else value

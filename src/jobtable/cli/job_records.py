@@ -1,0 +1,274 @@
+"""What stands under a job: `jobtable jobs show`, `logs`, `metrics`, `checkpoints`, `artifacts`, `tree` and
+`dependencies`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import (
+    coloured,
+    print_fields,
+    print_json,
+    print_list,
+    print_renderable,
+    print_table,
+    print_text,
+)
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
+
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+
+_SHOWN_STATUSES = 20
+
+
+def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Show a job: what it is, how it went, what it waits for and what it holds.
+
+    \b
+    Example:
+        jobtable jobs show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        jobs = services.jobs
+        job = jobs.queries.get_job(job_id)
+        statuses = list(islice(jobs.queries.list_statuses(job_id, newest_first=True), _SHOWN_STATUSES))
+        statuses.reverse()
+        dependencies = list(jobs.queries.list_dependencies(job_id))
+        resources = list(jobs.queries.list_resources(job_id))
+        artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
+    if as_json:
+        parts = {"dependencies": dependencies, "resources": resources, "artifacts": artifacts}
+        print_json({"job": job, "statuses": statuses, **parts})
+        return
+    print_fields(_fields(job))
+    _print_part("History", [_status_row(status) for status in statuses])
+    _print_part("Waits for", [_dependency_row(each) for each in dependencies])
+    _print_part("Resources", [_resource_row(each) for each in resources])
+    _print_part("Files", [_artifact_row(each) for each in artifacts])
+
+
+def _print_part(title: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        print_text(f"\n{title}", "bold")
+        print_table(rows)
+
+
+def _fields(job: Job) -> dict[str, Any]:
+    definition = job.definition
+    return {
+        "job": job.job_id,
+        "name": job.name,
+        "description": job.description,
+        "status": job.status,
+        "asked for": job.requested,
+        "progress": f"{job.progress:g} %",
+        "message": job.message,
+        "task": definition.task,
+        "params": definition.params or None,
+        "result": job.result,
+        "queue": job.queue_name,
+        "priority": job.priority,
+        "user": job.created_by,
+        "tags": job.tags or None,
+        "parent": job.parent_job_id,
+        "attempts": f"{job.attempts} of {job.max_attempts}",
+        "instance": job.instance_id,
+        "created": job.created_at,
+        "started": job.started_at,
+        "ended": job.ended_at,
+        "seconds": job.duration_seconds,
+    }
+
+
+def _status_row(status: JobStatus) -> dict[str, Any]:
+    return {
+        "time": status.updated_at,
+        "status": status.status,
+        "%": status.progress,
+        "by": status.updated_by or status.instance_id,
+        "message": None if status.message is None else status.message.partition("\n")[0],
+    }
+
+
+def _resource_row(resource: JobResource) -> dict[str, Any]:
+    return {
+        "resource": resource.resource_id,
+        "type": resource.resource_type,
+        "instance": resource.instance_id,
+        "GPUs": resource.gpu_count,
+        "since": resource.allocated_at,
+        "until": resource.released_at,
+        "status": resource.status,
+    }
+
+
+def metrics(
+    job_id: JobId,
+    name: Annotated[str | None, typer.Option("--name", help="Only this metric.")] = None,
+    limit: Limit = 1000,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the metrics that a job has reported, by name and time; of a sweep, those of its children.
+
+    \b
+    Example:
+        jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss
+    """
+    with open_services(store, objects) as services:
+        queries = services.jobs.queries
+        queries.get_job(job_id)
+        found = queries.list_metrics(job_id) if name is None else queries.list_metric(job_id, name)
+        print_list(islice(found, limit), _metric_row, as_json=as_json, empty="The job has reported no such metric.")
+
+
+def _metric_row(metric: JobMetric) -> dict[str, Any]:
+    return {
+        "metric": metric.metric_name,
+        "value": metric.value,
+        "unit": metric.unit,
+        "step": metric.step,
+        "epoch": metric.epoch,
+        "time": metric.timestamp,
+        "of": metric.child_job_id,
+    }
+
+
+def checkpoints(
+    job_id: JobId, limit: Limit = 100, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """List the checkpoints of a job, the newest first.
+
+    \b
+    Example:
+        jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        queries = services.jobs.queries
+        queries.get_job(job_id)
+        found = queries.list_checkpoints(job_id, newest_first=True)
+        print_list(islice(found, limit), _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.")
+
+
+def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
+    return {
+        "time": checkpoint.timestamp,
+        "step": checkpoint.step,
+        "epoch": checkpoint.epoch,
+        "best": checkpoint.is_best,
+        "bytes": checkpoint.size_bytes,
+        "metrics": checkpoint.metrics or None,
+        "object": checkpoint.s3_key,
+    }
+
+
+def artifacts(
+    job_id: JobId, limit: Limit = 100, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """List the files that a job has made.
+
+    \b
+    Example:
+        jobtable jobs artifacts 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        services.jobs.queries.get_job(job_id)
+        found = services.store.query(JobArtifact.key(job_id=job_id), limit=limit)
+        print_list(found, _artifact_row, as_json=as_json, empty="The job has made no files.")
+
+
+def _artifact_row(artifact: JobArtifact) -> dict[str, Any]:
+    return {
+        "file": artifact.name,
+        "bytes": artifact.size_bytes,
+        "type": artifact.content_type,
+        "time": artifact.created_at,
+        "object": artifact.s3_key,
+    }
+
+
+def tree(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Show a job and the jobs under it.
+
+    \b
+    Example:
+        jobtable jobs tree 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        job = services.jobs.queries.get_job(job_id)
+        if as_json:
+            print_json(_with_children(services.jobs, job))
+        else:
+            drawing = Tree(_label(job))
+            _draw(services.jobs, job, drawing)
+            print_renderable(drawing)
+
+
+def _with_children(jobs: Jobs, job: Job) -> dict[str, Any]:
+    children = [_with_children(jobs, child) for child in jobs.queries.list_children(job)]
+    return {**job.model_dump(mode="json"), "children": children}
+
+
+def _draw(jobs: Jobs, job: Job, drawing: Tree) -> None:
+    for child in jobs.queries.list_children(job):
+        _draw(jobs, child, drawing.add(_label(child)))
+
+
+def _label(job: Job) -> str:
+    stage = f" ({job.job_stage})" if job.job_stage else ""
+    return f"{escape(job.job_id)}  {escape(job.name + stage)}  {coloured(job.status)}  {job.progress:g} %"
+
+
+def dependencies(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Show what a job waits for, and what waits for it.
+
+    \b
+    Example:
+        jobtable jobs dependencies 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        queries = services.jobs.queries
+        queries.get_job(job_id)
+        waits_for = list(queries.list_dependencies(job_id))
+        waited_for_by = list(queries.list_dependents(job_id))
+    if as_json:
+        print_json({"waits_for": waits_for, "waited_for_by": waited_for_by})
+        return
+    for title, edges, other in (
+        ("Waits for", waits_for, "dependency_job_id"),
+        ("Waited for by", waited_for_by, "job_id"),
+    ):
+        print_text(title, "bold")
+        if edges:
+            print_table([_dependency_row(edge, other) for edge in edges])
+        else:
+            print_text("no job")
+
+
+def _dependency_row(edge: JobDependency, other: str = "dependency_job_id") -> dict[str, Any]:
+    return {
+        "job": getattr(edge, other),
+        "type": edge.type,
+        "gate": edge.gate,
+        "condition": edge.condition,
+        "became": edge.outcome,
+    }
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "show": show,
+    "metrics": metrics,
+    "checkpoints": checkpoints,
+    "artifacts": artifacts,
+    "tree": tree,
+    "dependencies": dependencies,
+}

@@ -1,0 +1,170 @@
+"""`jobtable jobs submit`: from a file, parameters and flags to a new job."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from jobtable.cli.job_waiting import Timeout, wait_until_done
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.output import print_json, print_text
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.definition import DependsOn, NewJob
+
+Definition = dict[str, Any]
+_ADAPTER = TypeAdapter(NewJob)
+_NAMES = {field.name for field in fields(NewJob)}
+
+
+def submit(
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="The function to run, marked with @task.")
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", metavar="NAME", help="The queue; it is made if missing.")] = (
+        None
+    ),
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param",
+            metavar="NAME=VALUE",
+            help="A parameter: a number, true, false or null as such, all else as text. May be given several times.",
+        ),
+    ] = None,
+    param_json: Annotated[
+        list[str] | None, typer.Option("--param-json", metavar="NAME=JSON", help="A parameter as JSON.")
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="A definition in YAML or JSON; options change what it says."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="What people call the job; without it the task's name.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Your own key: a second submission with it finds the first job.")
+    ] = None,
+    depends_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--depends-on", metavar="ID", help="Start when this job is COMPLETED. May be given several times."
+        ),
+    ] = None,
+    priority: Annotated[int | None, typer.Option("--priority", min=0, max=999, help="Higher starts first.")] = None,
+    tag: Annotated[list[str] | None, typer.Option("--tag", help="May be given several times.")] = None,
+    attempts: Annotated[int | None, typer.Option("--attempts", min=1, help="How often it is tried at most.")] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", metavar="SECONDS", help="How long one attempt may take.")
+    ] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for its end: exit code 5 unless it is COMPLETED.")] = False,
+    timeout: Timeout = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Submit a job, and print its id.
+
+    \b
+    Example:
+        jobtable jobs submit --task training:train --queue gpu --param learning_rate=0.01 --wait
+    """
+    given: Definition = {
+        "task": task,
+        "queue": queue,
+        "name": name,
+        "key": key,
+        "priority": priority,
+        "max_attempts": attempts,
+        "timeout_seconds": time_limit,
+        "tags": tag or None,
+        "user": user,
+    }
+    definition = {} if config is None else read_definition(config)
+    definition.update({member: value for member, value in given.items() if value is not None})
+    definition["params"] = {**definition.get("params", {}), **_params(param or (), param_json or ())}
+    new = new_job(definition, depends_on or (), default_user=resolved().settings.user)
+    with open_services(store, objects) as services:
+        job = services.jobs.submit(new)
+        if wait:
+            wait_until_done(services.jobs, [job.job_id], timeout, as_json=as_json)
+        elif as_json:
+            print_json(job)
+        else:
+            print_text(job.job_id)
+
+
+def read_definition(file: Path) -> Definition:
+    """The definition that a YAML or JSON file holds."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        read: Any = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
+    except OSError as error:
+        raise ValueRefusedError(f"cannot read {file}: {error.strerror}") from error
+    except (ValueError, yaml.YAMLError) as error:
+        raise ValueRefusedError(f"{file} is not understood: {error}") from error
+    if not isinstance(read, dict):
+        raise ValueRefusedError(f"{file} holds no definition: write members such as task and params")
+    return read
+
+
+def new_job(definition: Definition, depends_on: Iterable[str] = (), *, default_user: str = "local") -> NewJob:
+    """The job that a definition describes, or ValueRefusedError. Without a name it is called by its task."""
+    unknown = definition.keys() - _NAMES
+    if unknown:
+        raise ValueRefusedError(
+            f"a job has no {', '.join(sorted(map(str, unknown)))}; it has {', '.join(sorted(_NAMES))}"
+        )
+    if not definition.get("task"):
+        raise ValueRefusedError("a job needs a task: give --task MODULE:FUNCTION")
+    complete = {"name": str(definition["task"]).partition(":")[2], "user": default_user, **definition}
+    # In a file a dependency may be written as the id alone.
+    complete["depends_on"] = tuple(
+        {"job_id": each} if isinstance(each, str) else each for each in complete.get("depends_on", ())
+    )
+    try:
+        new = _ADAPTER.validate_python(complete)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise ValueRefusedError(
+            f"the job's {place} cannot be {problem['input']!r}: {problem['msg'].lower()}"
+        ) from error
+    return replace(new, depends_on=(*new.depends_on, *(DependsOn(job_id) for job_id in depends_on)))
+
+
+def _params(texts: Iterable[str], json_texts: Iterable[str]) -> dict[str, Any]:
+    params: dict[str, Any] = {}
+    for text in texts:
+        name, value = _split(text, "--param")
+        params[name] = _scalar(value)
+    for text in json_texts:
+        name, value = _split(text, "--param-json")
+        try:
+            params[name] = json.loads(value)
+        except ValueError as error:
+            raise typer.BadParameter(f"--param-json {name}: {value!r} is no JSON: {error}") from error
+    return params
+
+
+def _split(text: str, option: str) -> tuple[str, str]:
+    name, separator, value = text.partition("=")
+    if not name or not separator:
+        raise typer.BadParameter(f"{option} {text!r}: write NAME=VALUE")
+    return name, value
+
+
+def _scalar(text: str) -> Any:
+    """What a person means by a bare value: a number, a truth value, nothing, or the text itself."""
+    try:
+        value = json.loads(text, parse_constant=str)
+    except ValueError:
+        return text
+    return value if value is None or isinstance(value, bool | int | float) else text

@@ -1,0 +1,70 @@
+"""Waiting for jobs on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from jobtable.cli.output import ExitCode, print_json, print_table, say
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+
+_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 1.0
+
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Give up waiting after so long.")
+]
+
+
+def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *, as_json: bool) -> None:
+    """Wait for jobs with a bar for each, print how they ended, and end with 5 unless all are COMPLETED."""
+    ended = _wait(jobs, job_ids, timeout)
+    if as_json:
+        print_json(ended)
+    else:
+        print_table([_row(job) for job in ended])
+    open_ones = [job.job_id for job in ended if not job.is_final]
+    if open_ones:
+        say(f"After {timeout:g} seconds these have not ended: {', '.join(open_ones)}")
+    if any(job.status is not Status.COMPLETED for job in ended):
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _row(job: Job) -> dict[str, object]:
+    return {"job": job.job_id, "status": job.status, "seconds": job.duration_seconds, "message": job.message}
+
+
+def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job]:
+    """The jobs as they are when all have ended, or when the time is over. Only those that run on are read again."""
+    clock = jobs.clock
+    deadline = None if timeout is None else clock.monotonic() + timeout
+    seen = {job_id: jobs.queries.get_job(job_id) for job_id in job_ids}
+    pause = _PAUSE_SECONDS
+    with _bars() as bars:
+        shown = {job_id: bars.add_task(job.name, total=100) for job_id, job in seen.items()}
+        while open_ones := [job_id for job_id, job in seen.items() if not job.is_final]:
+            if deadline is not None and clock.monotonic() >= deadline:
+                break
+            clock.sleep(pause)
+            pause = min(pause * 1.2, _LONGEST_PAUSE_SECONDS)
+            for job_id in open_ones:
+                seen[job_id] = jobs.queries.get_job(job_id)
+                _show(bars, shown[job_id], seen[job_id])
+    return list(seen.values())
+
+
+def _bars() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:.0f}%"))
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+
+
+def _show(bars: Progress, shown: TaskID, job: Job) -> None:
+    said = f": {job.message}" if job.message else ""
+    bars.update(shown, completed=job.progress, description=f"{job.name} {job.status}{said}")

@@ -1,0 +1,270 @@
+"""`jobtable jobs`: submit, list and show jobs, act on them, and wait for them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from jobtable.cli import job_records, job_submission
+from jobtable.cli.job_waiting import Timeout, wait_until_done
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.output import ExitCode, exit_code_of, line_of, print_json, print_list, print_table, print_text, say
+from jobtable.errors import JobtableError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+
+app = typer.Typer(
+    help="Jobs: submit them, see how far they are, act on them.", no_args_is_help=True, rich_markup_mode=None
+)
+app.command("submit")(job_submission.submit)
+
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of jobs.")]
+
+
+@app.command("list")
+def list_jobs(
+    status: Annotated[
+        Status | None, typer.Option("--status", case_sensitive=False, help="Only in this status.")
+    ] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only those of this user.")] = None,
+    queue: Annotated[
+        str | None, typer.Option("--queue", metavar="NAME", help="Only those that wait or run in this queue.")
+    ] = None,
+    parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None,
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List jobs, the newest first.
+
+    \b
+    Example:
+        jobtable jobs list --status failed --queue gpu
+    """
+    with open_services(store, objects) as services:
+        found = _selected(services.jobs, status=status, user=user, queue=queue, parent=parent)
+        chosen = (
+            job
+            for job in found
+            if status in (None, job.status)
+            and user in (None, job.created_by)
+            and queue in (None, job.queue_name)
+            and (tag is None or tag in job.tags)
+        )
+        print_list(islice(chosen, limit), row, as_json=as_json, empty="There are no such jobs.")
+
+
+def row(job: Job) -> dict[str, object]:
+    """A job as a line of a table."""
+    return {
+        "job": job.job_id,
+        "name": job.name,
+        "status": job.status,
+        "%": job.progress,
+        "queue": job.queue_name,
+        "priority": job.priority,
+        "user": job.created_by,
+        "created": job.created_at,
+        "seconds": job.duration_seconds,
+        "message": None if job.message is None else job.message.partition("\n")[0][:80],
+    }
+
+
+def _selected(
+    jobs: Jobs, *, status: Status | None, user: str | None, queue: str | None, parent: str | None
+) -> Iterator[Job]:
+    """The jobs by the index that narrows them most, the newest first where the index has an order."""
+    queries = jobs.queries
+    if parent is not None:
+        return iter(queries.list_children(queries.get_job(parent)))
+    if queue is not None:
+        return _in_queue(jobs, queue)
+    if user is not None:
+        return iter(queries.list_jobs_by_user(user, newest_first=True))
+    if status is not None:
+        return iter(queries.list_jobs_by_status(status, newest_first=True))
+    by_status = (queries.list_jobs_by_status(each, newest_first=True) for each in Status)
+    return heapq.merge(*by_status, key=lambda job: job.created_at, reverse=True)
+
+
+def _in_queue(jobs: Jobs, queue: str) -> Iterator[Job]:
+    places = iter(jobs.queries.list_jobs_of_queue(jobs.queries.get_queue(queue).queue_name))
+    while some := list(islice(places, 100)):
+        found = jobs.store.batch_get(Job.key(job_id=place.job_id) for place in some)
+        yield from (job for job in found if job is not None)
+
+
+@app.command()
+def wait(
+    ids: JobIds,
+    timeout: Timeout = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Wait until jobs have ended. The exit code is 5 unless all are COMPLETED.
+
+    \b
+    Example:
+        jobtable jobs wait 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --timeout 600
+    """
+    with open_services(store, objects) as services:
+        wait_until_done(services.jobs, ids, timeout, as_json=as_json)
+
+
+@app.command()
+def cancel(
+    ids: JobIds,
+    user: User = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cancel jobs whose results nobody wants, and those under them.
+
+    One that waits is CANCELLED at once. One that runs is ended by its worker.
+
+    \b
+    Example:
+        jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    by = resolved(user=user).settings.user
+    _change_each(store, objects, ids, lambda jobs, job_id: jobs.cancel(job_id, by=by, tree=not alone), as_json)
+
+
+@app.command()
+def stop(
+    ids: JobIds,
+    user: User = None,
+    message: Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")] = None,
+    alone: Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let jobs end early, but in order: one that runs is asked to end by itself, and keeps what it has.
+
+    \b
+    Example:
+        jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"
+    """
+    by = resolved(user=user).settings.user
+    _change_each(
+        store,
+        objects,
+        ids,
+        lambda jobs, job_id: jobs.stop(job_id, by=by, message=message, tree=not alone),
+        as_json,
+    )
+
+
+@app.command()
+def retry(
+    ids: JobIds,
+    user: User = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Everything under it that is not COMPLETED, too.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let jobs that FAILED, or were cancelled or stopped, begin anew with all their attempts.
+
+    \b
+    Example:
+        jobtable jobs retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    by = resolved(user=user).settings.user
+    _change_each(store, objects, ids, lambda jobs, job_id: jobs.retry(job_id, by=by, tree=tree), as_json)
+
+
+@app.command()
+def prioritise(
+    ids: JobIds,
+    priority: Annotated[int, typer.Option("--priority", min=0, max=999, help="Higher starts first.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change the priority of jobs, and with it their places in the queue.
+
+    \b
+    Example:
+        jobtable jobs prioritise 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --priority 900
+    """
+    _change_each(store, objects, ids, lambda jobs, job_id: jobs.prioritise(job_id, priority), as_json)
+
+
+@app.command()
+def delete(
+    ids: JobIds,
+    tree: Annotated[bool, typer.Option("--tree", help="The jobs under it, too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete jobs that have ended, with everything that is stored under them.
+
+    \b
+    Example:
+        jobtable jobs delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
+    """
+    if not yes:
+        typer.confirm(f"Delete {len(ids)} job(s) with logs, metrics, checkpoints and files?", abort=True, err=True)
+    deleted: list[dict[str, object]] = []
+
+    def act(jobs: Jobs, job_id: str) -> None:
+        deleted.append({"job": job_id, "items": jobs.delete(job_id, tree=tree)})
+
+    with open_services(store, objects) as services:
+        code = _each(services.jobs, ids, act)
+    if as_json:
+        print_json(deleted)
+    else:
+        for each in deleted:
+            print_text(f"{each['job']} deleted, items: {each['items']}")
+    raise typer.Exit(code)
+
+
+def _change_each(
+    store: str | None, objects: str | None, ids: Iterable[str], change: Callable[[Jobs, str], Job], as_json: bool
+) -> None:
+    """Change jobs one by one, and print how they are then."""
+    changed: list[Job] = []
+    with open_services(store, objects) as services:
+        code = _each(services.jobs, ids, lambda jobs, job_id: changed.append(change(jobs, job_id)))
+    if as_json:
+        print_json(changed)
+    elif changed:
+        print_table([_changed_row(job) for job in changed])
+    raise typer.Exit(code)
+
+
+def _changed_row(job: Job) -> dict[str, object]:
+    asked = f"{job.requested} is asked for" if job.requested and not job.is_final else None
+    return {"job": job.job_id, "status": job.status, "priority": job.priority, "message": asked or job.message}
+
+
+def _each(jobs: Jobs, ids: Iterable[str], act: Callable[[Jobs, str], None]) -> ExitCode:
+    """Act on every job, also behind one on which it cannot be done; gives the code of the first such error."""
+    code = ExitCode.OK
+    for job_id in ids:
+        try:
+            act(jobs, job_id)
+        except JobtableError as error:
+            say(line_of(error))
+            code = code or exit_code_of(error)
+    return code
+
+
+for name, command in job_records.COMMANDS.items():
+    app.command(name)(command)

@@ -39,6 +39,18 @@ def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[
     return mark if function is None else mark(function)
 
 
+class StopTask(BaseException):
+    """Raised by a task that ends early, but in order: its job is STOPPED, with this message and result.
+
+    It is no Exception, so that what a task catches does not catch it.
+    """
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.result = result
+
+
 class Task:
     """A function that is marked with @task, and what is known of it."""
 
@@ -91,6 +103,14 @@ class Task:
 
     def _taken(self) -> str:
         return ", ".join(str(parameter) for parameter in self._parameters)
+
+
+def path_of(function: Callable[..., Any]) -> str:
+    """The `module:function` of a function that is marked as a task, or TaskError."""
+    found: Task | None = getattr(function, _MARK, None)
+    if found is None:
+        raise TaskError(f"{function!r} is not marked as a task: write @task above it")
+    return found.path
 
 
 def resolve(path: str) -> Task:

@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from jobtable.app import default_objects_url
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table
 
@@ -29,10 +30,11 @@ def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = F
         JOBTABLE_SLOTS=4 jobtable config show
     """
     found = resolved(store=store, objects=objects)
-    rows = [
-        {"setting": name, "value": _without_secret(value), "from": found.sources[name]}
-        for name, value in found.settings.model_dump().items()
-    ]
+    values = found.settings.model_dump()
+    sources = dict(found.sources)
+    if found.settings.objects is None and found.settings.store.startswith(("file:", "memory:")):
+        values["objects"], sources["objects"] = default_objects_url(found.settings.store), "beside the store"
+    rows = [{"setting": name, "value": _without_secret(value), "from": sources[name]} for name, value in values.items()]
     if as_json:
         print_json(rows)
     else:

@@ -9,14 +9,27 @@ try:
 except ModuleNotFoundError:  # The command is installed with the package, its dependencies only with the extra.
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
+from importlib import import_module
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
 import jobtable
-from jobtable.cli import config, dynamodb, jobs, queues, tables
 from jobtable.cli.output import exit_code_of, line_of, say
 from jobtable.errors import JobtableError
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "jobs": ("jobs", "Jobs: submit them, see how far they are, act on them."),
+    "queues": ("queues", "Queues: how many jobs run at once, and in which order."),
+    "tables": ("tables", "The tables of the systems."),
+    "config": ("config", "The settings in force."),
+    "dynamodb": ("dynamodb", "The embedded engine as a DynamoDB server."),
+}
+"""The commands: the module of this package whose `app` each one is, and what it is for.
+
+A module is loaded when its command is used, so that no command waits for the libraries of the others.
+"""
 
 _HELP = """
 Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB and S3.
@@ -33,8 +46,17 @@ Exit codes:
 """
 
 
-class _Commands(TyperGroup):
-    """The commands, which tell an error of the package in one line."""
+class Commands(TyperGroup):
+    """The commands, which are loaded when they are used, and tell an error of the package in one line."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, (_, purpose) in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=purpose))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load(name) if name in COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -44,19 +66,24 @@ class _Commands(TyperGroup):
             raise typer.Exit(exit_code_of(error)) from error
 
 
+def load(name: str) -> Any:
+    """The command with this name, with everything under it."""
+    module = import_module(f"jobtable.cli.{COMMANDS[name][0]}")
+    command = get_command(module.app)
+    command.name = name
+    # Completion is installed for the whole command line, so only that has the options for it.
+    command.params = [each for each in command.params if each.name not in ("install_completion", "show_completion")]
+    return command
+
+
 app = typer.Typer(
     name="jobtable",
-    cls=_Commands,
+    cls=Commands,
     help=_HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(queues.app, name="queues")
-app.add_typer(config.app, name="config")
-app.add_typer(dynamodb.app, name="dynamodb")
-app.add_typer(tables.app, name="tables")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,125 @@
+"""How the runs of a worker end in the store, and how many ended how."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from jobtable.errors import ConflictError, JobtableError, LeaseLostError, ValueRefusedError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.heartbeats import Heartbeats, Held, is_passing
+from jobtable.jobs.leases import Outcome
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("jobtable.worker")
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class WorkerReport:
+    """What a worker has done."""
+
+    completed: int = 0
+    failed: int = 0
+    """Runs that failed, those included that are tried again."""
+    stopped: int = 0
+    cancelled: int = 0
+    released: int = 0
+    """Runs that the worker gave back unfinished."""
+    lost: int = 0
+    """Runs whose lease was lost; nothing was written of them."""
+    recovered: int = 0
+    """Jobs that were taken from workers that had died."""
+
+    @property
+    def runs(self) -> int:
+        """How many runs there were."""
+        return self.completed + self.failed + self.stopped + self.cancelled + self.released + self.lost
+
+
+class Conclusions:
+    """Writes how runs ended, again and again while the store cannot be used, for as long as their leases hold."""
+
+    def __init__(self, jobs: Jobs, heartbeats: Heartbeats) -> None:
+        self._jobs = jobs
+        self._heartbeats = heartbeats
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def report(self) -> WorkerReport:
+        """What was counted."""
+        with self._lock:
+            return WorkerReport(**self._counts)
+
+    def count(self, what: str, number: int = 1) -> None:
+        """Add to one of the report's numbers."""
+        with self._lock:
+            self._counts[what] += number
+
+    def finish(self, held: Held, outcome: Outcome) -> None:
+        """End a run; what cannot be stored as its result fails it."""
+        try:
+            self._write(held, lambda: self._jobs.finish(held.lease, outcome))
+        except ValueRefusedError as error:
+            outcome = Outcome.failed(f"its result cannot be stored: {error}", retryable=False)
+            self._write(held, lambda: self._jobs.finish(held.lease, outcome))
+        except LeaseLostError as error:
+            self.lose(held, str(error))
+            return
+        finally:
+            self._heartbeats.drop(held)
+        self.count(outcome.kind)
+
+    def finish_many(self, ended: Sequence[tuple[Held, Outcome]]) -> None:
+        """End many runs in few transactions."""
+        try:
+            pairs = [(held.lease, outcome) for held, outcome in ended]
+            lost = {lease.job.job_id for lease in self._jobs.finish_many(pairs)}
+        except JobtableError as error:
+            if not (is_passing(error) or isinstance(error, ValueRefusedError | ConflictError)):
+                raise
+            for held, outcome in ended:
+                self.finish(held, outcome)
+            return
+        for held, outcome in ended:
+            self._heartbeats.drop(held)
+            self.count("lost" if held.lease.job.job_id in lost else outcome.kind)
+
+    def release(self, held: Held, reason: str) -> None:
+        """Give a run back unfinished."""
+        try:
+            self._write(held, lambda: self._jobs.release(held.lease, reason))
+        except LeaseLostError as error:
+            self.lose(held, str(error))
+            return
+        finally:
+            self._heartbeats.drop(held)
+        self.count("released")
+
+    def lose(self, held: Held, why: str) -> None:
+        """Note that a run is not this worker's any more."""
+        self._heartbeats.drop(held)
+        self.count("lost")
+        _LOG.warning("job %s was given up: %s", held.lease.job.job_id, why)
+
+    def _write(self, held: Held, write: Callable[[], T]) -> T:
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                return write()
+            except LeaseLostError:
+                raise
+            except JobtableError as error:
+                if not (is_passing(error) or isinstance(error, ConflictError)):
+                    raise
+                if not self._heartbeats.is_held(held):
+                    raise held.lease.lost() from error
+                _LOG.warning("how job %s ended could not be stored, trying again: %s", held.lease.job.job_id, error)
+            self._jobs.clock.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

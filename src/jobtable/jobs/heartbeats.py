@@ -1,0 +1,147 @@
+"""Keeps the leases of one worker alive, and hears through them what is asked of its jobs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Literal
+
+from jobtable.errors import JobtableError, LeaseLostError, StorageError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease
+
+_LOG = logging.getLogger("jobtable.worker")
+_LOOK_SECONDS = 1.0
+
+Wish = Literal["cancel", "stop"]
+
+
+class Held:
+    """A lease that a worker holds, as far as the worker knows."""
+
+    def __init__(self, lease: Lease, until: float, on_wish: Callable[[Wish], None] | None) -> None:
+        self.lease = lease
+        self.is_lost = False
+        self.until = until
+        """On the worker's monotonic clock; from then on another worker may have the job."""
+        self.on_wish = on_wish
+
+    def lose(self) -> None:
+        """Give the lease up: nothing may be written in its name."""
+        self.is_lost = True
+
+
+class Heartbeats:
+    """All leases of a worker, kept alive by one thread.
+
+    A lease that could not be renewed for its whole time counts as lost, whatever the reason: others may believe that
+    this worker is dead. The time is measured from before the request that renewed it.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        lease_seconds: float,
+        *,
+        beat_instance: Callable[[], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._jobs = jobs
+        self._lease_seconds = lease_seconds
+        self._interval = lease_seconds / 3
+        self._clock = jobs.clock
+        self._beat_instance = beat_instance
+        self._on_failure = on_failure
+        self._lock = threading.Lock()
+        self._held: dict[tuple[str, int], Held] = {}
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End; leases that are still held die after their time."""
+        self._is_over.set()
+        self._thread.join()
+
+    def hold(self, lease: Lease, claimed_at: float, on_wish: Callable[[Wish], None] | None = None) -> Held:
+        """Keep a lease alive from now on; `on_wish` is called when someone asks its job to end."""
+        held = Held(lease, claimed_at + self._lease_seconds, on_wish)
+        with self._lock:
+            self._held[lease.job.job_id, lease.epoch] = held
+        return held
+
+    def drop(self, held: Held) -> None:
+        """Do not keep a lease alive any more."""
+        with self._lock:
+            self._held.pop((held.lease.job.job_id, held.lease.epoch), None)
+
+    def is_held(self, held: Held) -> bool:
+        """Whether the job is certainly no one else's."""
+        return not held.is_lost and self._clock.monotonic() < held.until
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause = min(_LOOK_SECONDS, self._interval)
+        next_beat = self._clock.monotonic() + self._interval
+        while not self._is_over.wait(pause):
+            try:
+                if self._clock.monotonic() >= next_beat:
+                    next_beat = self._clock.monotonic() + self._interval
+                    self.beat()
+                else:
+                    self.look()
+            except Exception as error:  # without heartbeats the leases end, and with them the jobs
+                if not (isinstance(error, JobtableError) and is_passing(error)):
+                    self._on_failure(error)
+                _LOG.warning("this worker could not renew its leases or look after them: %s", error)
+
+    def beat(self) -> None:
+        """Renew every lease that was not renewed just now; if some cannot be, raise after the others were."""
+        problem: JobtableError | None = None
+        for held in self._all():
+            now = self._clock.monotonic()
+            if held.is_lost or held.until - now > self._lease_seconds - self._interval / 2:
+                continue
+            try:
+                held.lease = self._jobs.heartbeat(held.lease)
+            except LeaseLostError:
+                held.lose()
+            except JobtableError as error:
+                problem = error
+            else:
+                held.until = now + self._lease_seconds
+                _tell(held, held.lease.job)
+        self._beat_instance()
+        if problem is not None:
+            raise problem
+
+    def look(self) -> None:
+        """Hear what is asked of the jobs: one read of them all, between heartbeats."""
+        listening = [held for held in self._all() if held.on_wish is not None]
+        jobs = self._jobs.store.batch_get([Job.key(job_id=held.lease.job.job_id) for held in listening])
+        for held, job in zip(listening, jobs, strict=True):
+            if job is None or not held.lease.is_held_in(job):
+                held.lose()
+            else:
+                _tell(held, job)
+
+    def _all(self) -> list[Held]:
+        with self._lock:
+            return list(self._held.values())
+
+
+def _tell(held: Held, job: Job) -> None:
+    if job.requested is not None and held.on_wish is not None:
+        wish, held.on_wish = held.on_wish, None
+        wish(job.requested)
+
+
+def is_passing(error: JobtableError) -> bool:
+    """Whether the store may answer again later: it is throttled, unavailable, or its disk is full."""
+    return error.retryable or isinstance(error, StorageError)

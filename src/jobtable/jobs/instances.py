@@ -1,0 +1,94 @@
+"""The instance that a worker is: what it runs on, and that it lives."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobtable.errors import NotFoundError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Instance
+from jobtable.jobs.records import Health, InstanceStatus
+
+_NVIDIA = Path("/proc/driver/nvidia/gpus")
+_SOMEWHERE = ("192.0.2.1", 9)
+"""An address that belongs to nobody: to connect a datagram socket to it sends nothing, and tells our own address."""
+
+
+@dataclass(frozen=True)
+class InstanceInfo:
+    """The machine that a worker runs on."""
+
+    instance_type: str
+    gpu_count: int = 0
+    ip_address: str | None = None
+    availability_zone: str | None = None
+    is_spot: bool = False
+
+    @staticmethod
+    def of_this_machine() -> InstanceInfo:
+        """What the machine itself can say; where it stands and whether it is a spot instance it cannot."""
+        return InstanceInfo(
+            instance_type=f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu",
+            gpu_count=len(list(_NVIDIA.iterdir())) if _NVIDIA.is_dir() else 0,
+            ip_address=_own_address(),
+        )
+
+
+class Registration:
+    """The Instance item of one worker, from its start to its end."""
+
+    def __init__(
+        self, jobs: Jobs, info: InstanceInfo, *, queues: Sequence[str], slots: int, lease_seconds: float
+    ) -> None:
+        self._store = jobs.store
+        self.instance = Instance(
+            instance_id=f"{platform.node() or 'worker'}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            instance_type=info.instance_type,
+            gpu_count=info.gpu_count,
+            status=InstanceStatus.RUNNING,
+            launched_at=jobs.clock.now(),
+            ip_address=info.ip_address,
+            availability_zone=info.availability_zone,
+            is_spot=info.is_spot,
+            health_status=Health.HEALTHY,
+            queues=list(queues),
+            slots=slots,
+            lease_seconds=lease_seconds,
+        )
+
+    def register(self) -> None:
+        """Say that the worker is there."""
+        self._store.put(self.instance)
+
+    def beat(self) -> None:
+        """Say that it lives; also where others had taken it for dead, or its item is gone."""
+        try:
+            self._store.update(
+                Instance.key(instance_id=self.instance.instance_id),
+                Instance.heartbeat.add(1),
+                Instance.status.set(InstanceStatus.RUNNING),
+                Instance.health_status.set(Health.HEALTHY),
+            )
+        except NotFoundError:
+            self.register()
+
+    def stop(self) -> None:
+        """Say that it has ended in good order."""
+        stopped = {"status": InstanceStatus.STOPPED, "health_status": Health.UNKNOWN}
+        self._store.put(self.instance.model_copy(update=stopped))
+
+
+def _own_address() -> str | None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(_SOMEWHERE)
+        except OSError:
+            return None  # this machine is on no network
+        address: str = probe.getsockname()[0]
+        return address

@@ -1,0 +1,154 @@
+"""The slots of a worker that runs each job in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from jobtable.errors import JobtableError
+from jobtable.jobs.conclusions import Conclusions
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.forkserver import ForkServer, ServerLostError
+from jobtable.jobs.heartbeats import Heartbeats, Held
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.output import OutputCapture
+from jobtable.jobs.processes import JobProcess
+from jobtable.jobs.runner import Request
+
+_LOG = logging.getLogger("jobtable.worker")
+
+
+class ProcessSlots:
+    """Runs up to so many jobs at once; `on_free` is called whenever one of them has ended."""
+
+    def __init__(
+        self,
+        count: int,
+        open_jobs: Callable[[], Jobs],
+        jobs: Jobs,
+        heartbeats: Heartbeats,
+        conclusions: Conclusions,
+        on_free: Callable[[BaseException | None], None],
+        preload: Sequence[str] = (),
+    ) -> None:
+        self._count = count
+        self._open_jobs = open_jobs
+        self._jobs = jobs
+        self._heartbeats = heartbeats
+        self._conclusions = conclusions
+        self._on_free = on_free
+        self._preload = (*_own_modules(), *preload)
+        self._lock = threading.Lock()
+        self._server = ForkServer(self._preload)
+        self._threads: set[threading.Thread] = set()
+        self._processes: set[JobProcess] = set()
+        self._drain_seconds: float | None = None
+
+    def room(self) -> int:
+        """How many more jobs can start now."""
+        return self._count - len(self._threads)
+
+    def is_idle(self) -> bool:
+        """Whether no job runs."""
+        return not self._threads
+
+    def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
+        """Run claimed jobs, each in its thread and process."""
+        for lease in leases:
+            held = self._heartbeats.hold(lease, claimed_at)
+            thread = threading.Thread(target=self._run, args=(held,), name=f"job {lease.job.job_id}")
+            with self._lock:
+                self._threads.add(thread)
+            thread.start()
+
+    def drain(self, grace_seconds: float) -> None:
+        """Tell all jobs to end; what has not ended in time is given back."""
+        with self._lock:
+            self._drain_seconds = grace_seconds
+            processes = list(self._processes)
+        for process in processes:
+            process.end("drain", grace_seconds=grace_seconds)
+
+    def close(self) -> None:
+        """End the process that starts others."""
+        self._server.close()
+
+    def run_now(self, held: Held) -> None:
+        """Run one job in a process and see it to its end, in this thread."""
+        job_id = held.lease.job.job_id
+        with contextlib.ExitStack() as cleanup:
+            capture = OutputCapture(self._jobs, held.lease)
+            cleanup.callback(self._close_capture, capture, job_id)
+            try:
+                process = self._start_process(held, capture)
+            except ServerLostError as error:
+                self._replace_server()
+                self._conclusions.release(held, f"{error}; it was not started")
+                return
+            outcome = self._wait(process)
+            if process.output_problem is not None:
+                _LOG.warning("the output of job %s was not kept: %s", job_id, process.output_problem)
+        if process.is_lost:
+            self._conclusions.lose(held, "its lease could not be renewed, or was taken over")
+        elif outcome is None:
+            self._conclusions.release(held, "its worker stopped before it had ended")
+        else:
+            self._conclusions.finish(held, outcome)
+
+    def _run(self, held: Held) -> None:
+        failure: BaseException | None = None
+        try:
+            self.run_now(held)
+        except BaseException as error:  # the worker raises it where its caller sees it
+            failure = error
+        with self._lock:
+            self._threads.discard(threading.current_thread())
+        self._on_free(failure)
+
+    def _start_process(self, held: Held, capture: OutputCapture) -> JobProcess:
+        with self._lock:
+            server = self._server
+        process = JobProcess(
+            server,
+            Request(self._open_jobs, held.lease),
+            clock=self._jobs.clock,
+            feed=capture.feed,
+            is_held=partial(self._heartbeats.is_held, held),
+        )
+        held.on_wish = process.end
+        with self._lock:
+            self._processes.add(process)
+            drain_seconds = self._drain_seconds
+        if drain_seconds is not None:
+            process.end("drain", grace_seconds=drain_seconds)
+        return process
+
+    def _wait(self, process: JobProcess) -> Outcome | None:
+        try:
+            return process.wait()
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+
+    def _close_capture(self, capture: OutputCapture, job_id: str) -> None:
+        try:
+            capture.close()
+        except JobtableError as error:
+            _LOG.warning("the last output of job %s could not be stored: %s", job_id, error)
+
+    def _replace_server(self) -> None:
+        """Start a new server in place of one that is gone, unless another thread has."""
+        with self._lock:
+            if not self._server.is_alive():
+                _LOG.warning("the process that starts jobs is gone; starting another")
+                self._server.close()
+                self._server = ForkServer(self._preload)
+
+
+def _own_modules() -> list[str]:
+    """What this process has loaded to use its store; each job will need the same."""
+    return [name for name in sys.modules if name.startswith("jobtable.") and not name.endswith(".__main__")]

@@ -1,0 +1,70 @@
+"""What every worker does for all: due jobs become ready, jobs of dead workers are taken from them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, Queue, QueueJob
+
+_LOG = logging.getLogger("jobtable.worker")
+_PROMOTE_SECONDS = 1.0
+_SORT_SECONDS = 5.0
+
+
+class Upkeep:
+    """Does what is due, whenever it is asked to."""
+
+    def __init__(self, jobs: Jobs, queues: Sequence[str], lease_seconds: float) -> None:
+        self.queues = list(queues)
+        """The most urgent first."""
+        self._jobs = jobs
+        self._observer = jobs.observer()
+        self._recover_seconds = lease_seconds / 3
+        now = jobs.clock.monotonic()
+        self._promote_at = self._recover_at = self._sort_at = now
+
+    @property
+    def next_at(self) -> float:
+        """When there is something to do again, on the monotonic clock."""
+        return min(self._promote_at, self._recover_at, self._sort_at)
+
+    def run(self) -> list[Job]:
+        """Do what is due; gives the jobs that were taken from dead workers."""
+        now = self._jobs.clock.monotonic()
+        if now >= self._sort_at:
+            self._sort_at = now + _SORT_SECONDS
+            self._sort()
+        if now >= self._promote_at:
+            self._promote_at = now + _PROMOTE_SECONDS
+            for name in self.queues:
+                self._jobs.promote_due(name)
+        if now < self._recover_at:
+            return []
+        self._recover_at = now + self._recover_seconds
+        recovered = self._observer.recover()
+        for job in recovered:
+            _LOG.warning("job %s is %s: %s", job.job_id, job.status, job.message)
+        return recovered
+
+    def is_all_done(self) -> bool:
+        """Whether no job of the queues runs, is ready, or becomes ready by itself; a paused queue has nothing ready."""
+        found = [self._jobs.store.find(Queue.key(queue_name=name)) for name in self.queues]
+        there = [queue for queue in found if queue is not None]
+        if any(queue.running_count for queue in there):
+            return False
+        store = self._jobs.store
+        for queue in there:
+            if queue.paused_at is not None:
+                continue
+            for places in (QueueJob.ready, QueueJob.delayed):
+                if any(True for _ in store.query(places(queue_name=queue.queue_name), limit=1)):
+                    return False
+        return True
+
+    def _sort(self) -> None:
+        keys = [Queue.key(queue_name=name) for name in self.queues]
+        found = self._jobs.store.batch_get(keys)
+        priority = {queue.queue_name: queue.priority for queue in found if queue is not None}
+        self.queues.sort(key=lambda name: -priority.get(name, 0))

@@ -1,0 +1,232 @@
+"""The worker: claims jobs of some queues and runs them, until it is told to stop or nothing is left."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Literal, Protocol
+
+from jobtable.errors import JobtableError, ValueRefusedError
+from jobtable.jobs.conclusions import Conclusions, WorkerReport
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.heartbeats import Heartbeats, is_passing
+from jobtable.jobs.inline import InlineSlots
+from jobtable.jobs.instances import InstanceInfo, Registration
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.process_slots import ProcessSlots
+from jobtable.jobs.upkeep import Upkeep
+
+_LOG = logging.getLogger("jobtable.worker")
+_SHORTEST_IDLE_SECONDS = 0.01
+_LONGEST_IDLE_SECONDS = 0.5
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class Slots(Protocol):
+    """Where a worker runs the jobs that it has claimed."""
+
+    def room(self) -> int:
+        """How many more jobs can be taken now."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Whether no job runs."""
+        ...
+
+    def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
+        """Run claimed jobs; `claimed_at` is when they were asked for, on the monotonic clock."""
+        ...
+
+    def drain(self, grace_seconds: float) -> None:
+        """Tell all jobs to end; what has not ended in time is given back."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; nothing runs any more."""
+        ...
+
+
+class Worker:
+    """Runs the jobs of queues: the most urgent queue first, up to `slots` jobs at once.
+
+    mode="process" runs each job in a process of its own; mode="inline" runs tasks that are marked `inline` in this
+    process, in `slots` threads and in batches. `open_jobs` opens the store in this process and in each job's own, so
+    it must be picklable. `preload` names modules that are imported once, before any job starts.
+
+    A worker that gets SIGTERM or SIGINT claims nothing more, gives its jobs `drain_seconds` to end, releases what has
+    not ended, and returns; a second signal makes it do so at once. While the store cannot be used, it waits.
+    """
+
+    def __init__(
+        self,
+        open_jobs: Callable[[], Jobs],
+        queues: Sequence[str],
+        *,
+        slots: int = 1,
+        lease_seconds: float = 30.0,
+        mode: Literal["process", "inline"] = "process",
+        preload: Sequence[str] = (),
+        until_empty: bool = False,
+        instance: InstanceInfo | None = None,
+        drain_seconds: float = 30.0,
+    ) -> None:
+        if not queues or slots < 1 or lease_seconds <= 0:
+            raise ValueRefusedError(
+                f"a worker needs a queue, a slot and a lease time: {queues=}, {slots=}, {lease_seconds=}"
+            )
+        self._open_jobs = open_jobs
+        self._queues = list(dict.fromkeys(queues))
+        self._slot_count = slots
+        self._lease_seconds = lease_seconds
+        self._mode = mode
+        self._preload = tuple(preload)
+        self._until_empty = until_empty
+        self._info = instance or InstanceInfo.of_this_machine()
+        self._drain_seconds = drain_seconds
+        self._events: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._is_draining = False
+        self._is_urgent = False
+        self._failure: BaseException | None = None
+
+    def drain(self, *, at_once: bool = False) -> None:
+        """Begin to stop, as SIGTERM does; from any thread."""
+        self._is_urgent = self._is_urgent or at_once
+        self._is_draining = True
+        self._events.put(None)
+
+    def run(self) -> WorkerReport:
+        """Work until drained, or until the queues are empty; gives what was done."""
+        with ExitStack() as cleanup:
+            self._jobs = self._open_jobs()
+            cleanup.callback(self._jobs.objects.close)
+            cleanup.callback(self._jobs.store.close)
+            registration = Registration(
+                self._jobs,
+                self._info,
+                queues=self._queues,
+                slots=self._slot_count,
+                lease_seconds=self._lease_seconds,
+            )
+            self._instance = registration.instance
+            heartbeats = Heartbeats(
+                self._jobs, self._lease_seconds, beat_instance=registration.beat, on_failure=self._events.put
+            )
+            self._conclusions = Conclusions(self._jobs, heartbeats)
+            self._upkeep = Upkeep(self._jobs, self._queues, self._lease_seconds)
+            self._slots = self._make_slots(heartbeats)
+            cleanup.callback(self._slots.close)
+            registration.register()
+            cleanup.callback(registration.stop)
+            heartbeats.start()
+            cleanup.callback(heartbeats.close)
+            with self._signals():
+                self._work()
+        if self._failure is not None:
+            raise self._failure
+        return self._conclusions.report()
+
+    # --- working ----------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            self._claim_until_told()
+        finally:
+            self._slots.drain(0 if self._is_urgent else self._drain_seconds)
+            was_urgent = self._is_urgent
+            while not self._slots.is_idle():
+                self._wait(_LONGEST_IDLE_SECONDS)
+                if self._is_urgent and not was_urgent:
+                    was_urgent = True
+                    self._slots.drain(0)
+
+    def _claim_until_told(self) -> None:
+        idle, pause = _SHORTEST_IDLE_SECONDS, _FIRST_PAUSE_SECONDS
+        while not self._is_draining and self._failure is None:
+            try:
+                self._conclusions.count("recovered", len(self._upkeep.run()))
+                claimed = self._claim()
+                if not claimed and self._until_empty and self._slots.is_idle() and self._upkeep.is_all_done():
+                    return
+            except JobtableError as error:
+                if not is_passing(error):
+                    raise
+                _LOG.warning("the store cannot be used, trying again in %.1f s: %s", pause, error)
+                self._wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+                continue
+            pause = _FIRST_PAUSE_SECONDS
+            idle = _SHORTEST_IDLE_SECONDS if claimed else min(idle * 2, _LONGEST_IDLE_SECONDS)
+            if not claimed:
+                to_upkeep = self._upkeep.next_at - self._jobs.clock.monotonic()
+                self._wait(max(to_upkeep, 0) if self._slots.room() == 0 else idle)
+
+    def _claim(self) -> int:
+        """Start as many jobs as there is room for; gives their number."""
+        claimed = 0
+        for queue in self._upkeep.queues:
+            room = self._slots.room()
+            if room == 0:
+                break
+            claimed_at = self._jobs.clock.monotonic()
+            leases = self._jobs.claim(
+                queue,
+                limit=room,
+                instance_id=self._instance.instance_id,
+                lease_seconds=self._lease_seconds,
+                instance=self._instance if self._mode == "process" else None,
+            )
+            if leases:
+                self._slots.start(leases, claimed_at)
+            claimed += len(leases)
+        return claimed
+
+    def _wait(self, seconds: float) -> None:
+        """Wait until a slot is free, something has failed, or the time is over."""
+        try:
+            failure = self._events.get(timeout=seconds)
+            while True:
+                self._failure = self._failure or failure
+                failure = self._events.get_nowait()
+        except Empty:
+            return
+
+    # --- set-up -----------------------------------------------------------------------------------------------------
+
+    def _make_slots(self, heartbeats: Heartbeats) -> Slots:
+        def processes() -> ProcessSlots:
+            return ProcessSlots(
+                self._slot_count,
+                self._open_jobs,
+                self._jobs,
+                heartbeats,
+                self._conclusions,
+                self._events.put,
+                self._preload,
+            )
+
+        if self._mode == "process":
+            return processes()
+        return InlineSlots(self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put, processes)
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT drain the worker, where it runs in the main thread."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(signum: int, frame: FrameType | None) -> None:
+            self.drain(at_once=self._is_draining)
+
+        before = {signum: signal.signal(signum, handle) for signum in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for signum, handler in before.items():
+                signal.signal(signum, handler)

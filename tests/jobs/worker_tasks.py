@@ -1,0 +1,163 @@
+"""Tasks that the tests of workers run: good ones, and those that do everything wrong."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from jobtable.errors import TaskError
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.tasks import task
+
+
+@task(inline=True)
+def add(a: int, b: int) -> int:
+    """A small one."""
+    return a + b
+
+
+@task(inline=True)
+def fail_inline(message: str) -> None:
+    """A small one that raises."""
+    raise ValueError(message)
+
+
+@task(inline=True)
+def note(job: JobContext, text: str) -> str:
+    """A small one that logs."""
+    job.log(text)
+    return text
+
+
+@task
+def say(job: JobContext, text: str) -> dict[str, Any]:
+    """Speaks in every way that is captured."""
+    print(f"printed {text}")
+    print(f"complained {text}", file=sys.stderr)
+    subprocess.run([sys.executable, "-c", f"print('child {text}')"], check=True)
+    logging.getLogger("some.library").info("logged %s", text)
+    job.log(f"told {text}")
+    return {"text": text, "attempt": job.attempt, "pid": os.getpid()}
+
+
+@task
+def give(value: Any) -> Any:
+    """Returns what it gets."""
+    return value
+
+
+@task
+def give_large(size: int) -> str:
+    """Returns more than an item holds."""
+    return "x" * size
+
+
+@task
+def give_object() -> Any:
+    """Returns what JSON cannot say."""
+    return object()
+
+
+@task
+def fail(message: str) -> None:
+    """Raises."""
+    raise RuntimeError(message)
+
+
+@task
+def refuse() -> None:
+    """Raises what no retry would change."""
+    raise TaskError("nothing to be done")
+
+
+@task
+def leave(code: int) -> None:
+    """Ends the process."""
+    os._exit(code)
+
+
+@task
+def leave_politely(code: int) -> None:
+    """Ends as scripts do."""
+    sys.exit(code)
+
+
+@task
+def crash() -> None:
+    """Reads where nothing is."""
+    ctypes.string_at(0)
+
+
+@task
+def kill_itself(signum: int) -> None:
+    """Ends by a signal."""
+    os.kill(os.getpid(), signum)
+    time.sleep(60)
+
+
+@task
+def eat(step_mb: int = 20, pause_seconds: float = 0.02) -> None:
+    """Takes memory until it is stopped."""
+    eaten = []
+    while True:
+        eaten.append(b"x" * (step_mb << 20))
+        time.sleep(pause_seconds)
+
+
+@task
+def eat_at_once(size_mb: int) -> int:
+    """Takes a lot of memory in one go."""
+    return len(bytearray(size_mb << 20))
+
+
+@task
+def hang(marks: str | None = None) -> None:
+    """Never ends, and takes no hint; starts a process that would outlive it."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    if marks is not None:
+        Path(marks).write_text(f"{os.getpid()} {child.pid}")
+    time.sleep(120)
+
+
+@task
+def sleep(seconds: float) -> str:
+    """Takes its time, and ends when it is interrupted."""
+    time.sleep(seconds)
+    return "slept"
+
+
+@task
+def work_until_stopped(job: JobContext, most_seconds: float = 30.0) -> dict[str, Any]:
+    """Ends when it is asked to."""
+    until = time.monotonic() + most_seconds
+    while time.monotonic() < until:
+        if job.should_stop():
+            job.log("saving")
+            return {"stopped": True}
+        time.sleep(0.02)
+    return {"stopped": False}
+
+
+@task
+def print_much(size_mb: int) -> str:
+    """Prints without end."""
+    line = "y" * 1023 + "\n"
+    for _ in range(size_mb):
+        sys.stdout.write(line * 1024)
+    return "printed"
+
+
+@task
+def mark(path: str, seconds: float = 0.0) -> None:
+    """Leaves a line behind each time it runs."""
+    with Path(path).open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    time.sleep(seconds)

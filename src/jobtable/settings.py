@@ -28,6 +28,9 @@ class Settings(BaseModel):
     )
     user: str = Field("local", min_length=1, description="In whose name jobs are submitted and changed.")
     host: str = Field("127.0.0.1", min_length=1, description="The address that the server listens on.")
+    host_names: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
+        (), description="Other names by which browsers may reach the server; commas separate them in a variable."
+    )
     port: int = Field(8765, ge=0, le=65535, description="The port that the server listens on; 0 takes a free one.")
     require_token: bool = Field(
         False, description="Demand a token on loopback as well. On any other address one is always demanded."
@@ -99,7 +102,7 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _from_text(name: str, text: str) -> Any:
-    if name == "queues":
+    if name in ("queues", "host_names"):
         return tuple(part.strip() for part in text.split(","))
     return text
 

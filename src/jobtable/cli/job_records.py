@@ -14,6 +14,7 @@ from rich.tree import Tree
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import (
     coloured,
+    first_line,
     print_fields,
     print_json,
     print_list,
@@ -94,7 +95,7 @@ def _status_row(status: JobStatus) -> dict[str, Any]:
         "status": status.status,
         "%": status.progress,
         "by": status.updated_by or status.instance_id,
-        "message": None if status.message is None else status.message.partition("\n")[0],
+        "message": first_line(status.message),
     }
 
 

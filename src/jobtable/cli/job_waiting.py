@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from jobtable.cli.output import ExitCode, print_json, print_table, say
+from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
@@ -37,7 +37,12 @@ def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *
 
 
 def _row(job: Job) -> dict[str, object]:
-    return {"job": job.job_id, "status": job.status, "seconds": job.duration_seconds, "message": job.message}
+    return {
+        "job": job.job_id,
+        "status": job.status,
+        "seconds": job.duration_seconds,
+        "message": first_line(job.message),
+    }
 
 
 def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job]:

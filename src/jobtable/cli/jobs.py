@@ -12,7 +12,17 @@ import typer
 from jobtable.cli import job_records, job_submission
 from jobtable.cli.job_waiting import Timeout, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
-from jobtable.cli.output import ExitCode, exit_code_of, line_of, print_json, print_list, print_table, print_text, say
+from jobtable.cli.output import (
+    ExitCode,
+    exit_code_of,
+    first_line,
+    line_of,
+    print_json,
+    print_list,
+    print_table,
+    print_text,
+    say,
+)
 from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -74,7 +84,7 @@ def row(job: Job) -> dict[str, object]:
         "user": job.created_by,
         "created": job.created_at,
         "seconds": job.duration_seconds,
-        "message": None if job.message is None else job.message.partition("\n")[0][:80],
+        "message": first_line(job.message),
     }
 
 
@@ -251,7 +261,12 @@ def _change_each(
 
 def _changed_row(job: Job) -> dict[str, object]:
     asked = f"{job.requested} is asked for" if job.requested and not job.is_final else None
-    return {"job": job.job_id, "status": job.status, "priority": job.priority, "message": asked or job.message}
+    return {
+        "job": job.job_id,
+        "status": job.status,
+        "priority": job.priority,
+        "message": asked or first_line(job.message),
+    }
 
 
 def _each(jobs: Jobs, ids: Iterable[str], act: Callable[[Jobs, str], None]) -> ExitCode:

@@ -22,6 +22,8 @@ from jobtable.errors import JobtableError
 COMMANDS: dict[str, tuple[str, str]] = {
     "jobs": ("jobs", "Jobs: submit them, see how far they are, act on them."),
     "queues": ("queues", "Queues: how many jobs run at once, and in which order."),
+    "worker": ("worker", "Run jobs until SIGTERM or Ctrl-C, or until the queues are empty."),
+    "workers": ("workers", "The workers that are or were there."),
     "tables": ("tables", "The tables of the systems."),
     "config": ("config", "The settings in force."),
     "dynamodb": ("dynamodb", "The embedded engine as a DynamoDB server."),

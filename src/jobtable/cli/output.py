@@ -27,6 +27,7 @@ from jobtable.errors import (
 )
 
 _UNBOUNDED = 100_000
+_LONGEST_IN_ROW = 120
 T = TypeVar("T")
 Row = Mapping[str, Any]
 
@@ -165,6 +166,11 @@ def bar(description: str, total: int | None = None) -> Iterator[Callable[[float]
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(description, total=total)
         yield lambda steps: progress.advance(task, steps)
+
+
+def first_line(text: str | None) -> str | None:
+    """What fits into a row of a text that may have many lines."""
+    return None if text is None else text.partition("\n")[0][:_LONGEST_IN_ROW]
 
 
 def time_text(moment: datetime | None) -> str | None:

@@ -1,0 +1,79 @@
+"""`jobtable worker`: run jobs."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.app import open_jobs
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
+from jobtable.cli.output import print_json, print_table, say
+from jobtable.jobs.worker import Worker
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def worker(
+    queue: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--queue", "-q", metavar="NAME", help="A queue to serve; may be given several times. Without it: settings."
+        ),
+    ] = None,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, help="How many jobs to run at once.")] = None,
+    until_empty: Annotated[bool, typer.Option("--until-empty", help="End when the queues are empty.")] = False,
+    inline: Annotated[
+        bool,
+        typer.Option("--inline", help="Run tasks that are marked inline in this process, in batches: fast, not apart."),
+    ] = False,
+    preload: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODULE", help="Import this once, before any job starts; may be given several times."),
+    ] = None,
+    lease_seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="After how many silent seconds its jobs go to others.")
+    ] = None,
+    drain_seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="How long jobs may take to end when the worker is stopped.")
+    ] = 30.0,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run jobs until SIGTERM or Ctrl-C, or until the queues are empty.
+
+    Tasks are imported from the current folder and from what is installed. The first signal lets running jobs end, and
+    gives back what has not ended in time; the second one does so at once.
+
+    \b
+    Example:
+        jobtable worker --queue gpu --slots 2 --until-empty
+    """
+    settings = resolved(
+        store=store, objects=objects, queues=tuple(queue) if queue else None, slots=slots, lease_seconds=lease_seconds
+    ).settings
+    if settings.store.startswith("memory:") and not inline:
+        raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    sys.path.insert(0, str(Path.cwd()))
+    say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {settings.store}; stop with Ctrl-C.")
+    report = Worker(
+        partial(open_jobs, settings.store, settings.objects),
+        settings.queues,
+        slots=settings.slots,
+        lease_seconds=settings.lease_seconds,
+        mode="inline" if inline else "process",
+        preload=preload or (),
+        until_empty=until_empty,
+        drain_seconds=drain_seconds,
+    ).run()
+    if as_json:
+        print_json(report)
+    else:
+        print_table([vars(report)])

@@ -1,0 +1,83 @@
+"""`jobtable workers`: see those that are or were there."""
+
+from __future__ import annotations
+
+from itertools import chain, islice
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import print_fields, print_json, print_list, print_table, print_text
+from jobtable.jobs.entities import Instance, InstanceJob
+from jobtable.jobs.records import InstanceStatus
+
+app = typer.Typer(help="The workers that are or were there.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_workers(
+    every: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    limit: Limit = 100,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the workers that run.
+
+    \b
+    Example:
+        jobtable workers list --all
+    """
+    statuses = list(InstanceStatus) if every else [InstanceStatus.RUNNING]
+    with open_services(store, objects) as services:
+        queries = services.jobs.queries
+        found = chain.from_iterable(queries.list_instances_by_status(status) for status in statuses)
+        print_list(
+            islice(found, limit), _row, as_json=as_json, empty="No worker runs; start one with `jobtable worker`."
+        )
+
+
+@app.command()
+def show(
+    instance_id: Annotated[str, typer.Argument(metavar="ID", help="The worker's id.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many of its jobs to show.")] = 20,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a worker and jobs that it runs or ran.
+
+    \b
+    Example:
+        jobtable workers show gpu-box-4711-0f3c9a1b
+    """
+    with open_services(store, objects) as services:
+        jobs = services.jobs
+        instance = jobs.store.get(Instance.key(instance_id=instance_id))
+        held = list(islice(jobs.queries.list_jobs_of_instance(instance_id), limit))
+    if as_json:
+        print_json({"worker": instance, "jobs": held})
+        return
+    print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
+    if held:
+        print_text("\nJobs", "bold")
+        print_table([_held_row(each) for each in held])
+
+
+def _row(instance: Instance) -> dict[str, Any]:
+    return {
+        "worker": instance.instance_id,
+        "type": instance.instance_type,
+        "status": instance.status,
+        "health": instance.health_status,
+        "queues": instance.queues,
+        "slots": instance.slots,
+        "GPUs": instance.gpu_count,
+        "spot": instance.is_spot,
+        "since": instance.launched_at,
+    }
+
+
+def _held_row(held: InstanceJob) -> dict[str, Any]:
+    return {"job": held.job_id, "status": held.status, "since": held.assigned_at}

@@ -121,12 +121,14 @@ class JobMetric(JobMetricRecord, table=main, type="JOB_METRIC"):
         "JOB#{job_id}#METRIC#{metric_name}", "VALUE#{value:ordered}#JOB#{child_job_id}#{timestamp}", index="GSI3"
     )
 
-    child_job_id: str | None = None
+    child_job_id: Attr[str | None] = default(None)
     time_to_live: Annotated[int | None, Name("TimeToLive")] = None
 
 
 class JobCheckpoint(JobCheckpointRecord, table=main, type="JOB_CHECKPOINT"):
     """A saved state of a job in object storage, to resume from."""
+
+    sha256: str | None = None
 
     is_best: Attr[bool] = default(False)
 

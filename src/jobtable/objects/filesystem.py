@@ -48,6 +48,10 @@ class FilesystemObjectStore:
             with self._folder((_INCOMING,), create=True):
                 pass
 
+    @property
+    def bucket(self) -> str:
+        return str(self._root)
+
     def put(self, key: str, source: Source) -> ObjectInfo:
         names = _names(key)
         digest = hashlib.sha256()

@@ -23,6 +23,10 @@ class MemoryObjectStore:
         self._lock = threading.Lock()
         self._objects: dict[str, tuple[bytes, ObjectInfo, datetime]] = {}
 
+    @property
+    def bucket(self) -> str:
+        return "memory"
+
     def put(self, key: str, source: Source) -> ObjectInfo:
         key_parts(key)
         data = b"".join(chunks(source))

@@ -75,6 +75,10 @@ class S3ObjectStore:
         except (BotoCoreError, ValueError) as error:
             raise ConnectionUrlError(f"{self._where} cannot be used: {error}") from error
 
+    @property
+    def bucket(self) -> str:
+        return self._bucket
+
     def put(self, key: str, source: Source) -> ObjectInfo:
         name = self._name(key)
         with _seekable(source) as stream:

@@ -62,6 +62,11 @@ class ObjectStore(Protocol):
     - Any thread of any process may call at any time.
     """
 
+    @property
+    def bucket(self) -> str:
+        """What records name beside the key: the bucket on S3, elsewhere what stands in its place."""
+        ...
+
     def put(self, key: str, source: Source) -> ObjectInfo:
         """Store an object, in place of the one that may be there."""
         ...

@@ -1,0 +1,114 @@
+"""Log lines and metrics on their way to the store: collected, bounded, stored in batches."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from itertools import islice
+
+from jobtable.errors import IncompleteBatchError, JobtableError
+from jobtable.jobs.entities import JobLog
+from jobtable.jobs.timeline import MOST_RECORDS, Timed, Timeline
+from jobtable.store import Store
+
+MOST_BYTES = 8 << 20
+"""What a buffer holds at most. A writer that is faster than the store waits."""
+_MOST_BYTES_TOGETHER = 2 << 20
+"""DynamoDB takes 4 MB in one transaction; the sizes here are estimates."""
+_BYTES_BESIDE_TEXT = 400
+"""The estimated size of a record without its texts, here and in memory."""
+
+
+class RecordBuffer:
+    """The records of one job that are not stored yet. They are stored in the order in which they came, each once.
+
+    Any thread may add and flush. What a failed flush leaves stays for the next one.
+    """
+
+    def __init__(self, store: Store, job_id: str, *, most_bytes: int = MOST_BYTES) -> None:
+        self._job_id = job_id
+        self._timeline = Timeline(store, job_id)
+        self._most_bytes = most_bytes
+        self._waiting: deque[tuple[Timed, int]] = deque()
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._storing = threading.RLock()
+        self._batch: list[Timed] = []
+        self._of_thread = threading.local()
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._batch)
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether this thread is within a flush: what it says there is about the store, not about the job."""
+        return getattr(self._of_thread, "is_flushing", False)
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether it is time to flush, however short ago the last one was."""
+        return self._bytes >= self._most_bytes // 8
+
+    def add(self, record: Timed) -> None:
+        """Take a record. If the buffer is full, wait until the store has taken some of it."""
+        size = _size_of(record)
+        while self._bytes >= self._most_bytes and not self.is_flushing:
+            try:
+                self.flush()
+            except JobtableError as error:
+                if not error.retryable:
+                    raise
+                # The store has made its pauses already; to wait on is what keeps both the lines and the bound.
+        with self._lock:
+            self._waiting.append((record, size))
+            self._bytes += size
+
+    def flush(self) -> None:
+        """Store all that is there, or raise and keep what is left."""
+        with self._storing:
+            if self.is_flushing:
+                return
+            self._of_thread.is_flushing = True
+            try:
+                while self._fill_batch():
+                    self._timeline.write(self._batch)
+                    self._batch = []
+            finally:
+                self._of_thread.is_flushing = False
+
+    def close(self) -> None:
+        """Store what is left, or raise IncompleteBatchError and keep it: it may be called again."""
+        try:
+            self.flush()
+        except JobtableError as error:
+            left = f"{len(self)} log lines and metrics could not be stored"
+            raise IncompleteBatchError(f"job {self._job_id}: {left} ({error}); close again to try again") from error
+
+    def _fill_batch(self) -> bool:
+        """Take what is stored next out of what waits, unless a failed flush has left a batch."""
+        if not self._batch:
+            with self._lock:
+                batch: list[Timed] = []
+                size = 0
+                for record, record_size in islice(self._waiting, MOST_RECORDS):
+                    if batch and size + record_size > _MOST_BYTES_TOGETHER:
+                        break
+                    batch.append(record)
+                    size += record_size
+                # A signal may interrupt here: what is taken must be in the batch before it is out of the queue.
+                self._batch = batch
+                for _ in batch:
+                    self._waiting.popleft()
+                self._bytes -= size
+        return bool(self._batch)
+
+
+def _size_of(record: Timed) -> int:
+    size = _BYTES_BESIDE_TEXT
+    if isinstance(record, JobLog):
+        size += _bytes_of(record.message) + _bytes_of(record.exception or "")
+    return size
+
+
+def _bytes_of(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())

@@ -1,0 +1,157 @@
+"""Checkpoints: saved states of a job in object storage, to resume from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
+from jobtable.jobs.entities import JobCheckpoint
+from jobtable.jobs.fencing import lost_if_refused
+from jobtable.jobs.leases import Lease, check_lease
+from jobtable.jobs.locations import checkpoint_key
+from jobtable.jobs.timeline import Timeline
+from jobtable.objects import ObjectStore
+from jobtable.objects.store import CHUNK_SIZE
+from jobtable.store import Store, Transaction
+
+_MOST_REMOVED_TOGETHER = 90
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that is there: its record, and its bytes in object storage."""
+
+    record: JobCheckpoint
+    objects: ObjectStore
+
+    def open(self) -> BinaryIO:
+        """The saved state as a stream; the caller closes it."""
+        return self.objects.open(self.record.s3_key)
+
+    def read(self) -> bytes:
+        """The whole saved state, checked against the record."""
+        data = self.objects.get(self.record.s3_key)
+        self._check(hashlib.sha256(data).hexdigest())
+        return data
+
+    def save_to(self, path: Path) -> Path:
+        """Write the saved state to a file, which appears when it is whole and checked; gives the path."""
+        digest = hashlib.sha256()
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
+            try:
+                with self.open() as stream:
+                    while chunk := stream.read(CHUNK_SIZE):
+                        digest.update(chunk)
+                        file.write(chunk)
+                self._check(digest.hexdigest())
+                file.flush()
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+        return path
+
+    def _check(self, sha256: str) -> None:
+        if self.record.sha256 is not None and sha256 != self.record.sha256:
+            raise ObjectStoreError(
+                f"the checkpoint {self.record.s3_key} of job {self.record.job_id} is not what was saved (SHA-256 "
+                f"{sha256}, not {self.record.sha256}): resume from another one"
+            )
+
+
+class Checkpoints:
+    """The checkpoints of one job. Reading needs no lease; writing is refused when the lease is lost."""
+
+    def __init__(self, store: Store, objects: ObjectStore, job_id: str) -> None:
+        self._store = store
+        self._objects = objects
+        self._job_id = job_id
+        self._timeline = Timeline(store, job_id)
+
+    def find_latest(self) -> Checkpoint | None:
+        """The last checkpoint, or None."""
+        record = self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True, limit=1).first()
+        return None if record is None else Checkpoint(record, self._objects)
+
+    def find_best(self) -> Checkpoint | None:
+        """The checkpoint that was said to be the best, or None."""
+        flagged = self._flagged()
+        return Checkpoint(flagged[-1], self._objects) if flagged else None
+
+    def add(
+        self,
+        lease: Lease,
+        source: Path | bytes,
+        *,
+        moment: datetime,
+        metrics: Mapping[str, float],
+        step: int,
+        epoch: int,
+        is_best: bool,
+    ) -> JobCheckpoint:
+        """Save a state: the object first, then its record, which takes the flag from the best one before it."""
+        saved = self._objects.put(checkpoint_key(self._job_id, _name_of(source, step)), source)
+
+        def record(at: datetime) -> JobCheckpoint:
+            return JobCheckpoint(
+                job_id=self._job_id,
+                timestamp=at,
+                s3_bucket=self._objects.bucket,
+                s3_key=saved.key,
+                size_bytes=saved.size,
+                sha256=saved.sha256,
+                metrics={name: float(value) for name, value in metrics.items()},
+                step=step,
+                epoch=epoch,
+                is_best=is_best,
+            )
+
+        def write(tx: Transaction, times: Sequence[datetime]) -> None:
+            check_lease(tx, lease)
+            for earlier in self._flagged() if is_best else []:
+                tx.update(earlier, JobCheckpoint.is_best.set(False))
+            tx.add(record(times[0]))
+
+        try:
+            with lost_if_refused(lease):
+                (time,) = self._timeline.commit([moment], write)
+        except ConflictError:
+            self._objects.delete(saved.key)  # no record names it
+            raise
+        return record(time)
+
+    def keep_last(self, lease: Lease, count: int) -> int:
+        """Remove all but the last so many and the best: records first, then objects. Gives how many were removed."""
+        if count < 1:
+            raise ValueRefusedError(f"job {self._job_id}: of the checkpoints the last {count} cannot be kept; keep 1")
+        newest_first = list(self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True))
+        removed = [record for record in newest_first[count:] if not record.is_best]
+        for start in range(0, len(removed), _MOST_REMOVED_TOGETHER):
+            together = removed[start : start + _MOST_REMOVED_TOGETHER]
+            with lost_if_refused(lease), self._store.transaction() as tx:
+                check_lease(tx, lease)
+                for record in together:
+                    tx.delete(record)
+            for record in together:
+                self._objects.delete(record.s3_key)
+        return len(removed)
+
+    def _flagged(self) -> list[JobCheckpoint]:
+        checkpoints = JobCheckpoint.key(job_id=self._job_id)
+        return list(self._store.query(checkpoints, where=JobCheckpoint.is_best == True))  # noqa: E712 - an expression
+
+
+def _name_of(source: Path | bytes, step: int) -> str:
+    """A name that no other checkpoint has, with the ending of the file."""
+    if isinstance(source, Path) and source.is_dir():
+        raise ValueRefusedError(f"{source} is a folder; pack it into one file first, for example with shutil")
+    ending = source.suffix if isinstance(source, Path) else ""
+    return f"step-{step}-{uuid.uuid4().hex[:12]}{ending}"

@@ -1,0 +1,296 @@
+"""What a task gets to speak with: its job's log, progress, metrics, checkpoints and artifacts."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+from collections.abc import Callable, Mapping
+from multiprocessing.util import Finalize
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TextIO
+
+from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
+from jobtable.jobs.artifacts import Artifacts
+from jobtable.jobs.buffer import RecordBuffer
+from jobtable.jobs.checkpoints import Checkpoint, Checkpoints
+from jobtable.jobs.definition import Definition
+from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobMetric
+from jobtable.jobs.flusher import Flusher
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.lines import OWN_LINE
+from jobtable.jobs.log_lines import as_text, clean, log_line
+from jobtable.jobs.reports import ReportRules, number, refuse_unstorable, stored_number, whole_number
+from jobtable.jobs.timeline import Timed
+
+if TYPE_CHECKING:
+    from jobtable.jobs.engine import Jobs
+
+_MARK = OWN_LINE.decode()
+
+
+def _never() -> bool:
+    return False
+
+
+class JobContext:
+    """One run of one job, as the task sees it. Any thread may use it, and processes that are forked from this one.
+
+    Log lines, metrics and progress are collected and stored every `flush_seconds`, by flush(), and by close(); so
+    much is lost if the process is killed, and nothing otherwise. A task that is faster than the store waits for it.
+    Checkpoints, artifacts and progress are refused (LeaseLostError) when another worker may have the job.
+
+    `echo` gets every log line as text, marked for OutputCapture: the full text has it, and it is not stored twice.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        lease: Lease,
+        *,
+        should_stop: Callable[[], bool] = _never,
+        flush_seconds: float = 1.0,
+        echo: TextIO | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self.job_id = lease.job.job_id
+        self.epoch = lease.epoch
+        self.attempt = lease.job.attempts
+        self.definition: Definition = lease.job.definition
+        self.params: Mapping[str, Any] = self.definition.params
+        self._lease = lease
+        self._asked_to_stop = should_stop
+        self._flush_seconds = flush_seconds
+        self._echo = echo
+        self._rules = ReportRules.of(lease.job)
+        self._checkpoints = Checkpoints(jobs.store, jobs.objects, self.job_id)
+        self._artifacts = Artifacts(jobs.store, jobs.objects, self.job_id)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start with nothing collected, here or in a process that was forked; the thread comes with the first line."""
+        self._process_id = os.getpid()
+        self._lock = threading.Lock()
+        self._records = RecordBuffer(self.jobs.store, self.job_id)
+        self._sweep_records = RecordBuffer(self.jobs.store, self._rules.sweep_id or self.job_id)
+        self._flusher: Flusher | None = None
+        self._is_closed = False
+        self._progress: tuple[float, str | None] | None = None
+        self._lost: LeaseLostError | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what the task tells ----------------------------------------------------------------------------------------
+
+    def log(
+        self,
+        message: object,
+        level: str = "INFO",
+        *,
+        source: str | None = None,
+        exception: str | BaseException | None = None,
+    ) -> None:
+        """Add a line to the job's log."""
+        text = clean(str(message))
+        line = log_line(
+            self.job_id,
+            self.jobs.clock.now(),
+            level,
+            text,
+            source=source,
+            exception=exception,
+            time_to_live=self._expiry(self._rules.logs_ttl_seconds),
+        )
+        if self._echo is not None:
+            self._echo.write("".join(f"{_MARK}{part}\n" for part in as_text(line, text).splitlines()))
+        self._collect(line)
+
+    def debug(self, message: object, *, source: str | None = None) -> None:
+        """Log a detail."""
+        self.log(message, "DEBUG", source=source)
+
+    def info(self, message: object, *, source: str | None = None) -> None:
+        """Log what happens."""
+        self.log(message, "INFO", source=source)
+
+    def warning(self, message: object, *, source: str | None = None) -> None:
+        """Log what someone should look at."""
+        self.log(message, "WARNING", source=source)
+
+    def error(self, message: object, *, source: str | None = None, exception: BaseException | None = None) -> None:
+        """Log what went wrong."""
+        self.log(message, "ERROR", source=source, exception=exception)
+
+    def progress(self, percent: SupportsFloat, message: str | None = None) -> None:
+        """Say how far the job is, from 0 to 100; of several within a flush time the last one is stored."""
+        told = number("progress", percent)
+        if math.isnan(told):
+            raise ValueRefusedError(f"job {self.job_id}: the progress is {told}; it is a number from 0 to 100")
+        self._own_process()
+        if self._lost is not None:
+            raise self._lost
+        self._progress = (min(max(told, 0.0), 100.0), message)
+        self._started_flusher()
+
+    def metric(
+        self,
+        name: str,
+        value: SupportsFloat,
+        step: int | None = None,
+        epoch: int | None = None,
+        unit: str | None = None,
+    ) -> None:
+        """Report a value. One that the table cannot hold (NaN, infinity) becomes a WARNING in the log instead.
+
+        The objective of a sweep's child is stored under the sweep as well.
+        """
+        stored = stored_number(number(name, value))
+        if stored is None:
+            self.warning(f"metric {name} is {value}{_place(step, epoch)}, which is not stored as a metric")
+            return
+        metric = JobMetric(
+            job_id=self.job_id,
+            metric_name=name,
+            timestamp=self.jobs.clock.now(),
+            value=stored,
+            unit=unit,
+            step=whole_number("step", step),
+            epoch=whole_number("epoch", epoch),
+            time_to_live=self._expiry(self._rules.metrics_ttl_seconds),
+        )
+        refuse_unstorable(metric)
+        self._collect(metric)
+        if self._rules.sweep_id is not None and name == self._rules.objective:
+            sweep_id = self._rules.sweep_id
+            self._collect(metric.replace(job_id=sweep_id, child_job_id=self.job_id, time_to_live=None))
+
+    # --- what the task keeps ----------------------------------------------------------------------------------------
+
+    def checkpoint(
+        self,
+        source: Path | str | bytes,
+        *,
+        metrics: Mapping[str, SupportsFloat] | None = None,
+        step: int = 0,
+        epoch: int = 0,
+        is_best: bool = False,
+        keep_last: int | None = None,
+    ) -> JobCheckpoint:
+        """Save a state to resume from: a file, or bytes. What was told before it is stored before it.
+
+        `is_best` takes the flag from the checkpoint that had it. With `keep_last`, or `keep_checkpoints` in the
+        definition, all but the last so many and the best are removed. LeaseLostError if another worker has the job.
+        """
+        self.flush()
+        values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
+        record = self._checkpoints.add(
+            self._lease,
+            Path(source) if isinstance(source, str) else source,
+            moment=self.jobs.clock.now(),
+            metrics={name: value for name, value in values.items() if value is not None},
+            step=whole_number("step", step) or 0,
+            epoch=whole_number("epoch", epoch) or 0,
+            is_best=is_best,
+        )
+        kept = self._rules.keep_checkpoints if keep_last is None else keep_last
+        if kept is not None:
+            self._checkpoints.keep_last(self._lease, kept)
+        return record
+
+    def resume(self, *, best: bool = False) -> Checkpoint | None:
+        """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""
+        return self._checkpoints.find_best() if best else self._checkpoints.find_latest()
+
+    def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
+        """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
+        return self._artifacts.put(
+            self._lease, name, Path(source) if isinstance(source, str) else source, self.jobs.clock
+        )
+
+    # --- the run ----------------------------------------------------------------------------------------------------
+
+    def should_stop(self) -> bool:
+        """Whether the task is to end by itself, soon: someone asked for it, or another worker has the job."""
+        return self._lost is not None or self._asked_to_stop()
+
+    def flush(self) -> None:
+        """Store all that was told. If that fails it raises, and everything is kept to be tried again."""
+        self._own_process()
+        self._records.flush()
+        self._sweep_records.flush()
+        self._store_progress()
+
+    def close(self) -> None:
+        """Store all that was told, or raise IncompleteBatchError with the number of lines that are left.
+
+        Closed again, it tries again. On SIGTERM raise an exception, and close the context where it is caught: a
+        signal handler may run in the middle of a write.
+        """
+        self._own_process()
+        self._is_closed = True
+        if self._flusher is not None:
+            self._flusher.close()
+        self._records.close()
+        self._sweep_records.close()
+        with contextlib.suppress(LeaseLostError):  # its holder learns that when he ends the job
+            self._store_progress()
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether this thread stores what was told: what it logs is about the store, not about the job."""
+        is_flusher = self._flusher is not None and self._flusher.is_current
+        return is_flusher or self._records.is_flushing or self._sweep_records.is_flushing
+
+    def _collect(self, record: Timed) -> None:
+        self._own_process()
+        records = self._records if record.job_id == self.job_id else self._sweep_records
+        records.add(record)
+        if self._is_closed:
+            records.flush()
+        elif records.is_filling:
+            self._started_flusher().wake()
+        else:
+            self._started_flusher()
+
+    def _started_flusher(self) -> Flusher:
+        with self._lock:
+            if self._flusher is None:
+                self._flusher = Flusher(self.flush, self._flush_seconds, f"log of job {self.job_id}")
+            return self._flusher
+
+    def _own_process(self) -> None:
+        """In a process that was forked from the one that made the context, collect anew: the rest is its parent's."""
+        if self._process_id != os.getpid():
+            self._begin()
+            Finalize(self, self.flush, exitpriority=10)  # a process of multiprocessing ends without atexit
+
+    def _store_progress(self) -> None:
+        with self._lock:
+            told, self._progress = self._progress, None
+        if told is None or self._lost is not None:
+            return
+        try:
+            self.jobs.report(self._lease, progress=told[0], message=told[1])
+        except LeaseLostError as error:
+            self._lost = error
+            raise
+        except JobtableError:
+            with self._lock:
+                self._progress = self._progress or told
+            raise
+
+    def _expiry(self, seconds: float | None) -> int | None:
+        return None if seconds is None else math.ceil(self.jobs.clock.seconds() + seconds)
+
+
+def _place(step: int | None, epoch: int | None) -> str:
+    told = [f"{name} {value}" for name, value in (("epoch", epoch), ("step", step)) if value is not None]
+    return f" at {', '.join(told)}" if told else ""

@@ -1,0 +1,96 @@
+"""Lines out of the bytes that a program writes: in pieces of any size, in any encoding, with progress bars in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST_LINE = 16 << 10
+"""A line with more bytes is given in pieces."""
+OWN_LINE = b"\x1e"
+"""Stands before what the job's context has logged: it is stored already, and only its text is wanted."""
+_MARK_WITHIN_LINE = re.compile(rb"(?<=[^\r\n\x1e])\x1e")
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)|(?=\x1e)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line without its end."""
+
+    text: str
+    is_overwritten: bool = False
+    """It ended with a carriage return: on a terminal the next line takes its place, as in a progress bar."""
+    is_own: bool = False
+    """The job's context has logged it."""
+
+
+class LineSplitter:
+    """Takes bytes as they come and gives lines. It holds back at most one unfinished line of bounded length."""
+
+    def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self._longest = longest
+        self._held = b""
+        self._start = 0
+        self._taken = 0
+        self._goes_on_with_own = False
+
+    def feed(self, data: bytes) -> None:
+        """Take more bytes."""
+        self._held = self._held[self._taken :] + data
+        self._start -= self._taken
+        self._taken = 0
+
+    def consumed(self) -> bytes:
+        """The bytes of the lines that were given or left out since the last call, as they came, without marks."""
+        data = self._held[self._taken : self._start]
+        self._taken = self._start
+        if OWN_LINE in data:
+            data = _MARK_WITHIN_LINE.sub(b"\n", data).replace(OWN_LINE, b"")
+        return data
+
+    def next(self) -> Line | None:
+        """The next whole line, or the next piece of one that is too long; None if more bytes are needed."""
+        begin = self._start
+        # A mark at the beginning belongs to this line; only the next one ends it.
+        found = _LINE_END.search(self._held, begin + 1 if self._held.startswith(OWN_LINE, begin) else begin)
+        if found is not None and found.group() == b"\r" and found.end() == len(self._held):
+            found = None  # a line feed may follow
+        end = len(self._held) if found is None else found.start()
+        if end - begin > self._longest:
+            self._start = self._boundary(begin + self._longest)
+            piece = self._line(begin, self._start)
+            self._goes_on_with_own = piece.is_own
+            return piece
+        if found is None:
+            return None
+        self._start = found.end()
+        return self._line(begin, end, is_overwritten=found.group() == b"\r")
+
+    def skip(self) -> int:
+        """Leave out what is there up to the last line feed; says how many lines of the program's own that were."""
+        end = self._held.rfind(b"\n") + 1
+        if end <= self._start:
+            return 0
+        count = self._held.count(b"\n", self._start, end) - self._held.count(OWN_LINE, self._start, end)
+        self._start = end
+        self._goes_on_with_own = False
+        return max(count, 0)
+
+    def end(self) -> Line | None:
+        """The last line, which nothing ended; None if there is none."""
+        begin, self._start = self._start, len(self._held)
+        rest = self._held[begin:].rstrip(b"\r")
+        return self._line(begin, begin + len(rest)) if rest else None
+
+    def _line(self, begin: int, end: int, *, is_overwritten: bool = False) -> Line:
+        is_marked = self._held.startswith(OWN_LINE, begin)
+        is_own = is_marked or self._goes_on_with_own
+        self._goes_on_with_own = False
+        return Line(self._held[begin + is_marked : end].decode("utf-8", "replace"), is_overwritten, is_own)
+
+    def _boundary(self, at: int) -> int:
+        """The end of a character at or just before a place; the place itself where the bytes are no UTF-8."""
+        for place in range(at, at - 4, -1):
+            if self._held[place] & 0xC0 != 0x80:
+                return place
+        return at

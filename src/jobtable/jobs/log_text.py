@@ -1,0 +1,180 @@
+"""The full text of one run's output: kept in a bounded file, uploaded in parts while the run goes on, then as one."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from typing import IO
+
+from jobtable.clock import Clock
+from jobtable.jobs.entities import JobLogText
+from jobtable.jobs.locations import log_part_key, log_text_key
+from jobtable.objects import ObjectInfo, ObjectStore
+from jobtable.objects.store import CHUNK_SIZE
+from jobtable.store import Store
+
+MOST_HEAD_BYTES = 48 << 20
+"""The text is kept up to here."""
+MOST_TAIL_BYTES = 16 << 20
+"""Of what follows only so many of the last bytes are kept."""
+PART_BYTES = 1 << 20
+UPLOAD_SECONDS = 5.0
+"""How often the text of a running job is uploaded; so much of it is lost when the worker's machine dies."""
+
+
+class TextSpool:
+    """The first and the last bytes of a text of any length, in temporary files; small ones stay in memory."""
+
+    def __init__(self, most_head_bytes: int = MOST_HEAD_BYTES, most_tail_bytes: int = MOST_TAIL_BYTES) -> None:
+        self._most_head = most_head_bytes
+        self._most_tail = most_tail_bytes
+        self._head = _temporary_file()
+        self._tail = _temporary_file()
+        self.head_bytes = 0
+        self._behind_head = 0
+        self.line_count = 0
+
+    def append(self, data: bytes) -> None:
+        """Take more of the text."""
+        self.line_count += data.count(b"\n")
+        room = self._most_head - self.head_bytes
+        if room > 0:
+            self._head.seek(self.head_bytes)
+            self._head.write(data[:room])
+            self.head_bytes += min(room, len(data))
+            data = data[room:]
+        self._behind_head += len(data)
+        data = data[-self._most_tail :]
+        # The tail is a ring: the place of a byte is told by how many came before it.
+        place = (self._behind_head - len(data)) % self._most_tail
+        for piece, at in ((data[: self._most_tail - place], place), (data[self._most_tail - place :], 0)):
+            if piece:
+                self._tail.seek(at)
+                self._tail.write(piece)
+
+    def head(self, start: int, length: int) -> bytes:
+        """Some of the first bytes."""
+        self._head.seek(start)
+        return self._head.read(min(length, self.head_bytes - start))
+
+    def chunks(self) -> Iterator[bytes]:
+        """The whole text, with a line that says what was left out of its middle."""
+        for start in range(0, self.head_bytes, CHUNK_SIZE):
+            yield self.head(start, CHUNK_SIZE)
+        left_out = max(self._behind_head - self._most_tail, 0)
+        if left_out:
+            yield b"\n[%s bytes of output were left out here]\n" % f"{left_out:,}".encode()
+        kept = self._behind_head - left_out
+        begin = self._behind_head % self._most_tail if left_out else 0
+        for start in range(0, kept, CHUNK_SIZE):
+            yield self._ring((begin + start) % self._most_tail, min(CHUNK_SIZE, kept - start))
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self._head.close()
+        self._tail.close()
+
+    def _ring(self, place: int, length: int) -> bytes:
+        self._tail.seek(place)
+        data = self._tail.read(min(length, self._most_tail - place))
+        if len(data) < length:
+            self._tail.seek(0)
+            data += self._tail.read(length - len(data))
+        return data
+
+
+class ChunkReader:
+    """Chunks as a stream that can be put."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._held = b""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+        while not self._held:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return b""
+            self._held = chunk
+        data, self._held = self._held[:size], self._held[size:]
+        return data
+
+
+class LogText:
+    """Writes the full text of one run of a job. Not for several threads at once.
+
+    While the run goes on its text is in parts, the last of which is replaced as it grows. At the end it becomes one
+    object, then the record names it, then the parts are removed.
+    """
+
+    def __init__(
+        self, store: Store, objects: ObjectStore, clock: Clock, job_id: str, epoch: int, spool: TextSpool | None = None
+    ) -> None:
+        self._store = store
+        self._objects = objects
+        self._clock = clock
+        self._job_id = job_id
+        self._epoch = epoch
+        self._spool = spool or TextSpool()
+        self._uploaded_bytes = 0
+        self._part_count = 0
+        self._last_upload = clock.monotonic()
+
+    def append(self, data: bytes) -> None:
+        """Take more of the text."""
+        self._spool.append(data)
+
+    def upload(self) -> None:
+        """Upload what is new, if the last time is long enough ago."""
+        if self._clock.monotonic() - self._last_upload < UPLOAD_SECONDS:
+            return
+        while self._uploaded_bytes < self._spool.head_bytes:
+            number = self._uploaded_bytes // PART_BYTES
+            data = self._spool.head(number * PART_BYTES, PART_BYTES)
+            part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
+            self._uploaded_bytes = number * PART_BYTES + len(data)
+            if self._part_count == 0:
+                self._store.put(self._record(part, part_count=1))
+            self._part_count = number + 1
+        self._last_upload = self._clock.monotonic()
+
+    def finish(self) -> JobLogText | None:
+        """Make one object of the text and say so in the table; None if there is no text. May be tried again."""
+        if not self._spool.head_bytes:
+            return None
+        whole = self._objects.put(log_text_key(self._job_id, self._epoch), ChunkReader(self._spool.chunks()))
+        record = self._record(whole, sha256=whole.sha256)
+        self._store.put(record)
+        remove_parts(self._objects, self._job_id, self._epoch, self._part_count)
+        return record
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self._spool.close()
+
+    def _record(self, named: ObjectInfo, *, part_count: int = 0, sha256: str | None = None) -> JobLogText:
+        return JobLogText(
+            job_id=self._job_id,
+            lease_epoch=self._epoch,
+            s3_bucket=self._objects.bucket,
+            s3_key=named.key,
+            size_bytes=named.size,
+            line_count=self._spool.line_count,
+            part_count=part_count,
+            sha256=sha256,
+            created_at=self._clock.now(),
+        )
+
+
+def _temporary_file() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(max_size=PART_BYTES, prefix="jobtable-text-")
+
+
+def remove_parts(objects: ObjectStore, job_id: str, epoch: int, count: int) -> None:
+    """Remove the parts of a text that is one object now.
+
+    The first is removed first: who sees parts without it knows that the text has become one.
+    """
+    for number in range(count):
+        objects.delete(log_part_key(job_id, epoch, number))

@@ -1,0 +1,155 @@
+"""What a job's process writes to its standard output: recent lines to the table, all of it to the full text."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+
+from jobtable.clock import Clock
+from jobtable.jobs.buffer import RecordBuffer
+from jobtable.jobs.entities import JobLogText
+from jobtable.jobs.flusher import Flusher
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.lines import Line, LineSplitter
+from jobtable.jobs.log_lines import log_line
+from jobtable.jobs.log_text import LogText, TextSpool
+
+if TYPE_CHECKING:
+    from jobtable.jobs.engine import Jobs
+
+LINES_AT_ONCE = 1_000
+LINES_PER_SECOND = 100.0
+"""So many lines of output become JobLog items: a thousand at once, then a hundred a second."""
+Stream = Literal["stdout", "stderr"]
+
+
+class OutputCapture:
+    """Takes the output of one run of a job, as bytes in pieces of any size.
+
+    Lines become JobLog items within a budget, and one item says how many were left out; of a progress bar the last
+    state of each flush counts. The full text has everything, up to its documented size. Memory is bounded: `feed`
+    waits when the store is slower than the job. Close it before the job is finished, so that who follows the log
+    sees all of it.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        lease: Lease,
+        *,
+        flush_seconds: float = 1.0,
+        lines_at_once: int = LINES_AT_ONCE,
+        lines_per_second: float = LINES_PER_SECOND,
+        spool: TextSpool | None = None,
+    ) -> None:
+        self._job_id = lease.job.job_id
+        self._clock = jobs.clock
+        self._budget = Budget(jobs.clock, lines_at_once, lines_per_second)
+        self._buffer = RecordBuffer(jobs.store, self._job_id)
+        self._text = LogText(jobs.store, jobs.objects, jobs.clock, self._job_id, lease.epoch, spool)
+        self._splitters: dict[Stream, LineSplitter] = {}
+        self._bars: dict[Stream, Line] = {}
+        self._left_out = 0
+        self._lock = threading.Lock()
+        self._record: JobLogText | None = None
+        self._is_closed = False
+        self._flusher = Flusher(self._flush, flush_seconds, f"output of job {self._job_id}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def feed(self, data: bytes, stream: Stream = "stdout") -> None:
+        """Take bytes that the job has written."""
+        with self._lock:
+            splitter = self._splitters.setdefault(stream, LineSplitter())
+            splitter.feed(data)
+            while (line := splitter.next()) is not None:
+                if not self._take(line, stream):
+                    self._left_out += splitter.skip()
+            self._text.append(splitter.consumed())
+        if self._buffer.is_filling:
+            self._flusher.wake()
+
+    def close(self) -> JobLogText | None:
+        """Store what is left and finish the full text; gives its record, None where there was no output.
+
+        If it raises, what was not stored is kept: close it again.
+        """
+        if self._is_closed:
+            return self._record
+        self._flusher.close()
+        with self._lock:
+            for stream, splitter in self._splitters.items():
+                if (last := splitter.end()) is not None:
+                    self._take(last, stream)
+                    self._text.append(splitter.consumed())
+            self._tell_left_out()
+        self._buffer.close()
+        self._record = self._text.finish()
+        self._text.close()
+        self._is_closed = True
+        return self._record
+
+    def _flush(self) -> None:
+        with self._lock:
+            for stream, bar in self._bars.items():
+                if self._budget.take():
+                    self._add(bar.text, stream)
+            self._bars.clear()
+            self._tell_left_out()
+        try:
+            with self._lock:
+                self._text.upload()
+        finally:
+            self._buffer.flush()
+
+    def _take(self, line: Line, stream: Stream) -> bool:
+        """Whether the line is told, or need not be."""
+        if line.is_overwritten:
+            if line.text:
+                self._bars[stream] = line
+            return True
+        self._bars.pop(stream, None)
+        if line.is_own or not line.text.strip():
+            return True
+        if not self._budget.take():
+            self._left_out += 1
+            return False
+        self._tell_left_out()
+        self._add(line.text, stream)
+        return True
+
+    def _tell_left_out(self) -> None:
+        if self._left_out:
+            self._add(f"{self._left_out:,} lines of output were left out here; the full text has them", "jobtable")
+            self._left_out = 0
+
+    def _add(self, text: str, source: str) -> None:
+        self._buffer.add(log_line(self._job_id, self._clock.now(), "INFO", text, source=source))
+
+
+class Budget:
+    """How many lines may be told: some at once, then so many a second."""
+
+    def __init__(self, clock: Clock, at_once: int, per_second: float) -> None:
+        self._clock = clock
+        self._most = float(at_once)
+        self._per_second = per_second
+        self._left = self._most
+        self._last = clock.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more may be told now."""
+        now = self._clock.monotonic()
+        self._left = min(self._most, self._left + (now - self._last) * self._per_second)
+        self._last = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True

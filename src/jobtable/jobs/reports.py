@@ -1,0 +1,85 @@
+"""The metrics that a job reports, as the table can hold them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from operator import index
+from typing import Any, SupportsFloat, SupportsIndex
+
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.entities import Job, JobMetric
+from jobtable.store import requests
+
+_LARGEST = 9.99e125
+_SMALLEST = 1e-130
+
+
+@dataclass(frozen=True)
+class ReportRules:
+    """What a job's definition says about its reports."""
+
+    sweep_id: str | None = None
+    """The sweep whose child the job is."""
+    objective: str | None = None
+    """The metric that is stored under the sweep as well."""
+    metrics_ttl_seconds: float | None = None
+    """How long the job's own metrics are kept; those under the sweep stay."""
+    logs_ttl_seconds: float | None = None
+    """How long log lines are kept."""
+    keep_checkpoints: int | None = None
+    """How many of the last checkpoints are kept, beside the best."""
+
+    @staticmethod
+    def of(job: Job) -> ReportRules:
+        """The rules in `job_config`."""
+        config: dict[str, Any] = job.job_config if isinstance(job.job_config, dict) else {}
+        sweep = config.get("sweep")
+        sweep = sweep if isinstance(sweep, dict) else {}
+        return ReportRules(
+            sweep.get("sweep_id"),
+            sweep.get("objective"),
+            _seconds(job, config, "metrics_ttl_seconds"),
+            _seconds(job, config, "logs_ttl_seconds"),
+            config.get("keep_checkpoints"),
+        )
+
+
+def number(name: str, value: SupportsFloat) -> float:
+    """The value of a metric, or ValueRefusedError for what is no number. Numbers of numpy and torch are numbers."""
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueRefusedError(f"the metric {name} is {value!r:.100}, which is no number") from error
+
+
+def stored_number(value: float) -> float | None:
+    """The number that stands for a value in the table; None for what no number there can stand for.
+
+    DynamoDB has no NaN, no infinity, and nothing from 1e126 on; what is nearer to zero than 1e-130 becomes zero.
+    """
+    if not math.isfinite(value) or abs(value) > _LARGEST:
+        return None
+    return value if abs(value) >= _SMALLEST else 0.0
+
+
+def whole_number(name: str, value: SupportsIndex | None) -> int | None:
+    """A step or an epoch, or ValueRefusedError for what is no whole number."""
+    try:
+        return None if value is None else index(value)
+    except TypeError as error:
+        raise ValueRefusedError(f"the {name} is {value!r:.100}, which is no whole number") from error
+
+
+def refuse_unstorable(metric: JobMetric) -> None:
+    """Raise ValueRefusedError now, where the task can see it, for what the store would refuse later."""
+    requests.put(metric, None)
+
+
+def _seconds(job: Job, config: dict[str, Any], name: str) -> float | None:
+    given = config.get(name)
+    if given is None:
+        return None
+    if isinstance(given, int | float) and not isinstance(given, bool) and given > 0:
+        return float(given)
+    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a number of seconds over 0")

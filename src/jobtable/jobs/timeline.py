@@ -1,0 +1,122 @@
+"""The times of a job's log lines, metrics and checkpoints: unique, and in the order in which they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import chain
+from typing import TypeAlias
+
+from jobtable.errors import ConflictError, RequestError, TransactionFailedError
+from jobtable.jobs.entities import JobLog, JobMetric, JobTimeline
+from jobtable.store import Backoff, Store, Transaction
+from jobtable.store.transactions import MOST_ACTIONS
+
+MOST_RECORDS = MOST_ACTIONS - 1
+"""So many records are stored together: one action is the timeline's own."""
+Timed: TypeAlias = JobLog | JobMetric
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Timeline:
+    """Gives the records of one job their times, and stores them.
+
+    Records are stored in one transaction with the move of the timeline, whoever writes them. So no two have the same
+    time, whatever the clocks of the writers do, and no record ever appears before one that is there already: who
+    reads on behind the last record that he has seen misses nothing. A timeline is used by one thread at a time.
+    """
+
+    def __init__(self, store: Store, job_id: str) -> None:
+        self._store = store
+        self._job_id = job_id
+        self._free_from: datetime | None = None
+        self._is_known = False
+        self._has_other_writers = False
+        self._unanswered: tuple[Sequence[Timed], Transaction] | None = None
+        self._pauses = Backoff(
+            attempts=60,
+            first_seconds=0.005,
+            most_seconds=0.25,
+            clock=store.clock,
+            random=store.backoff.random,
+        )
+
+    def write(self, records: Sequence[Timed]) -> None:
+        """Store up to 99 records, in their order, each at its own time or as soon behind it as there is room.
+
+        If the store does not answer, call it again with the same records: they are not stored twice.
+        """
+        if self._unanswered is not None:
+            before, sent = self._unanswered
+            went_through = before is records and self._went_through(sent)
+            self._unanswered = None
+            if went_through:
+                return
+
+        def put(tx: Transaction, times: Sequence[datetime]) -> None:
+            for record, time in zip(records, times, strict=True):
+                tx.put(record if record.timestamp == time else record.replace(timestamp=time))
+            self._unanswered = (records, tx)
+
+        self.commit([record.timestamp for record in records], put)
+        self._unanswered = None
+
+    def commit(
+        self, moments: Sequence[datetime], add: Callable[[Transaction, Sequence[datetime]], None]
+    ) -> list[datetime]:
+        """Do what `add` puts into a transaction, with times for the moments; gives the times.
+
+        Each time another writer was faster, `add` is called again, with other times. What else of the transaction
+        does not hold raises TransactionFailedError.
+        """
+        for _ in chain((None,), self._pauses.pauses()):
+            if self._has_other_writers or not self._is_known:
+                self._free_from = self._read()
+            times = times_from(self._free_from, moments)
+            tx = self._store.transaction()
+            self._move(tx, times[-1] + _MICROSECOND)
+            add(tx, times)
+            try:
+                tx.commit()
+            except TransactionFailedError as error:
+                self._has_other_writers = True
+                if {failure.index for failure in error.failures} != {0}:
+                    raise
+                continue
+            except RequestError:
+                self._is_known = False  # whether the timeline has moved
+                raise
+            self._free_from, self._is_known = times[-1] + _MICROSECOND, True
+            return times
+        raise ConflictError(
+            f"job {self._job_id}: other writers were faster {self._pauses.attempts} times; nothing was written"
+        )
+
+    def _went_through(self, sent: Transaction) -> bool:
+        """Send a transaction without an answer again: by its token it happens once."""
+        try:
+            sent.commit()
+        except TransactionFailedError:
+            return False
+        return True
+
+    def _read(self) -> datetime | None:
+        found = self._store.find(JobTimeline.key(job_id=self._job_id))
+        return None if found is None else found.reserved_until
+
+    def _move(self, tx: Transaction, until: datetime) -> None:
+        moved = JobTimeline(job_id=self._job_id, reserved_until=until)
+        if self._free_from is None:
+            tx.add(moved)
+        else:
+            tx.put(moved, when=JobTimeline.reserved_until == self._free_from)
+
+
+def times_from(free_from: datetime | None, moments: Sequence[datetime]) -> list[datetime]:
+    """A time for each moment: the moment itself where it is free and in order, else the first one that is."""
+    times = []
+    for moment in moments:
+        time = moment if free_from is None else max(moment, free_from)
+        times.append(time)
+        free_from = time + _MICROSECOND
+    return times

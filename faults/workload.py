@@ -14,9 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
-from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
@@ -53,9 +51,7 @@ def put(transaction: Transaction, item: Item) -> None:
     if table is None:
         raise LookupError(TABLE)
     position = table.position(item)
-    stored = transaction.sized(table, position)
-    old, old_size = (None, 0) if stored is None else (from_json(stored[0]), stored[1])
-    transaction.put(table, position, item, item_size(item), old=old, old_size=old_size)
+    transaction.put(table, position, Sized(item, item_size(item)), transaction.read(table, position))
 
 
 def delete(transaction: Transaction, key: Item) -> None:
@@ -64,9 +60,9 @@ def delete(transaction: Transaction, key: Item) -> None:
     if table is None:
         raise LookupError(TABLE)
     position = table.position(key)
-    stored = transaction.sized(table, position)
-    if stored is not None:
-        transaction.delete(table, position, old=from_json(stored[0]), old_size=stored[1])
+    old = transaction.read(table, position)
+    if old.item is not None:
+        transaction.delete(table, position, old)
 
 
 def key_of(number: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import Storage, Transaction, upkeep
+from jobtable.embedded.storage import Sized, Storage, Transaction, upkeep
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import BackendUnavailable
 from jobtable.testing import FakeClock
@@ -242,7 +242,7 @@ def test_an_expired_item_is_only_deleted_by_a_transaction_that_finds_it_expired(
         assert table is not None
         old = {"id": {"S": "renewed"}, "group": {"S": "all"}, "expires_at": {"N": str(int(clock.seconds()) - 5)}}
         new = old | {"expires_at": {"N": str(int(clock.seconds()) + 60)}}
-        transaction.put(table, table.position(old), new, 10, old=old, old_size=10)
+        transaction.put(table, table.position(old), Sized(new, 10), Sized(old, 10))
         return upkeep._expire_some("tab", clock.seconds(), transaction)
 
     assert storage_of(backend).write(renew_then_expire) == 0

@@ -6,6 +6,8 @@ import pytest
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.schema import IndexSchema, KeyAttribute
+from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized
 from jobtable.embedded.units import CONSISTENT, EVENTUAL, TRANSACTIONAL, Units, read_units
 
 MAIN: Request = {"TableName": "main"}
@@ -29,9 +31,19 @@ def test_reads_are_charged_by_4_kb(size: int, rate: float, units: float) -> None
     assert read_units(size, rate) == units
 
 
+def index(name: str, *, is_local: bool) -> IndexSchema:
+    return IndexSchema(2, name, is_local, (KeyAttribute("k", "S"),), (), "ALL", frozenset())
+
+
 def test_units_add_up_by_table_and_index() -> None:
+    local, other_local, global_ = index("l", is_local=True), index("m", is_local=True), index("g", is_local=False)
     total = Units(1.0, {"l": 1.0}, {"g": 2.0})
-    total.add(Units(2.0, {"l": 1.0, "m": 3.0}, {}), 2.0)
+    changes = [
+        IndexChange(local, None, ("k",), 0, 900, is_same=False),
+        IndexChange(other_local, ("k",), ("l",), 1024, 900, is_same=False),
+        IndexChange(global_, ("k",), ("k",), 1000, 1200, is_same=True),
+    ]
+    total.add_write(NO_ITEM, Sized({}, 2000), changes, 2.0)
     assert total == Units(5.0, {"l": 3.0, "m": 6.0}, {"g": 2.0})
     assert total.report("t", "TOTAL") == {"TableName": "t", "CapacityUnits": 16.0}
     assert total.report("t", "INDEXES") == {

@@ -37,7 +37,6 @@ from jobtable.embedded.units import (
     read_units,
     wanted_capacity,
     wants_collection_metrics,
-    write_units,
 )
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
@@ -231,9 +230,9 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
             for write in per_table:
                 old = write.old(transaction)
                 new = write.new(old)
-                write.apply(transaction, old, new)
+                changes = write.apply(transaction, old, new)
                 if capacity:
-                    units.add(write_units(write.table, old, new))
+                    units.add_write(old, new, changes)
             if capacity:
                 consumed.append(units.report(per_table[0].table.name, capacity))
             if wants_metrics:

@@ -23,16 +23,14 @@ from jobtable.embedded.requests import (
     find_table,
 )
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage import IndexChange, Sized, Storage, Transaction
 from jobtable.embedded.units import (
-    Sized,
     Units,
     collection_metrics,
     read_rate,
     read_units,
     wanted_capacity,
     wants_collection_metrics,
-    write_units,
 )
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
@@ -149,20 +147,22 @@ def _refuse_new_values(request: Request) -> None:
 def _write(storage: Storage, request: Request, write: Write) -> Response:
     wants_metrics = wants_collection_metrics(request)
 
-    def action(transaction: Transaction) -> tuple[Sized, Sized, dict[str, Any] | None]:
+    def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:
         old = write.old(transaction)
         new = write.new(old)
-        write.apply(transaction, old, new)
-        return old, new, collection_metrics(transaction, write.table, write.key) if wants_metrics else None
+        changes = write.apply(transaction, old, new)
+        return old, new, changes, collection_metrics(transaction, write.table, write.key) if wants_metrics else None
 
-    old, new, metrics = storage.write(action)
+    old, new, changes, metrics = storage.write(action)
     response: Response = {}
     attributes = _returned(request.get("ReturnValues"), write, old.item, new.item)
     if attributes:
         response["Attributes"] = attributes
     wanted = wanted_capacity(request)
     if wanted:
-        response["ConsumedCapacity"] = write_units(write.table, old, new).report(write.table.name, wanted)
+        units = Units()
+        units.add_write(old, new, changes)
+        response["ConsumedCapacity"] = units.report(write.table.name, wanted)
     if metrics:
         response["ItemCollectionMetrics"] = metrics
     return response

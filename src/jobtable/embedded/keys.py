@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Set
 
 from jobtable.embedded.schema import KeyAttribute, TableSchema
 from jobtable.errors import RequestRefused
@@ -35,26 +35,29 @@ class ItemKeyMismatch(SchemaMismatch):
 
 def plain_position(table: TableSchema, key: Item) -> bytes | None:
     """The position for a key of short strings, as most are; None for a key that must be looked at more closely."""
-    attributes = _key_attributes(table)
-    if len(key) != len(attributes):
-        return None
-    for attribute in attributes:
-        value = key.get(attribute.name)
+    return _plain_item_position(table, key) if len(key) == len(table.key) else None
+
+
+def _plain_item_position(table: TableSchema, item: Item) -> bytes | None:
+    for attribute in table.key:
+        value = item.get(attribute.name)
         if type(value) is not dict or len(value) != 1 or attribute.type != "S":
             return None
         text = value.get("S")
         if type(text) is not str or not 0 < len(text) <= _SHORT:
             return None
-    return table.position(key)
+    return table.position(item)
 
 
 def key_position(table: TableSchema, key: Item) -> bytes:
     """Where the item with this primary key (of valid values) stands, or RequestRefused."""
+    position = plain_position(table, key)
+    if position is not None:
+        return position
     refuse_empty_key(table, key)
-    attributes = _key_attributes(table)
-    if len(key) != len(attributes):
+    if len(key) != len(table.key):
         raise SchemaMismatch(KEY_MISMATCH)
-    for attribute in attributes:
+    for attribute in table.key:
         if attribute.type not in key.get(attribute.name, ()):
             raise SchemaMismatch(KEY_MISMATCH)
         _check_size(table, attribute, key)
@@ -63,8 +66,11 @@ def key_position(table: TableSchema, key: Item) -> bytes:
 
 def item_position(table: TableSchema, item: Item) -> bytes:
     """Where an item (of valid values) stands in the table, or RequestRefused if its key attributes are not right."""
+    position = _plain_item_position(table, item)
+    if position is not None:
+        return position
     refuse_empty_key(table, item)
-    for attribute in _key_attributes(table):
+    for attribute in table.key:
         value = item.get(attribute.name)
         if value is None:
             raise ItemKeyMismatch(f"{_INVALID}Missing the key {attribute.name} in the item")
@@ -78,7 +84,7 @@ def item_position(table: TableSchema, item: Item) -> bytes:
 
 def refuse_empty_key(table: TableSchema, item: Item) -> None:
     """RequestRefused if a key attribute is an empty string or empty binary value."""
-    for attribute in _key_attributes(table):
+    for attribute in table.key:
         kind = _kind_if_empty(attribute, item)
         if kind:
             raise EmptyKeyValue(
@@ -91,21 +97,21 @@ def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
     """RequestRefused if an expression looks deeper into an attribute that is part of a key."""
     if not nested_names:
         return
-    for attribute in _key_attributes(table):
+    for attribute in table.key:
         if attribute.name in nested_names:
             raise RequestRefused(f"{_NOT_SCALAR}Key: {attribute.name}")
     for index in table.indexes.values():
-        for attribute in (*index.partition, *index.sort):
+        for attribute in index.key:
             if attribute.name in nested_names:
                 raise RequestRefused(f"{_NOT_SCALAR}IndexKey: {attribute.name}")
 
 
 def check_index_keys(table: TableSchema, item: Item) -> None:
     """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
-    if _are_plain(table, item):
+    if _are_plain(table.index_attributes.values(), item):
         return
     for index in table.indexes.values():
-        for attribute in (*index.partition, *index.sort):
+        for attribute in index.key:
             kind = _kind_if_empty(attribute, item)
             if kind:
                 raise EmptyKeyValue(
@@ -121,10 +127,11 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
 
     Others may be unfit: an index that was added later leaves such items out.
     """
-    if _are_plain(table, item):
+    keys = table.index_attributes
+    if updated.isdisjoint(keys) or _are_plain([keys[name] for name in updated if name in keys], item):
         return
     for index in table.indexes.values():
-        for attribute in (*index.partition, *index.sort):
+        for attribute in index.key:
             kind = attribute.name in updated and _kind_if_empty(attribute, item)
             if kind:
                 raise EmptyKeyValue(
@@ -134,14 +141,12 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
     _check_index_types_and_sizes(table, item, updated)
 
 
-def _are_plain(table: TableSchema, item: Item) -> bool:
-    """Whether every index key attribute of the item is of its type, not empty, and too short to matter."""
-    for index in table.indexes.values():
-        for attributes in (index.partition, index.sort):
-            for attribute in attributes:
-                value = item.get(attribute.name)
-                if value is not None and not 0 < len(value.get(attribute.type, "")) <= _SHORT_PART:
-                    return False
+def _are_plain(attributes: Iterable[KeyAttribute], item: Item) -> bool:
+    """Whether every one of these index key attributes of the item is of its type, not empty, and short."""
+    for attribute in attributes:
+        value = item.get(attribute.name)
+        if value is not None and not 0 < len(value.get(attribute.type, "")) <= _SHORT_PART:
+            return False
     return True
 
 
@@ -181,10 +186,6 @@ def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:
         elif attribute.type == "B":
             total += len(text) // 4 * 3 - text.count("=")
     return total
-
-
-def _key_attributes(table: TableSchema) -> Sequence[KeyAttribute]:
-    return (table.partition,) if table.sort is None else (table.partition, table.sort)
 
 
 def _kind_if_empty(attribute: KeyAttribute, item: Item) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal
 
 from jobtable.embedded.numbers import number_sort_bytes
@@ -40,6 +41,12 @@ def prefix_bytes(type_: KeyType, text: str) -> bytes:
 def hashed(partition: bytes) -> bytes:
     """The encoded partition behind eight bytes of a stable hash of it."""
     return hashlib.blake2b(partition, digest_size=_HASH_BYTES).digest() + partition
+
+
+@lru_cache(maxsize=4096)  # the same partitions come again and again
+def hashed_value(type_: KeyType, text: str) -> bytes:
+    """The same for a partition of one attribute with this value."""
+    return hashed(ENCODERS[type_](text))
 
 
 def after_prefix(prefix: bytes) -> bytes:

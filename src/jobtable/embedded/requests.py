@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 from jobtable.embedded.schema import TableSchema
@@ -31,6 +32,13 @@ class Member:
     longest: int | None = None
     """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
+    is_free: bool = field(init=False)
+    """Whether every value of the type will do."""
+
+    def __post_init__(self) -> None:
+        constraints = (self.minimum, self.maximum, self.longest)
+        is_free = not self.enum and not self.is_table_name and constraints == (None, None, None)
+        object.__setattr__(self, "is_free", is_free)
 
     def fault(self, value: Any) -> str | None:
         """The constraint that a value of the right type breaks, or None."""
@@ -66,9 +74,11 @@ _LEGACY = (
     "QueryFilter",
     "ScanFilter",
 )
+_ANY_LEGACY = frozenset(_LEGACY)
 _PROJECTION = "ProjectionExpression"
 
 
+@lru_cache(maxsize=1024)
 def table_name_fault(name: str) -> str | None:
     """The constraint that a table name breaks, or None. A table's ARN is accepted in its place."""
     if name.startswith("arn:"):
@@ -95,10 +105,12 @@ def check_members(request: Any, members: Mapping[str, Member], path: str = "") -
             if member.required:
                 faults.append(constraint(path + lower_first(name), "null", "Member must not be null"))
             continue
-        expect_type(value, member.type)
-        fault = member.fault(value)
-        if fault is not None:
-            faults.append(constraint(path + lower_first(name), f"'{value}'", fault))
+        if type(value) is not member.type:
+            expect_type(value, member.type)
+        if not member.is_free:
+            fault = member.fault(value)
+            if fault is not None:
+                faults.append(constraint(path + lower_first(name), f"'{value}'", fault))
     if faults:
         raise constraints_broken(faults)
 
@@ -151,11 +163,14 @@ def check_parameters(request: Request, *expressions: str) -> None:
     `expressions` are those that the operation has. All but ProjectionExpression can use ExpressionAttributeValues.
     """
     given = [name for name in expressions if request.get(name) is not None]
-    _refuse_legacy_parameters(request, given)
+    if not _ANY_LEGACY.isdisjoint(request):
+        _refuse_legacy_parameters(request, given)
+    if given and given != [_PROJECTION]:
+        return
     if request.get("ExpressionAttributeNames") and not given:
         raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
     users_of_values = [name for name in expressions if name != _PROJECTION]
-    if request.get("ExpressionAttributeValues") and users_of_values and given in ([], [_PROJECTION]):
+    if request.get("ExpressionAttributeValues") and users_of_values:
         verb = "is" if len(users_of_values) == 1 else "are"
         raise RequestRefused(
             "ExpressionAttributeValues can only be specified when using expressions:"

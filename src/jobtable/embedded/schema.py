@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
 
-from jobtable.embedded.ordering import ENCODERS, KeyType, after_prefix, hash_segment, hashed, prefix_bytes
+from jobtable.embedded.ordering import ENCODERS, KeyType, after_prefix, hash_segment, hashed, hashed_value, prefix_bytes
+from jobtable.model.source import Source
 from jobtable.store.backend import AttributeValue, Item
 
 Range: TypeAlias = tuple[bytes, bytes | None]
 """Positions from the first (inclusive) to the second (exclusive; None: to the end)."""
+
+IndexValues: TypeAlias = tuple[str, ...]
+"""The values of an index key, partition first, without their types."""
 
 SortOperator = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
@@ -34,11 +39,23 @@ class IndexSchema:
     sort: tuple[KeyAttribute, ...]
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
     included: frozenset[str]
+    key: tuple[KeyAttribute, ...] = field(init=False)
+    """The attributes of the index key, partition first."""
 
-    @property
-    def key(self) -> tuple[KeyAttribute, ...]:
-        """The attributes of the index key, partition first."""
-        return self.partition + self.sort
+    def __post_init__(self) -> None:
+        _set(self, "key", self.partition + self.sort)
+
+    def position(self, values: IndexValues) -> bytes:
+        """Where items with these key values stand in the index: bytes that sort as the items do."""
+        behind = len(self.partition)
+        if behind == 1:
+            position = hashed_value(self.partition[0].type, values[0])
+        else:
+            pairs = zip(self.partition, values, strict=False)
+            position = hashed(b"".join([ENCODERS[attribute.type](value) for attribute, value in pairs]))
+        for attribute, value in zip(self.sort, values[behind:], strict=True):
+            position += ENCODERS[attribute.type](value)
+        return position
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +70,18 @@ class TableSchema:
     ttl_attribute: str | None
     is_journaled: bool
     """Whether a stream or point-in-time recovery needs the changes of this table."""
+    key: tuple[KeyAttribute, ...] = field(init=False)
+    """The attributes of the primary key, partition first."""
+    index_attributes: Mapping[str, KeyAttribute] = field(init=False)
+    """The attributes of all index keys, by name."""
+    index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
+    """The key of an item in each index; None where it is not in the index."""
+
+    def __post_init__(self) -> None:
+        indexes = self.indexes.values()
+        _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
+        _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
+        _set(self, "index_values", _reader_of_values(tuple(indexes)))
 
     def key_of(self, item: Item) -> Item:
         """The primary key attributes of an item."""
@@ -68,7 +97,7 @@ class TableSchema:
         into equal ranges, then the partition value, then the sort value, both self-delimiting.
         """
         partition, sort = self.partition, self.sort
-        start = hashed(ENCODERS[partition.type](key[partition.name][partition.type]))
+        start = hashed_value(partition.type, key[partition.name][partition.type])
         if sort is None:
             return start
         return start + ENCODERS[sort.type](key[sort.name][sort.type])
@@ -78,8 +107,8 @@ class TableSchema:
 
         `item` may also be just the attributes of the index key and the primary key, as in an ExclusiveStartKey.
         """
-        key = index_key(index, item)
-        return None if key is None else key + self.position(item)
+        (values,) = _reader_of_values((index,))(item)
+        return None if values is None else index.position(values) + self.position(item)
 
     def projected(self, index: IndexSchema, item: Item) -> Item:
         """The part of an item that an index holds."""
@@ -115,33 +144,34 @@ class TableSchema:
         return _narrowed(prefix, type_, operator, [operand[type_] for operand in operands])
 
 
-def index_key(index: IndexSchema, item: Item) -> bytes | None:
-    """The index key of an item as bytes; None when an attribute is missing, empty, or not of the declared type."""
-    partition = sort = b""
-    for attribute in index.partition:
-        text = item.get(attribute.name, _ABSENT).get(attribute.type)
-        if not text:
-            return None
-        partition += ENCODERS[attribute.type](text)
-    for attribute in index.sort:
-        text = item.get(attribute.name, _ABSENT).get(attribute.type)
-        if not text:
-            return None
-        sort += ENCODERS[attribute.type](text)
-    return hashed(partition) + sort
-
-
-def is_in_index(index: IndexSchema, item: Item) -> bool:
-    """Whether an index has an entry for an item: every attribute of its key is there, not empty, of its type."""
-    return all(item.get(attribute.name, _ABSENT).get(attribute.type) for attribute in index.key)
-
-
-def has_same_index_key(index: IndexSchema, one: Item, other: Item) -> bool:
-    """Whether two items stand at the same place of an index, or both in none. Cheaper than their positions."""
-    return all(one.get(attribute.name) == other.get(attribute.name) for attribute in index.key)
-
-
 _ABSENT: AttributeValue = {}
+
+
+def _set(schema: IndexSchema | TableSchema, name: str, value: Any) -> None:
+    """Give a schema what follows from its other fields."""
+    object.__setattr__(schema, name, value)
+
+
+@lru_cache(maxsize=1024)
+def _reader_of_values(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], tuple[IndexValues | None, ...]]:
+    """A function that gives the key of an item in each index; None when a part is missing, empty, or of another type.
+
+    It is generated, because every write calls it for the item before and after.
+    """
+    source = Source()
+    absent = source.names.of(_ABSENT, "absent")
+    keys = []
+    for index in indexes:
+        found = [
+            f"(v{number} := get({attribute.name!r}, {absent}).get({attribute.type!r}))"
+            for number, attribute in enumerate(index.key)
+        ]
+        values = "".join(f"v{number}, " for number in range(len(found)))
+        keys.append(f"({values}) if {' and '.join(found)} else None, ")
+    source.line("def read(item):")
+    source.line("    get = item.get")
+    source.line(f"    return ({''.join(keys)})")
+    return source.function("read")
 
 
 def segment_range(segment: int, total: int) -> Range:

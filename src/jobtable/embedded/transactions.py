@@ -32,16 +32,14 @@ from jobtable.embedded.requests import (
     lower_first,
 )
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.units import (
     TRANSACTIONAL,
-    Sized,
     Split,
     Units,
     read_units,
     wanted_capacity,
     wants_collection_metrics,
-    write_units,
 )
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
@@ -53,7 +51,7 @@ from jobtable.errors import (
     TransactionCanceled,
 )
 from jobtable.store.backend import Item, Request, Response
-from jobtable.store.sizes import item_size, value_size
+from jobtable.store.sizes import item_size
 
 MAX_ACTIONS = 100
 MAX_BYTES = 4 * 1024 * 1024
@@ -96,7 +94,7 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
     check_members(request, _WRITE_MEMBERS)
     actions = _actions(request)
     named = [_named_action(number, action) for number, action in enumerate(actions, 1)]
-    prepared = [_prepared_or_unfit(partial(_prepared, storage, kind, body)) for kind, body in named]
+    prepared = [_prepared_or_unfit(_PREPARE[kind], storage, body) for kind, body in named]
     writes = [one for one in prepared if isinstance(one, Write)]
     if len(writes) < len(prepared):
         _cancel(storage, prepared)
@@ -120,7 +118,7 @@ def _actions(request: Request) -> list[Any]:
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
     expect_type(action, dict)
-    kinds = [kind for kind in _MEMBERS_OF_ACTION if action.get(kind) is not None]
+    kinds = [kind for kind, body in action.items() if body is not None and kind in _MEMBERS_OF_ACTION]
     if not kinds:
         raise RequestRefused("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
     if len(kinds) > 1:
@@ -131,32 +129,28 @@ def _named_action(number: int, action: Any) -> tuple[str, Request]:
     return kind, body
 
 
-def _prepared(storage: Storage, kind: str, body: Request) -> Write:
-    match kind:
-        case "Put":
-            return prepare_put(storage, body)
-        case "Update":
-            return prepare_update(storage, body)
-        case "Delete":
-            return prepare_delete(storage, body)
-        case _:
-            return prepare_delete(storage, body, "check")
+_PREPARE: dict[str, Callable[[Storage, Request], Write]] = {
+    "Put": prepare_put,
+    "Update": prepare_update,
+    "Delete": prepare_delete,
+    "ConditionCheck": partial(prepare_delete, kind="check"),
+}
 
 
 def _check_payload(bodies: Sequence[Request], writes: Sequence[Write]) -> None:
     total = 0
     for body, write in zip(bodies, writes, strict=True):
         total += write.size or item_size(write.key)
-        total += sum(len(body.get(name) or "") for name in ("UpdateExpression", "ConditionExpression"))
-        total += sum(map(value_size, validate_item(body.get("ExpressionAttributeValues") or {}).values()))
+        total += write.values_size
+        total += len(body.get("UpdateExpression") or "") + len(body.get("ConditionExpression") or "")
         if total > MAX_BYTES:
             raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")
 
 
-def _prepared_or_unfit(step: Callable[[], T]) -> T | SchemaMismatch:
+def _prepared_or_unfit(prepare: Callable[[Storage, Request], T], storage: Storage, body: Request) -> T | SchemaMismatch:
     """A key that does not fit its schema cancels the transaction; other faults refuse it at once."""
     try:
-        return step()
+        return prepare(storage, body)
     except SchemaMismatch as error:
         return error
 
@@ -228,8 +222,12 @@ class _Run:
         olds = [write.old(transaction) for write in self._writes]
         news = _news([_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)])
         for write, old, new in zip(self._writes, olds, news, strict=True):
-            write.apply(transaction, old, new)
-        self._measure(transaction, olds, news)
+            changes = write.apply(transaction, old, new)
+            if self._capacity:
+                units = self._consumed.setdefault(write.table.name, Units())
+                units.add_write(old, new, changes, TRANSACTIONAL)
+        if self._wants_metrics:
+            self._measure_collections(transaction)
         if self._token is not None:
             transaction.remember(self._token, self._identity, _units_of_replay(self._writes, news))
 
@@ -244,17 +242,12 @@ class _Run:
             response["ItemCollectionMetrics"] = self._metrics
         return response
 
-    def _measure(self, transaction: Transaction, olds: Sequence[Sized], news: Sequence[Sized]) -> None:
-        if self._capacity:
-            for write, old, new in zip(self._writes, olds, news, strict=True):
-                units = self._consumed.setdefault(write.table.name, Units())
-                units.add(write_units(write.table, old, new), TRANSACTIONAL)
-        if self._wants_metrics:
-            written = [write for write in self._writes if write.kind != "check"]
-            for name in dict.fromkeys(write.table.name for write in written):
-                found = collections_of(transaction, [write for write in written if write.table.name == name])
-                if found:
-                    self._metrics[name] = found
+    def _measure_collections(self, transaction: Transaction) -> None:
+        written = [write for write in self._writes if write.kind != "check"]
+        for name in dict.fromkeys(write.table.name for write in written):
+            found = collections_of(transaction, [write for write in written if write.table.name == name])
+            if found:
+                self._metrics[name] = found
 
     def _replay(self, known: tuple[bytes, bytes]) -> None:
         """Answer for a transaction that has happened: only reading it is charged."""
@@ -285,7 +278,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    prepared = [_prepared_or_unfit(partial(_prepared_read, storage, body)) for body in bodies]
+    prepared = [_prepared_or_unfit(_prepared_read, storage, body) for body in bodies]
     reads = [one for one in prepared if not isinstance(one, SchemaMismatch)]
     if len(reads) < len(prepared):
         raise _cancelled(prepared)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from jobtable.embedded.schema import IndexSchema, TableSchema, has_same_index_key, is_in_index
-from jobtable.embedded.storage import View
+from jobtable.embedded.schema import IndexSchema, TableSchema
+from jobtable.embedded.storage import IndexChange, Sized, View
 from jobtable.store.backend import Item, Request
-from jobtable.store.sizes import item_size
 
 EVENTUAL = 0.5
 CONSISTENT = 1.0
@@ -37,12 +36,13 @@ class Units:
         units_of = self.local if index.is_local else self.global_
         units_of[index.name] = units_of.get(index.name, 0.0) + units
 
-    def add(self, other: Units, factor: float = 1.0) -> None:
-        """Count the units of another request, times a factor."""
-        self.table += other.table * factor
-        for mine, theirs in ((self.local, other.local), (self.global_, other.global_)):
-            for name, units in theirs.items():
-                mine[name] = mine.get(name, 0.0) + units * factor
+    def add_write(self, old: Sized, new: Sized, changes: Iterable[IndexChange], factor: float = 1.0) -> None:
+        """Count the replacing of one item by another, on the table and on the indexes that it changes."""
+        self.table += _for_writing(max(old.size, new.size)) * factor
+        for change in changes:
+            consumed = _index_write(change)
+            if consumed:
+                self.add_to_index(change.schema, consumed * factor)
 
     def report(self, table_name: str, wanted: str, split: Split | None = None) -> dict[str, Any]:
         """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
@@ -84,51 +84,20 @@ def read_units(size: int, rate: float) -> float:
     return max(1, -(-size // _READ_BLOCK)) * rate
 
 
-class Sized(NamedTuple):
-    """An item with its size as DynamoDB measures it; (None, 0) where there is no item."""
-
-    item: Item | None
-    size: int
-
-
-NO_ITEM = Sized(None, 0)
-
-
-def write_units(table: TableSchema, old: Sized, new: Sized) -> Units:
-    """Units for replacing one item by another, on the table and on every index."""
-    units = Units(_for_writing(max(old.size, new.size)))
-    for index in table.indexes.values():
-        consumed = _index_write(table, index, old, new)
-        if consumed:
-            units.add_to_index(index, consumed)
-    return units
-
-
 def _for_writing(size: int) -> float:
-    return float(max(1, -(-size // _WRITE_BLOCK)))
+    return float(-(-size // _WRITE_BLOCK) or 1)
 
 
-def _index_write(table: TableSchema, index: IndexSchema, old: Sized, new: Sized) -> float:
+def _index_write(change: IndexChange) -> float:
     """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
-    old_entry, new_entry = _entry(table, index, old), _entry(table, index, new)
-    overhead = _LOCAL_ENTRY_BYTES if index.is_local else 0
-    if old_entry.item is not None and new_entry.item is not None:
-        if old_entry.item == new_entry.item:
-            return 0.0
-        if has_same_index_key(index, old_entry.item, new_entry.item):
-            return _for_writing(overhead + max(old_entry.size, new_entry.size))
-    changed = [entry for entry in (old_entry, new_entry) if entry.item is not None]
-    return sum((_for_writing(overhead + entry.size) for entry in changed), 0.0)
-
-
-def _entry(table: TableSchema, index: IndexSchema, whole: Sized) -> Sized:
-    """What an index holds of an item."""
-    if whole.item is None or not is_in_index(index, whole.item):
-        return NO_ITEM
-    if index.projection == "ALL":
-        return whole
-    entry = table.projected(index, whole.item)
-    return Sized(entry, item_size(entry))
+    if change.is_same:
+        return 0.0
+    overhead = _LOCAL_ENTRY_BYTES if change.schema.is_local else 0
+    if change.before == change.after:
+        return _for_writing(overhead + max(change.size_before, change.size_after))
+    removal = 0.0 if change.before is None else _for_writing(overhead + change.size_before)
+    insertion = 0.0 if change.after is None else _for_writing(overhead + change.size_after)
+    return removal + insertion
 
 
 def wants_collection_metrics(request: Request) -> bool:

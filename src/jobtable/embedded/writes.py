@@ -5,10 +5,7 @@ PutItem, UpdateItem and DeleteItem are one such write; batches and transactions 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
-
-from pydantic_core import from_json
+from typing import Any, Literal, NamedTuple
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
 from jobtable.embedded.keys import (
@@ -21,16 +18,14 @@ from jobtable.embedded.keys import (
 )
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import Transaction, View
-from jobtable.embedded.units import NO_ITEM, Sized
+from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
 from jobtable.embedded.values import validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import Item, Request
-from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
+from jobtable.store.sizes import MAX_ITEM_SIZE, attributes_size, item_size
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A validated put, update, delete or check of the item at one position."""
 
     kind: Literal["put", "update", "delete", "check"]
@@ -40,14 +35,15 @@ class Write:
     """The primary key; for a put the whole item."""
     size: int
     """The bytes of a put item, else 0."""
+    values_size: int
+    """The bytes of the values that its expressions use."""
     condition: Condition | None
     update: Update | None
     returns_item_on_failure: bool
 
     def old(self, view: View) -> Sized:
         """The item that is there now."""
-        found = view.sized(self.table, self.position)
-        return NO_ITEM if found is None else Sized(from_json(found[0]), found[1])
+        return view.read(self.table, self.position)
 
     def new(self, old: Sized) -> Sized:
         """The item after the write; RequestRefused or ConditionalCheckFailed if it may not happen."""
@@ -58,28 +54,34 @@ class Write:
             case "put":
                 return Sized(self.key, self.size)
             case "update":
-                return self._updated(self.key if old.item is None else old.item)
+                return self._updated(old)
             case "check":
                 return old
             case "delete":
                 return NO_ITEM
 
-    def apply(self, transaction: Transaction, old: Sized, new: Sized) -> None:
-        """Store what `new` gave for `old`."""
+    def apply(self, transaction: Transaction, old: Sized, new: Sized) -> list[IndexChange]:
+        """Store what `new` gave for `old`; gives what became of the entries of each index."""
         if self.kind == "check":
-            return
+            return []
         if new.item is not None:
-            transaction.put(self.table, self.position, new.item, new.size, old=old.item, old_size=old.size)
-        elif old.item is not None:
-            transaction.delete(self.table, self.position, old=old.item, old_size=old.size)
+            return transaction.put(self.table, self.position, new, old)
+        if old.item is not None:
+            return transaction.delete(self.table, self.position, old)
+        return []
 
-    def _updated(self, item: Item) -> Sized:
-        new = item if self.update is None else self.update.apply(item)
-        size = item_size(new)
+    def _updated(self, old: Sized) -> Sized:
+        item = self.key if old.item is None else old.item
+        if self.update is None:
+            return Sized(item, old.size or item_size(item))
+        new, names = self.update.apply(item), self.update.top_level_names
+        if old.item is None:
+            size = item_size(new)
+        else:
+            size = old.size + attributes_size(new, names) - attributes_size(item, names)
         if size > MAX_ITEM_SIZE:
             raise RequestRefused("Item size to update has exceeded the maximum allowed size")
-        if self.update is not None and self.table.indexes:
-            check_updated_index_keys(self.table, new, self.update.top_level_names)
+        check_updated_index_keys(self.table, new, names)
         return Sized(new, size)
 
 
@@ -91,7 +93,8 @@ def prepare_put(tables: Tables, request: Request) -> Write:
     condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
-    return put_of(table, item, size, condition, returns_item=_returns_item(request))
+    position = _position_of_put(table, item)
+    return Write("put", table, position, item, size, placeholders.values_size, condition, None, _returns_item(request))
 
 
 def prepare_update(tables: Tables, request: Request) -> Write:
@@ -105,13 +108,13 @@ def prepare_update(tables: Tables, request: Request) -> Write:
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
     if update is not None:
-        for name in table.key_of(key):
+        for name in key:
             if name in update.top_level_names:
                 raise SchemaMismatch(
                     f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is"
                     " part of the key"
                 )
-    return Write("update", table, position, key, 0, condition, update, _returns_item(request))
+    return Write("update", table, position, key, 0, placeholders.values_size, condition, update, _returns_item(request))
 
 
 def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
@@ -122,7 +125,8 @@ def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "ch
     condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
-    return Write(kind, table, key_position(table, key), key, 0, condition, None, _returns_item(request))
+    position = key_position(table, key)
+    return Write(kind, table, position, key, 0, placeholders.values_size, condition, None, _returns_item(request))
 
 
 def valid_item(item: Any) -> tuple[Item, int]:
@@ -134,19 +138,20 @@ def valid_item(item: Any) -> tuple[Item, int]:
     return valid, size
 
 
-def put_of(
-    table: TableSchema, item: Item, size: int, condition: Condition | None = None, *, returns_item: bool = False
-) -> Write:
+def put_of(table: TableSchema, item: Item, size: int) -> Write:
     """The put of a valid item, or RequestRefused if it does not fit the table."""
+    return Write("put", table, _position_of_put(table, item), item, size, 0, None, None, False)
+
+
+def _position_of_put(table: TableSchema, item: Item) -> bytes:
     position = item_position(table, item)
-    if table.indexes:
-        check_index_keys(table, item)
-    return Write("put", table, position, item, size, condition, None, returns_item)
+    check_index_keys(table, item)
+    return position
 
 
 def delete_of(table: TableSchema, key: Item) -> Write:
     """The delete of the item with this key (of valid values), or RequestRefused if it does not fit the table."""
-    return Write("delete", table, key_position(table, key), key, 0, None, None, False)
+    return Write("delete", table, key_position(table, key), key, 0, 0, None, None, False)
 
 
 def _update(request: Request, placeholders: Placeholders) -> Update | None:

@@ -39,6 +39,8 @@ class Placeholders:
 
     def path(self, steps: tuple[str | int, ...]) -> str:
         """A document path."""
+        if len(steps) == 1:
+            return self.name(str(steps[0]))
         first, *rest = steps
         return self.name(str(first)) + "".join(f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest)
 
@@ -267,10 +269,14 @@ class Attribute(Generic[T]):
 
     def wire_form(self, value: Any) -> WireForm:
         """A value in wire form."""
+        return {"NULL": True} if value is None else self.encode(self.accept(value))
+
+    def encode(self, value: Any) -> WireForm:
+        """An accepted value in wire form."""
         if value is None:
             return {"NULL": True}
         try:
-            return self._kind.to_wire(self.accept(value))
+            return self._kind.to_wire(value)
         except (TypeError, AttributeError, KeyError) as error:
             raise ValueRefusedError(f"{self!r} cannot hold {value!r:.100}") from error
 
@@ -424,7 +430,10 @@ class Update:
             elements = placeholders.value({"L": [attribute._element_form(each) for each in self.value]})
             return "SET", f"{path} = list_append(if_not_exists({path}, {placeholders.value({'L': []})}), {elements})"
         is_amount = self.action in ("increment", "add") and isinstance(self.value, int | float | Decimal)
-        form = attribute.amount_form(self.value) if is_amount else attribute.wire_form(self.value)
+        if self.action in ("set", "set_if_missing"):
+            form = attribute.encode(self.value)  # it was accepted when the update was made
+        else:
+            form = attribute.amount_form(self.value) if is_amount else attribute.wire_form(self.value)
         value = placeholders.value(form)
         match self.action:
             case "set":

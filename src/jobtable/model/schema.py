@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,10 +25,11 @@ _AS_GIVEN: dict[type[wire.WireType], type] = {
     wire.Text: str,
     wire.Bool: bool,
     wire.Int: int,
+    wire.Float: float,
     wire.Binary: bytes,
     wire.Instant: datetime,
 }
-"""Types whose values need no look by pydantic, where the field has no constraints: ASCII text, times in UTC."""
+"""Types whose values need no look by pydantic, where the field has no constraints: ASCII text, times in UTC, ..."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +48,16 @@ class FieldSchema:
     is_key_only: bool
     info: FieldInfo
 
-    @property
+    @cached_property
     def path(self) -> tuple[str, ...]:
         """The names from the item down to the attribute."""
         return (self.attribute,) if self.envelope is None else (self.envelope, self.attribute)
 
     @cached_property
     def _as_given(self) -> type | None:
-        return None if self.is_constrained else _AS_GIVEN.get(type(self.kind))
+        if self.is_constrained:
+            return None
+        return self.kind.enum if isinstance(self.kind, wire.Choice) else _AS_GIVEN.get(type(self.kind))
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -83,6 +87,8 @@ class FieldSchema:
 def _is_canonical(value: Any) -> bool:
     if type(value) is str:
         return value.isascii()
+    if type(value) is float:
+        return math.isfinite(value)
     return type(value) is not datetime or value.tzinfo is UTC
 
 
@@ -95,7 +101,7 @@ class KeyPart:
     natural: FieldSchema | None = None
     constant: str | None = None
 
-    @property
+    @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The fields that the attribute is made from."""
         if self.template is not None:
@@ -128,16 +134,21 @@ class KeySchema:
     partition: tuple[KeyPart, ...]
     sort: tuple[KeyPart, ...]
 
-    @property
+    @cached_property
     def parts(self) -> tuple[KeyPart, ...]:
         return self.partition + self.sort
+
+    @cached_property
+    def templated(self) -> tuple[KeyPart, ...]:
+        """The attributes that are made from templates."""
+        return tuple(part for part in self.parts if part.template)
 
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The fields that the key is made from, in order."""
         return tuple(dict.fromkeys(name for part in self.parts for name in part.inputs))
 
-    @property
+    @cached_property
     def pattern(self) -> str:
         """The access pattern's name, as capacity is counted under it."""
         return f"{self.owner}.{self.name}"
@@ -172,6 +183,12 @@ class EntitySchema:
     @property
     def keys(self) -> tuple[KeySchema, ...]:
         return (self.primary, *self.indexes.values())
+
+    @cached_property
+    def keys_made_from(self) -> Mapping[str, tuple[KeySchema, ...]]:
+        """For each field: the index keys with a template, some part of which is made from it."""
+        keys = [key for key in self.indexes.values() if key.templated]
+        return {name: tuple(key for key in keys if name in key.inputs) for name in self.fields}
 
     @cached_property
     def derived(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -23,6 +23,11 @@ def item_size(item: Item) -> int:
             else:
                 size += _SIZES[kind](content)
     return size
+
+
+def attributes_size(item: Item, names: Iterable[str]) -> int:
+    """The bytes of those attributes of a (valid) item that are there."""
+    return item_size({name: item[name] for name in names if name in item})
 
 
 def value_size(value: AttributeValue) -> int:

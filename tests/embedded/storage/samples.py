@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import Storage, Transaction, View
+from jobtable.embedded.storage import Sized, Storage, Transaction, View
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
@@ -50,18 +50,16 @@ def put(storage: Storage, new: Item, name: str = "tab") -> None:
 def put_action(new: Item, transaction: Transaction, name: str = "tab") -> None:
     table = table_of(transaction, name)
     position = table.position(new)
-    stored = transaction.sized(table, position)
-    old, old_size = (None, 0) if stored is None else (from_json(stored[0]), stored[1])
-    transaction.put(table, position, new, item_size(new), old=old, old_size=old_size)
+    transaction.put(table, position, Sized(new, item_size(new)), transaction.read(table, position))
 
 
 def delete(storage: Storage, key: Item, name: str = "tab") -> None:
     def action(transaction: Transaction) -> None:
         table = table_of(transaction, name)
         position = table.position(key)
-        stored = transaction.sized(table, position)
-        if stored is not None:
-            transaction.delete(table, position, old=from_json(stored[0]), old_size=stored[1])
+        old = transaction.read(table, position)
+        if old.item is not None:
+            transaction.delete(table, position, old)
 
     storage.write(action)
 

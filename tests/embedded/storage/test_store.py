@@ -26,7 +26,7 @@ from tests.embedded.storage.samples import (
 )
 
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import Storage, Transaction, definitions, upkeep
+from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, definitions, upkeep
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
@@ -237,7 +237,7 @@ def test_a_table_looked_up_before_an_index_was_added_still_fills_the_index(stora
     old = table_of(storage)
     OPERATIONS["UpdateTable"](storage, ADD_INDEX)
     new = item("1", "1", x="x")
-    storage.write(lambda transaction: transaction.put(old, old.position(new), new, 6, old=None, old_size=0))
+    storage.write(lambda transaction: transaction.put(old, old.position(new), Sized(new, 6), NO_ITEM))
     assert everything(storage, "by_x") == [new]
 
 
@@ -261,7 +261,7 @@ def test_a_table_that_is_gone_is_not_found(storage: Storage, use: Callable[..., 
 
 
 def _put_into(table: TableSchema, transaction: Transaction) -> None:
-    transaction.put(table, b"x", item("1", "1"), 1, old=None, old_size=0)
+    transaction.put(table, b"x", Sized(item("1", "1"), 1), NO_ITEM)
 
 
 def test_idempotency_tokens_are_kept_with_the_write(storage: Storage) -> None:

@@ -12,7 +12,7 @@ from jobtable.embedded.expressions import operand_checks as checks
 from jobtable.embedded.expressions.condition_tests import Operand as OperandOf
 from jobtable.embedded.expressions.condition_tests import Test as TestOf
 from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Test, ValueOperand
-from jobtable.embedded.expressions.operand_checks import Check
+from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
@@ -44,8 +44,7 @@ def compile_condition(text: str, placeholders: Placeholders, kind: ConditionKind
     """The condition, or RequestRefused."""
     try:
         program = condition_program(text, placeholders.names_key)
-        for check in program.checks:
-            check(placeholders.values)
+        program.checks.run(placeholders.values)
     except InvalidExpression as error:
         raise error.refused(kind) from error
     placeholders.use(program.names_used, program.values_used, program.nested_names)
@@ -57,8 +56,8 @@ class ConditionProgram:
     """A condition as far as it can be prepared without the values of a request."""
 
     test: TestOf
-    checks: tuple[Check, ...]
-    """What must be checked of the values, in the order in which DynamoDB reports faults."""
+    checks: Checks
+    """What must be checked of the values."""
     names_used: frozenset[str]
     values_used: frozenset[str]
     top_level_names: frozenset[str]
@@ -72,7 +71,7 @@ def condition_program(text: str, names_key: tuple[tuple[str, str], ...]) -> Cond
     test = builder.condition(checked_condition(text))
     return ConditionProgram(
         test,
-        tuple(builder.checks),
+        Checks(builder.checks),
         frozenset(builder.names_used),
         frozenset(builder.values_used),
         frozenset(builder.top_level_names),
@@ -130,7 +129,7 @@ class _Builder:
     def _operand(self, node: Operand) -> OperandOf:
         if isinstance(node, ValueOperand):
             self.values_used.add(node.name)
-            self.checks.append(checks.defined(node.name))
+            self.checks.append(checks.Defined(node.name))
             return tests.value(node.name)
         if isinstance(node, PathOperand):
             return tests.attribute(self._path(node.path))

@@ -104,8 +104,7 @@ def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKey
     """The key condition before it is held against a key schema, or RequestRefused."""
     try:
         program = condition_program(text, placeholders.names_key)
-        for check in program.checks:
-            check(placeholders.values)
+        program.checks.run(placeholders.values)
     except InvalidExpression as error:
         raise error.refused("KeyConditionExpression") from error
     placeholders.use(program.names_used, program.values_used)

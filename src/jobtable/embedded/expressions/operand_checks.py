@@ -5,7 +5,8 @@ A Check gets the values of the request and raises InvalidExpression.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from jobtable.embedded.expressions.grammar import Function, Operand, PathOperand, ValueOperand
@@ -48,16 +49,33 @@ def always(reason: str) -> Check:
     return check
 
 
-def defined(name: str) -> Check:
+@dataclass(frozen=True, slots=True)
+class Defined:
     """The request must have a value of this name."""
 
-    def check(values: Mapping[str, AttributeValue]) -> None:
-        if name not in values:
+    name: str
+
+    def __call__(self, values: Mapping[str, AttributeValue]) -> None:
+        if self.name not in values:
             raise InvalidExpression(
-                f"An expression attribute value used in expression is not defined; attribute value: {name}"
+                f"An expression attribute value used in expression is not defined; attribute value: {self.name}"
             )
 
-    return check
+
+class Checks:
+    """The checks of one expression, in the order in which DynamoDB reports faults."""
+
+    __slots__ = ("_all", "_needed", "_others")
+
+    def __init__(self, checks: Iterable[Check]) -> None:
+        self._all = tuple(checks)
+        self._needed = frozenset(check.name for check in self._all if isinstance(check, Defined))
+        self._others = tuple(check for check in self._all if not isinstance(check, Defined))
+
+    def run(self, values: Mapping[str, AttributeValue]) -> None:
+        """InvalidExpression for the first fault. Mostly all values are defined, which is one question."""
+        for check in self._others if self._needed <= values.keys() else self._all:
+            check(values)
 
 
 def not_distinct(operator: str, path: Path) -> Check:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from jobtable.embedded.values import MAX_NAME_BYTES, validate_value, wrong_json_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
-from jobtable.store.sizes import item_size
+from jobtable.store.sizes import value_size
 
 MAX_KEY_LENGTH = 255
 MAX_MAP_BYTES = 2 * 1024 * 1024
@@ -17,28 +18,31 @@ MAX_MAP_BYTES = 2 * 1024 * 1024
 _NAME_KEY = re.compile(r"#[A-Za-z0-9_]+")
 _VALUE_KEY = re.compile(r":[A-Za-z0-9_]+")
 _NOTHING: dict[str, Any] = {}
+_NONE: frozenset[str] = frozenset()
 
 
 class Placeholders:
     """The two maps, validated, and what the expressions of the request used of them."""
 
-    __slots__ = ("_used_names", "_used_values", "names", "names_key", "nested_names", "values")
+    __slots__ = ("_used_names", "_used_values", "names", "names_key", "nested_names", "values", "values_size")
 
     names: Mapping[str, str]
     names_key: tuple[tuple[str, str], ...]
     """The names as a key for caches."""
     values: Mapping[str, AttributeValue]
-    nested_names: set[str]
+    values_size: int
+    """The bytes of the values, without their keys."""
+    nested_names: frozenset[str]
     """The top-level attributes into which the expressions so far look deeper, as in `name.member` or `name[0]`."""
 
     def __init__(self, names: Any = None, values: Any = None) -> None:
         """RequestRefused if a map is given but malformed; None is a map that was not given."""
-        self.names = _NOTHING if names is None else _valid_names(names)
-        self.names_key = tuple(self.names.items())
-        self.values = _NOTHING if values is None else _valid_values(values)
-        self.nested_names = set()
-        self._used_names: set[str] = set()
-        self._used_values: set[str] = set()
+        self.names_key = () if names is None else _names_key(names)
+        self.names = _NOTHING if names is None else names
+        self.values, self.values_size = (_NOTHING, 0) if values is None else _valid_values(values)
+        self.nested_names = _NONE
+        self._used_names = _NONE
+        self._used_values = _NONE
 
     @classmethod
     def of(cls, request: Request, *expressions: str) -> Placeholders:
@@ -47,6 +51,11 @@ class Placeholders:
         RequestRefused also if a map is given without an expression that could use it.
         """
         names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+        if names is None and values is None:
+            return cls()
+        with_values = [name for name in expressions if request.get(name) is not None]
+        if with_values:
+            return cls(names, values)
         # Operations with a condition write, and have no projection.
         users = expressions if "ConditionExpression" in expressions else (*expressions, "ProjectionExpression")
         has_user = any(request.get(name) is not None for name in users)
@@ -55,10 +64,9 @@ class Placeholders:
             if not has_user:
                 return cls()
             return cls(names, values if expressions else None)
-        with_values = [name for name in expressions if request.get(name) is not None]
         if names and not has_user:
             raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
-        if values and expressions and not with_values:
+        if values and expressions:
             verb = "is" if len(expressions) == 1 else "are"
             raise RequestRefused(
                 "ExpressionAttributeValues can only be specified when using expressions: "
@@ -66,11 +74,11 @@ class Placeholders:
             )
         return cls(names, values if expressions else None)
 
-    def use(self, names: Iterable[str], values: Iterable[str], nested_names: Iterable[str] = ()) -> None:
+    def use(self, names: frozenset[str], values: frozenset[str], nested_names: frozenset[str] = _NONE) -> None:
         """Remember that an expression used these keys of the two maps, and looked deeper into these attributes."""
-        self.nested_names.update(nested_names)
-        self._used_names.update(names)
-        self._used_values.update(values)
+        self.nested_names |= nested_names
+        self._used_names |= names
+        self._used_values |= values
 
     def finish(self) -> None:
         """RequestRefused if an entry of a map was used by no expression."""
@@ -80,18 +88,30 @@ class Placeholders:
             raise _unused("ExpressionAttributeValues", self.values, self._used_values)
 
 
-def _unused(parameter: str, given: Mapping[str, Any], used: set[str]) -> RequestRefused:
+def _unused(parameter: str, given: Mapping[str, Any], used: frozenset[str]) -> RequestRefused:
     unused = ", ".join(key for key in given if key not in used)
     return RequestRefused(f"Value provided in {parameter} unused in expressions: keys: {{{unused}}}")
 
 
-def _valid_names(names: Any) -> dict[str, str]:
+def _names_key(names: Any) -> tuple[tuple[str, str], ...]:
+    """The entries of the map of names, valid."""
     if type(names) is not dict:
         raise wrong_json_type(names, "java.util.Map")
     if not names:
         raise RequestRefused("ExpressionAttributeNames must not be empty")
+    entries = tuple(names.items())
+    try:
+        _check_names(entries)
+    except TypeError:
+        # What cannot be a key of the cache cannot be a name either.
+        _check_names.__wrapped__(entries)
+    return entries
+
+
+@lru_cache(maxsize=1024)
+def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
     size = 0
-    for key, name in names.items():
+    for key, name in entries:
         if not key:
             raise _invalid_key("Names", _EMPTY)
         if len(key) > MAX_KEY_LENGTH:
@@ -109,33 +129,41 @@ def _valid_names(names: Any) -> dict[str, str]:
             raise _invalid_name("Attribute name is too large, must be less than 65536 bytes", key)
     if size > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeNames exceeds max size")
-    return names
 
 
-def _valid_values(values: Any) -> dict[str, AttributeValue]:
+def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
+    """The map of values, and their bytes."""
     if type(values) is not dict:
         raise wrong_json_type(values, "java.util.Map")
     if not values:
         raise RequestRefused("ExpressionAttributeValues must not be empty")
     valid: dict[str, AttributeValue] = {}
+    size = size_of_keys = 0
     for key, value in values.items():
-        if not key:
-            raise _invalid_key("Values", _EMPTY)
-        if len(key) > MAX_KEY_LENGTH:
-            raise _invalid_key("Values", _TOO_LONG)
-        if _VALUE_KEY.fullmatch(key) is None:
-            raise _invalid_key("Values", f'Syntax error; key: "{key}"')
+        _check_value_key(key)
+        size_of_keys += len(key)
         try:
-            valid[key] = validate_value(value)
+            valid[key] = checked = validate_value(value)
         except RequestRefused as error:
             if error.code != RequestRefused.code:
                 raise
             raise RequestRefused(
                 f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}"
             ) from error
-    if item_size(valid) > MAX_MAP_BYTES:
+        size += value_size(checked)
+    if size + size_of_keys > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeValues exceeds max size")
-    return valid
+    return valid, size
+
+
+@lru_cache(maxsize=4096)
+def _check_value_key(key: str) -> None:
+    if not key:
+        raise _invalid_key("Values", _EMPTY)
+    if len(key) > MAX_KEY_LENGTH:
+        raise _invalid_key("Values", _TOO_LONG)
+    if _VALUE_KEY.fullmatch(key) is None:
+        raise _invalid_key("Values", f'Syntax error; key: "{key}"')
 
 
 _EMPTY = "The expression attribute map contains an empty key;"

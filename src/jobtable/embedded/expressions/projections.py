@@ -36,7 +36,7 @@ def compile_projection(text: str, placeholders: Placeholders) -> Projection:
         projection = _compiled(text, placeholders.names_key)
     except InvalidExpression as error:
         raise error.refused("ProjectionExpression") from error
-    placeholders.use(projection.names_used, (), projection.nested_names)
+    placeholders.use(projection.names_used, frozenset(), projection.nested_names)
     return projection
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from jobtable.embedded.expressions import operand_checks as checks
 from jobtable.embedded.expressions import update_values as compute
 from jobtable.embedded.expressions.grammar import Action, Function, Operand, PathOperand, Section, Sum, ValueOperand
-from jobtable.embedded.expressions.operand_checks import Check
+from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_update
@@ -34,10 +34,11 @@ class _Program:
 
     steps: tuple[_Step, ...]
     tree: PathTree
-    checks: tuple[Check, ...]
+    checks: Checks
     names_used: frozenset[str]
     values_used: frozenset[str]
     nested_names: frozenset[str]
+    top_level_names: frozenset[str]
 
 
 class Update:
@@ -51,7 +52,7 @@ class Update:
     def __init__(self, program: _Program, values: Mapping[str, AttributeValue]) -> None:
         self._program = program
         self._values = values
-        self.top_level_names = frozenset(map(str, program.tree))
+        self.top_level_names = program.top_level_names
 
     def apply(self, item: Item) -> Item:
         """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
@@ -70,8 +71,7 @@ def compile_update(text: str, placeholders: Placeholders) -> Update:
     """The update, or RequestRefused."""
     try:
         program = _program(text, placeholders.names_key)
-        for check in program.checks:
-            check(placeholders.values)
+        program.checks.run(placeholders.values)
     except InvalidExpression as error:
         raise error.refused("UpdateExpression") from error
     placeholders.use(program.names_used, program.values_used, program.nested_names)
@@ -92,10 +92,11 @@ def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> _Program:
     return _Program(
         tuple(steps),
         tree,
-        tuple(builder.checks),
+        Checks(builder.checks),
         frozenset(builder.names_used),
         frozenset(builder.values_used),
         frozenset(builder.nested_names),
+        frozenset(map(str, tree)),
     )
 
 
@@ -139,7 +140,7 @@ class _Builder:
     def _operand(self, node: Operand) -> Computed:
         if isinstance(node, ValueOperand):
             self.values_used.add(node.name)
-            self.checks.append(checks.defined(node.name))
+            self.checks.append(checks.Defined(node.name))
             return compute.value(node.name)
         if isinstance(node, PathOperand):
             try:

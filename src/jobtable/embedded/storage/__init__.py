@@ -11,11 +11,12 @@
     storage.close()
 
     Snapshot.table(name), Snapshot.get(table, position), Snapshot.sized(table, position)
+    Snapshot.read(table, position) -> Sized             the item, its size and its JSON
     Snapshot.range(table, index_or_None, low, high, reverse=False) -> iterator of Entry
 
     Transaction is a view like Snapshot, and
-    Transaction.put(table, position, item, size, old=, old_size=)  old is the Item that is there now, or None; keeps
-    Transaction.delete(table, position, old=, old_size=)           every index, the TTL list and the journal in step
+    Transaction.put(table, position, new, old)         old is what read() gives there now; keeps every index, the TTL
+    Transaction.delete(table, position, old)           list and the journal in step, and tells the IndexChanges
     Transaction.token(token) -> (request, response) | None
     Transaction.remember(token, request, response)     idempotency tokens, kept 10 minutes
 
@@ -24,6 +25,6 @@ whichever call meets that first. What SQLite or the disk reports is BackendUnava
 """
 
 from jobtable.embedded.storage.store import Snapshot, Storage
-from jobtable.embedded.storage.transactions import Entry, Transaction, View
+from jobtable.embedded.storage.transactions import NO_ITEM, Entry, IndexChange, Sized, Transaction, View
 
-__all__ = ["Entry", "Snapshot", "Storage", "Transaction", "View"]
+__all__ = ["NO_ITEM", "Entry", "IndexChange", "Sized", "Snapshot", "Storage", "Transaction", "View"]

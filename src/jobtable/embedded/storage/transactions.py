@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from itertools import zip_longest
+from typing import NamedTuple, TypeAlias
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from jobtable.embedded.schema import IndexSchema, TableSchema, has_same_index_key, index_key, is_in_index
+from jobtable.embedded.schema import IndexSchema, IndexValues, TableSchema
 from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.storage.expiry_times import expiry_time
@@ -19,8 +20,30 @@ from jobtable.store.sizes import item_size
 Entry: TypeAlias = tuple[bytes, int, bytes]
 """The position, the size as DynamoDB measures it, and the whole item as JSON."""
 
-_State: TypeAlias = tuple[Item | None, int]
-"""The item of a position, or None, and its size."""
+
+class Sized(NamedTuple):
+    """An item with its size as DynamoDB measures it; NO_ITEM where there is none."""
+
+    item: Item | None
+    size: int
+    body: bytes | None = None
+    """The item as JSON, where it was read from the file."""
+
+
+NO_ITEM = Sized(None, 0)
+
+
+class IndexChange(NamedTuple):
+    """What a write did to one index: the key and the size of the item's entry, before and after."""
+
+    schema: IndexSchema
+    before: IndexValues | None
+    """None: there was no entry."""
+    after: IndexValues | None
+    size_before: int
+    size_after: int
+    is_same: bool
+    """Whether the entry is what it was, with all that the index holds of the item."""
 
 
 class View:
@@ -48,6 +71,11 @@ class View:
             statements.of_table(table.id).get, (position,)
         ).fetchone()
         return row
+
+    def read(self, table: TableSchema, position: bytes) -> Sized:
+        """The item at a position, or NO_ITEM."""
+        row = self.connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
+        return NO_ITEM if row is None else Sized(from_json(row[0], cache_strings="keys"), row[1], row[0])
 
     def range(
         self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False
@@ -94,32 +122,28 @@ class Transaction(View):
         self.has_written = False
         self.catalogue_changed = False
 
-    def put(
-        self, table: TableSchema, position: bytes, item: Item, size: int, *, old: Item | None, old_size: int
-    ) -> None:
-        """Store an item; `old` is the one that is there now, with its size, or None and 0."""
+    def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
+        """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
         self.has_written = True
         table = self._current(table)
-        connection, sql = self.connection, statements.of_table(table.id)
-        body = to_json(item)
-        self._count(table.id, int(old is None), size - old_size)
-        connection.execute(sql.put, (position, size, body))
-        self._keep_in_step(table, position, (old, old_size), (item, size))
-        if table.is_journaled and old != item:
-            self._journal(table, position, None if old is None else to_json(old), body)
+        body = to_json(new.item)
+        self._count(table.id, int(old.item is None), new.size - old.size)
+        self.connection.execute(statements.of_table(table.id).put, (position, new.size, body))
+        changes = self._keep_in_step(table, position, old, new)
+        if table.is_journaled and old.item != new.item:
+            self._journal(table, position, old, body)
+        return changes
 
-    def delete(
-        self, table: TableSchema, position: bytes, *, old: Item, old_size: int, by_service: bool = False
-    ) -> None:
-        """Remove an item; `old` is the one that is there now, with its size. `by_service`: it expired."""
+    def delete(self, table: TableSchema, position: bytes, old: Sized, *, by_service: bool = False) -> list[IndexChange]:
+        """Remove the item that is there, `old`; gives what became of its entries. `by_service`: it expired."""
         self.has_written = True
         table = self._current(table)
-        connection, sql = self.connection, statements.of_table(table.id)
-        self._count(table.id, -1, -old_size)
-        connection.execute(sql.delete, (position,))
-        self._keep_in_step(table, position, (old, old_size), (None, 0))
+        self._count(table.id, -1, -old.size)
+        self.connection.execute(statements.of_table(table.id).delete, (position,))
+        changes = self._keep_in_step(table, position, old, NO_ITEM)
         if table.is_journaled:
-            self._journal(table, position, to_json(old), None, by_service=by_service)
+            self._journal(table, position, old, None, by_service=by_service)
+        return changes
 
     def token(self, token: str) -> tuple[bytes, bytes] | None:
         """What `remember` stored under this idempotency token in the last ten minutes: request, response."""
@@ -170,26 +194,21 @@ class Transaction(View):
             counts[0] += items
             counts[1] += size
 
-    def _keep_in_step(self, table: TableSchema, position: bytes, before: _State, after: _State) -> None:
-        (old, old_size), (new, new_size) = before, after
-        for index in table.indexes.values():
-            was_in, is_in = old is not None and is_in_index(index, old), new is not None and is_in_index(index, new)
-            if old is None or new is None or not has_same_index_key(index, old, new):
-                old_key = index_key(index, old) if old is not None and was_in else None
-                new_key = index_key(index, new) if new is not None and is_in else None
-                self._move_in_index(index, position, old_key, new_key)
-            before_bytes = _entry_size(table, index, old, old_size) if was_in else 0
-            after_bytes = _entry_size(table, index, new, new_size) if is_in else 0
-            self._count(index.id, is_in - was_in, after_bytes - before_bytes)
+    def _keep_in_step(self, table: TableSchema, position: bytes, old: Sized, new: Sized) -> list[IndexChange]:
+        changes = index_changes(table, old, new)
+        execute = self.connection.execute
+        for index, before, after, size_before, size_after, _ in changes:
+            if before != after:
+                sql = statements.of_index(index.id)
+                if before is not None:
+                    execute(sql.delete, (index.position(before) + position,))
+                if after is not None:
+                    place = index.position(after)
+                    execute(sql.put, (place + position, len(place) + 1))
+            self._count(index.id, (after is not None) - (before is not None), size_after - size_before)
         if table.ttl_attribute is not None:
-            self._move_expiry(table, position, old, new)
-
-    def _move_in_index(self, index: IndexSchema, position: bytes, before: bytes | None, after: bytes | None) -> None:
-        sql = statements.of_index(index.id)
-        if before is not None:
-            self.connection.execute(sql.delete, (before + position,))
-        if after is not None:
-            self.connection.execute(sql.put, (after + position, len(after) + 1))
+            self._move_expiry(table, position, old.item, new.item)
+        return changes
 
     def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
         sql = statements.of_expiry(table.id)
@@ -202,17 +221,36 @@ class Transaction(View):
             self.connection.execute(sql.put, (after, position))
 
     def _journal(
-        self, table: TableSchema, position: bytes, old: bytes | None, new: bytes | None, *, by_service: bool = False
+        self, table: TableSchema, position: bytes, old: Sized, new: bytes | None, *, by_service: bool = False
     ) -> None:
         # One time for the whole transaction: what was written together is restored together.
         self._microseconds = self._microseconds or int(self._now() * 1_000_000)
-        row = (self._microseconds, position, old, new, by_service)
+        before = to_json(old.item) if old.body is None and old.item is not None else old.body
+        row = (self._microseconds, position, before, new, by_service)
         self.connection.execute(statements.of_journal(table.id).add, row)
 
 
-def _entry_size(table: TableSchema, index: IndexSchema, item: Item | None, size: int) -> int:
-    """The bytes of an item that an index holds."""
-    return size if item is None or index.projection == "ALL" else item_size(table.projected(index, item))
+def index_changes(table: TableSchema, old: Sized, new: Sized) -> list[IndexChange]:
+    """What replacing one item by another does to the indexes in which one of them stands."""
+    if not table.indexes:
+        return []
+    befores = _IN_NONE if old.item is None else table.index_values(old.item)
+    afters = _IN_NONE if new.item is None else table.index_values(new.item)
+    is_same = old.item == new.item
+    changes = []
+    for index, before, after in zip_longest(table.indexes.values(), befores, afters):
+        if before is None and after is None:
+            continue
+        if index.projection == "ALL":
+            sizes = old.size if before else 0, new.size if after else 0
+            changes.append(IndexChange(index, before, after, *sizes, is_same))
+        else:
+            held_before = table.projected(index, old.item) if old.item is not None and before else {}
+            held_after = table.projected(index, new.item) if new.item is not None and after else {}
+            sizes = item_size(held_before), item_size(held_after)
+            changes.append(IndexChange(index, before, after, *sizes, held_before == held_after))
+    return changes
 
 
+_IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600

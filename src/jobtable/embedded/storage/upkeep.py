@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from pydantic_core import from_json
-
 from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.transactions import Transaction
@@ -119,10 +117,9 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
     sql = statements.of_expiry(table.id).due
     due = transaction.connection.execute(sql, (int(now) - _OLDEST_EXPIRY, int(now), _EXPIRED_AT_ONCE)).fetchall()
     for _, position in due:
-        stored = transaction.sized(table, position)
-        if stored is not None:
-            body, size = stored
-            transaction.delete(table, position, old=from_json(body), old_size=size, by_service=True)
+        old = transaction.read(table, position)
+        if old.item is not None:
+            transaction.delete(table, position, old, by_service=True)
     return len(due)
 
 

@@ -17,8 +17,11 @@ from jobtable.store.store import Store
 
 if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.albums.service import AlbumWorkflows
+    from jobtable.conversations.runs import ConversationRuns
     from jobtable.conversations.service import Conversations
     from jobtable.jobs.engine import Jobs
+    from jobtable.jobs.locations import JobObjects
+    from jobtable.journeys.records import ExecutionRecords
     from jobtable.journeys.service import Journeys
     from jobtable.objects.store import ObjectStore
 
@@ -197,6 +200,24 @@ class Services:
         return Conversations(self.store)
 
     @cached_property
+    def conversation_runs(self) -> ConversationRuns:
+        """Conversation analyses, as they run."""
+        from jobtable.conversations.entities import TABLES  # noqa: PLC0415 - loaded when it is used
+        from jobtable.conversations.runs import ConversationRuns  # noqa: PLC0415
+
+        self._prepare(*TABLES)
+        return ConversationRuns(self.jobs)
+
+    @cached_property
+    def journey_records(self) -> ExecutionRecords:
+        """The logs and reports of journeys' executions, whole."""
+        from jobtable.journeys.entities import journeys  # noqa: PLC0415 - loaded when it is used
+        from jobtable.journeys.records import ExecutionRecords  # noqa: PLC0415
+
+        self._prepare(journeys)
+        return ExecutionRecords(self.store, self.objects, self.store.clock)
+
+    @cached_property
     def albums(self) -> AlbumWorkflows:
         """Album workflows, their executions and their tasks."""
         from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
@@ -204,6 +225,26 @@ class Services:
 
         self._prepare(workflows)
         return AlbumWorkflows(self.store)
+
+    @cached_property
+    def _job_objects(self) -> JobObjects:
+        from jobtable.jobs.locations import JobObjects  # noqa: PLC0415 - loaded when it is used
+
+        return JobObjects(self.jobs.store)
+
+    def is_referenced(self, key: str) -> bool:
+        """Whether a record of some system names the object: what the sweep of orphans asks.
+
+        An object under a prefix that no system has is somebody else's, and counts as named.
+        """
+        match key.partition("/")[0]:
+            case "jobs":
+                return self._job_objects.is_referenced(key)
+            case "journeys":
+                return self.journey_records.is_referenced(key)
+            case "conversations":
+                return self.conversation_runs.is_referenced(key)
+        return True
 
     def _prepare(self, *tables: Table) -> None:
         """Create what is missing of the tables, where that costs nothing."""

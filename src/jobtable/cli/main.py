@@ -25,6 +25,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("worker", "Run jobs until SIGTERM or Ctrl-C, or until the queues are empty."),
     "workers": ("workers", "The workers that are or were there."),
     "tables": ("tables", "The tables of the systems."),
+    "objects": ("objects", "The objects of the systems: files, logs, checkpoints."),
+    "receipts": ("receipts", "Receipts."),
     "config": ("config", "The settings in force."),
     "dynamodb": ("dynamodb", "The embedded engine as a DynamoDB server."),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,6 +12,8 @@ import typer
 from jobtable.app import Services, connect
 from jobtable.settings import Resolved, resolve
 from jobtable.store import Store
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 StoreUrl = Annotated[
     str | None,
@@ -36,6 +39,19 @@ User = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
+
+
+def duration(text: str | timedelta) -> timedelta:
+    """A time such as 90s, 15m, 24h or 30d."""
+    if isinstance(text, timedelta):
+        return text
+    number, unit = text[:-1], _UNITS.get(text[-1:])
+    if unit is None or not number.isdecimal():
+        raise typer.BadParameter(f"{text!r} is no duration: write a number and s, m, h or d, as in 24h")
+    try:
+        return timedelta(**{unit: int(number)})
+    except OverflowError as error:
+        raise typer.BadParameter(f"{text!r} is longer than can be counted") from error
 
 
 def resolved(**flags: Any) -> Resolved:

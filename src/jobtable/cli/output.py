@@ -146,8 +146,12 @@ def exit_code_of(error: JobtableError) -> ExitCode:
 
 def line_of(error: JobtableError) -> str:
     """The error as one line."""
-    hint = "; create the tables with `jobtable tables create`" if isinstance(error, TableNotFound) else ""
-    return f"Error: {' '.join(str(error).split())}{hint}"
+    text = " ".join(str(error).split())
+    if isinstance(error, TableNotFound):
+        text = text.replace(
+            "create it with store.tables.create(...)", "(create the tables with `jobtable tables create`)"
+        )
+    return f"Error: {text}"
 
 
 def progress_bar(description: str, items: Iterable[T], total: int | None = None) -> Iterator[T]:

@@ -1,0 +1,91 @@
+"""`jobtable objects`: list what is stored, and remove what no record names."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, duration, open_services
+from jobtable.cli.output import bar, print_fields, print_json, print_list
+from jobtable.objects import ListedObject, sweep
+
+app = typer.Typer(
+    help="The objects of the systems: files, logs, checkpoints.", no_args_is_help=True, rich_markup_mode=None
+)
+
+Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only below this key, as in jobs/ID.")]
+
+
+@app.command("list")
+def list_objects(
+    prefix: Prefix = "",
+    limit: Limit = 100,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List objects, in no order.
+
+    \b
+    Example:
+        jobtable objects list --prefix jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        found = islice(services.objects.list(prefix.strip("/")), limit)
+        print_list(found, _row, as_json=as_json, empty="There are no such objects.")
+
+
+@app.command("sweep")
+def sweep_objects(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Remove nothing; say what would be.")] = False,
+    grace: Annotated[
+        timedelta,
+        typer.Option(
+            parser=duration,
+            metavar="TIME",
+            help="Leave objects alone that are younger: their records may not be written yet. As in 90s, 15m, 24h, 7d.",
+        ),
+    ] = timedelta(hours=24),
+    prefix: Prefix = "",
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Remove orphans: objects that a crash left behind, and that no record names.
+
+    \b
+    Example:
+        jobtable objects sweep --dry-run --grace 7d
+    """
+    with open_services(store, objects) as services, bar("Looking at objects") as advance:
+
+        def is_referenced(key: str) -> bool:
+            advance(1)
+            return services.is_referenced(key)
+
+        report = sweep(
+            services.objects,
+            is_referenced,
+            prefix=prefix.strip("/"),
+            grace=grace,
+            dry_run=dry_run,
+            clock=services.store.clock,
+        )
+    if as_json:
+        print_json(report)
+        return
+    print_fields(
+        {
+            "objects": report.objects,
+            "orphans" if dry_run else "orphans removed": report.orphans,
+            "bytes": report.orphan_bytes,
+            "unfinished removed": None if dry_run else report.unfinished,
+        }
+    )
+
+
+def _row(found: ListedObject) -> dict[str, Any]:
+    return {"object": found.key, "bytes": found.size, "time": found.modified_at}

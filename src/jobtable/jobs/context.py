@@ -60,6 +60,8 @@ class JobContext:
         self.attempt = lease.job.attempts
         self.definition: Definition = lease.job.definition
         self.params: Mapping[str, Any] = self.definition.params
+        self.on_metric: Callable[[str, float, int | None, int | None], None] | None = None
+        """Hears of every metric that is reported (name, value, step, epoch); what it raises ends the task."""
         self._lease = lease
         self._asked_to_stop = should_stop
         self._flush_seconds = flush_seconds
@@ -79,6 +81,11 @@ class JobContext:
         self._is_closed = False
         self._progress: tuple[float, str | None] | None = None
         self._lost: LeaseLostError | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """The right to run the job. What is written with check_lease() is refused once another worker has it."""
+        return self._lease
 
     def __enter__(self) -> Self:
         return self
@@ -152,6 +159,13 @@ class JobContext:
 
         The objective of a sweep's child is stored under the sweep as well.
         """
+        self._store_metric(name, value, step, epoch, unit)
+        if self.on_metric is not None:
+            self.on_metric(name, float(value), step, epoch)
+
+    def _store_metric(
+        self, name: str, value: SupportsFloat, step: int | None, epoch: int | None, unit: str | None
+    ) -> None:
         stored = stored_number(number(name, value))
         if stored is None:
             self.warning(f"metric {name} is {value}{_place(step, epoch)}, which is not stored as a metric")
@@ -170,7 +184,8 @@ class JobContext:
         self._collect(metric)
         if self._rules.sweep_id is not None and name == self._rules.objective:
             sweep_id = self._rules.sweep_id
-            self._collect(metric.replace(job_id=sweep_id, child_job_id=self.job_id, time_to_live=None))
+            expiry = self._expiry(self._rules.sweep_metrics_ttl_seconds)
+            self._collect(metric.replace(job_id=sweep_id, child_job_id=self.job_id, time_to_live=expiry))
 
     # --- what the task keeps ----------------------------------------------------------------------------------------
 

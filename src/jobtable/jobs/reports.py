@@ -24,7 +24,9 @@ class ReportRules:
     objective: str | None = None
     """The metric that is stored under the sweep as well."""
     metrics_ttl_seconds: float | None = None
-    """How long the job's own metrics are kept; those under the sweep stay."""
+    """How long the job's own metrics are kept."""
+    sweep_metrics_ttl_seconds: float | None = None
+    """How long their copies under the sweep are kept."""
     logs_ttl_seconds: float | None = None
     """How long log lines are kept."""
     keep_checkpoints: int | None = None
@@ -40,6 +42,7 @@ class ReportRules:
             sweep.get("sweep_id"),
             sweep.get("objective"),
             _seconds(job, config, "metrics_ttl_seconds"),
+            _seconds(job, sweep, "metrics_ttl_seconds"),
             _seconds(job, config, "logs_ttl_seconds"),
             config.get("keep_checkpoints"),
         )

@@ -1,0 +1,131 @@
+"""One trial: runs the sweep's task with the trial's parameters, and stops it where it is not worth its time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from jobtable.errors import TaskError
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.entities import JobMetric
+from jobtable.jobs.tasks import StopTask, resolve, task
+from jobtable.sweeps.adaptation import Adaptation
+from jobtable.sweeps.stoppers import Asha, Median, is_worse
+from jobtable.sweeps.sweep import sweep_of
+from jobtable.sweeps.trials import TrialRecords, config_of, final_name, rung_name, stopped_name
+
+
+@task
+def run_trial(job: JobContext, **params: Any) -> dict[str, Any]:
+    """Run a trial in a process of its own."""
+    return Trial(job).run(params)
+
+
+@task(inline=True)
+def run_inline_trial(job: JobContext, **params: Any) -> dict[str, Any]:
+    """Run a trial whose task may run in the worker's process."""
+    return Trial(job).run(params)
+
+
+class Trial:
+    """One run of one trial. It hears of every metric that the task reports, and may end the task there."""
+
+    def __init__(self, job: JobContext) -> None:
+        self._job = job
+        self._config = config_of(job.lease.job)
+        self._sweep = sweep_of(job.jobs.queries.get_job(self._config.sweep_id))
+        self._records = TrialRecords(job.jobs.store, job.lease)
+        self._is_first_run = job.epoch == 1
+        self._at_rungs = {} if self._is_first_run else self._records.values_at_rungs()
+        self._last_value: float | None = None
+
+    def run(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the task; gives its result, in which the objective is. StopTask if a stopper ends it."""
+        self._stop_again()
+        self._job.on_metric = self._take
+        own = self._sweep.space.restored(params)
+        returned = resolve(self._sweep.task).call(self._job, {**self._sweep.params, **own})
+        result = dict(returned) if isinstance(returned, Mapping) else {}
+        value = self._objective(returned)
+        if self._job.should_stop():
+            return result  # It ended because it was asked to: what it has is not its final value.
+        self._records.keep({final_name(self._sweep.objective): value})
+        self._adapt()
+        return {**result, self._sweep.objective: value}
+
+    # --- stopping ---------------------------------------------------------------------------------------------------
+
+    def _stop_again(self) -> None:
+        """End a trial that a stopper had ended, and whose worker died before it could say so."""
+        stopped = None if self._is_first_run else self._records.find(stopped_name(self._sweep.objective))
+        if stopped is not None:
+            raise StopTask(f"stopped at epoch {stopped.epoch}, before its worker died", {"epoch": stopped.epoch})
+
+    def _take(self, name: str, value: float, step: int | None, epoch: int | None) -> None:
+        """Hear of a report; at a rung, compare it."""
+        if name != self._sweep.objective:
+            return
+        self._last_value = value
+        at = step if epoch is None else epoch
+        stopper = self._sweep.stopper
+        if stopper is None or at is None:
+            return
+        rung = stopper.rung_at(at)
+        if rung is not None and rung not in self._at_rungs:
+            self._judge(stopper, rung, value, at)
+
+    def _judge(self, stopper: Asha | Median, rung: int, value: float, epoch: int) -> None:
+        objective, direction = self._sweep.objective, self._sweep.direction
+        if not math.isfinite(value):
+            raise StopTask(f"{objective} is {value} at epoch {epoch}", {"epoch": epoch})
+        cutoff = self._cutoff(stopper, rung)
+        self._at_rungs[rung] = value
+        judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
+        is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
+        kept = {rung_name(objective, rung): value}
+        self._records.keep({**kept, stopped_name(objective): value} if is_stopped else kept, epoch=epoch)
+        if is_stopped:
+            told = f"{objective} is {judged:g} at epoch {epoch}, and {cutoff:g} is needed to go on"
+            raise StopTask(told, {objective: value, "epoch": epoch})
+
+    def _cutoff(self, stopper: Asha | Median, rung: int) -> float | None:
+        if stopper.peers == "earlier":
+            return self._config.cutoffs.get(rung)
+        store, own = self._job.jobs.store, self._job.job_id
+        at_rung = JobMetric.key(job_id=self._config.sweep_id, metric_name=rung_name(self._sweep.objective, rung))
+        values = [metric.value for metric in store.query(at_rung) if metric.child_job_id != own]
+        return stopper.cutoff(values, self._sweep.direction)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _objective(self, returned: Any) -> float:
+        """What the task returned as its objective, or else what it reported last."""
+        given = returned.get(self._sweep.objective) if isinstance(returned, Mapping) else returned
+        if given is None:
+            given = self._last_report()
+        if given is None:
+            raise TaskError(
+                f"{self._sweep.task} returned no {self._sweep.objective} and reported none: return the number, a dict "
+                f"with it, or report it with job.metric({self._sweep.objective!r}, ...)"
+            )
+        try:
+            value = float(given)
+        except (TypeError, ValueError) as error:
+            raise TaskError(
+                f"{self._sweep.task} returned {given!r:.100}, which is no {self._sweep.objective}"
+            ) from error
+        if not math.isfinite(value):
+            raise TaskError(f"the {self._sweep.objective} of the trial is {value}, which cannot be compared")
+        return value
+
+    def _last_report(self) -> float | None:
+        if self._last_value is not None or self._is_first_run:
+            return self._last_value
+        earlier = self._records.find(self._sweep.objective)
+        return None if earlier is None else earlier.value
+
+    def _adapt(self) -> None:
+        every = self._sweep.adapt_every
+        if every is not None and (self._config.number + 1) % every == 0:
+            Adaptation(self._job.jobs).adapt(self._config.sweep_id, self._sweep)

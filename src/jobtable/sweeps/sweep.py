@@ -1,0 +1,121 @@
+"""The definition of a sweep, as a caller writes it and as the parent job's `job_config` holds it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy
+from jobtable.jobs.entities import Job
+from jobtable.jobs.tasks import path_of
+from jobtable.sweeps.samplers import Direction, Grid, RandomChoice, Sampler
+from jobtable.sweeps.space import Space
+from jobtable.sweeps.stoppers import Stopper
+
+SWEEP = "sweep"
+"""The job_type of a parent."""
+TRAINING = "training"
+"""The job_type of a trial."""
+PLANNING = "planning"
+"""The job_type of a job that makes trials."""
+
+MOST_TRIALS = 1_000_000
+"""Trial numbers have six digits."""
+MOST_IN_A_GENERATION = 40
+"""The next generation waits for each trial of the last one, and is submitted with these edges in one transaction."""
+
+
+class Sweep(BaseModel):
+    """What to vary, what to run, and what is best. Two sweeps with equal definitions make the same decisions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[str, Field(min_length=1)]
+    task: str
+    """`module:function` of what each trial runs, or the function itself, which is marked with @task."""
+    space: Space
+    objective: Annotated[str, Field(min_length=1)] = "objective"
+    """The name of the metric that is to be best."""
+    direction: Direction = "minimize"
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] | None = None
+    """How many; a grid may be left to end by itself."""
+    sampler: Sampler = RandomChoice()
+    stopper: Stopper | None = None
+    seed: int = 0
+    generation_size: Annotated[int, Field(ge=1, le=MOST_IN_A_GENERATION)] = 8
+    """How many trials are decided on at once, where results count: as many as can run at once, or some more."""
+    params: dict[str, Any] = {}
+    """Parameters of the task that are the same in every trial."""
+    queue: str = DEFAULT_QUEUE
+    priority: Annotated[int, Field(ge=0, le=999)] = 500
+    adapt_every: Annotated[int, Field(ge=1)] | None = None
+    """After every so many trials those that wait are put in order, the most promising first."""
+    max_attempts: Annotated[int, Field(ge=1)] = 1
+    """How often a trial that fails is tried before it is recorded as failed."""
+    retry: RetryPolicy = RetryPolicy()
+    most_interruptions: Annotated[int, Field(ge=0)] = 10
+    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
+    memory_mb: Annotated[float, Field(gt=0)] | None = None
+    metrics_ttl_seconds: Annotated[float, Field(gt=0)] | None = None
+    """How long reports on the way are kept; what decisions were made by, and final values, stay."""
+
+    @field_validator("task", mode="before")
+    @classmethod
+    def _path(cls, given: Any) -> Any:
+        return path_of(given) if callable(given) else given
+
+    @field_validator("sampler", "stopper", mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if twice := sorted(set(self.space.root) & set(self.params)):
+            raise ValueError(f"{', '.join(twice)} is in the space and among the fixed params")
+        if self.trials is None and not isinstance(self.sampler, Grid):
+            raise ValueError(f"the sampler {self.sampler.name} does not end by itself: say how many trials")
+        if isinstance(self.sampler, Grid):
+            try:
+                self.space.combinations()
+            except ValueRefusedError as error:
+                raise ValueError(str(error)) from error
+        return self
+
+    @property
+    def is_in_generations(self) -> bool:
+        """Whether results of trials count for later ones, so that those must wait."""
+        return self.sampler.learns or (self.stopper is not None and self.stopper.peers == "earlier")
+
+    def trial_count(self) -> int:
+        """How many trials the sweep has in all."""
+        if not isinstance(self.sampler, Grid):
+            return self.trials or 0
+        most = MOST_TRIALS if self.trials is None else self.trials
+        return sum(1 for _ in itertools.islice(self.space.combinations(), most))
+
+    def generation_count(self) -> int:
+        """In how many generations the trials are planned."""
+        return -(-self.trial_count() // self.generation_size) if self.is_in_generations else 1
+
+    def numbers_of(self, generation: int) -> range:
+        """The trials of a generation."""
+        if not self.is_in_generations:
+            return range(self.trial_count())
+        first = generation * self.generation_size
+        return range(first, min(first + self.generation_size, self.trial_count()))
+
+    def job_config(self) -> dict[str, Any]:
+        """What the parent job holds of it."""
+        return {"sweep": self.model_dump(mode="json", exclude_defaults=True)}
+
+
+def sweep_of(job: Job) -> Sweep:
+    """The definition that a parent job holds; ValueRefusedError if the job is no sweep."""
+    config = job.job_config if isinstance(job.job_config, dict) else {}
+    if job.job_type != SWEEP or "sweep" not in config:
+        raise ValueRefusedError(f"job {job.job_id} is no sweep but a {job.job_type!r}")
+    return Sweep.model_validate(config["sweep"])

@@ -1,4 +1,4 @@
-"""The six tables of conversation analysis, one entity in each. All are keyed by job first."""
+"""The six tables of conversation analysis, one entity in each, all keyed by job first; and the runs that fill them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
+from jobtable.jobs.entities import main
 from jobtable.model import Entity, Index, Key, Part, Table, Timestamp, Vector
 
 NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -142,3 +143,32 @@ class CommentExtremity(JobResult, table=extremities):
     vote_count: Count | None = None
     agree_share: Share | None = None
     disagree_share: Share | None = None
+
+
+class StoredFile(Part):
+    """A file in object storage."""
+
+    key: NonEmpty
+    size_bytes: Count
+    sha256: str
+
+
+class ConversationRun(Entity, table=main, type="CONVERSATION_RUN"):
+    """One analysis of a conversation: what it works on, and how. It has its root job's id, and stands beside it."""
+
+    key = Key("JOB#{run_id}", "CONVERSATION_RUN")
+    by_conversation = Key("CONVERSATION#{conversation_id}", "RUN#{created_at}", index="GSI1")
+
+    run_id: NonEmpty
+    conversation_id: NonEmpty
+    created_at: Timestamp
+    created_by: str
+    comments: StoredFile
+    votes: StoredFile
+    seed: Count = 0
+    embed: str | None = None
+    """`module:function` from texts to an array; without it TF-IDF and a truncated SVD."""
+    includes_moderated: bool = False
+    source_run_id: str | None = None
+    """The run whose results were taken over up to `first_stage`."""
+    first_stage: str | None = None

@@ -52,6 +52,8 @@ class Control:
     def _end_tree(self, job_id: str, status: Status, message: str, by: str, tree: bool) -> Job:
         job = self._queries.get_job(job_id)
         if tree:
+            if job.definition.task is None:  # else its children's end would end it otherwise
+                self._end(job_id, status, message, by, is_asked_for=True)
             for child in self._below(job):
                 if not child.is_final:
                     self._end(child.job_id, status, message, by, is_asked_for=False)
@@ -198,7 +200,7 @@ class Control:
         return sum(self._delete_one(each) for each in (*below, job))
 
     def _delete_one(self, job: Job) -> int:
-        if job.dependents:
+        if job.dependents and self._is_in_queue(job):
             self._endings.settle(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
@@ -208,6 +210,11 @@ class Control:
         for found in self._objects.list(object_key("jobs", job.job_id)):
             self._objects.delete(found.key)
         return removed + self._store.delete(Job.key(job_id=job.job_id))
+
+    def _is_in_queue(self, job: Job) -> bool:
+        """Whether an ended job still has its place, because not all who wait for it were told."""
+        place = QueueJob.key(queue_name=job.queue_name or "", job_id=job.job_id)
+        return job.queue_name is not None and self._store.find(place) is not None
 
     def _reports_to_sweep(self, job: Job) -> Iterator[JobMetric]:
         """The copies of a child's metrics that stand under its sweep."""

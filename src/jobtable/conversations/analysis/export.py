@@ -35,6 +35,10 @@ class Comment(NamedTuple):
     text: str
     moderation: int = 0
 
+    @property
+    def is_moderated_out(self) -> bool:
+        return self.moderation == MODERATED_OUT
+
 
 class Vote(NamedTuple):
     """What a participant said of a comment: 1 agrees, -1 disagrees, 0 passes."""
@@ -55,10 +59,7 @@ class Export:
 
     def without_moderated_out(self) -> Export:
         """The same conversation without comments that a moderator took out, and without the votes on them."""
-        return self.of_comments(tuple(c for c in self.comments if c.moderation != MODERATED_OUT))
-
-    def of_comments(self, comments: tuple[Comment, ...]) -> Export:
-        """The same conversation with only some of its comments."""
+        comments = tuple(comment for comment in self.comments if not comment.is_moderated_out)
         kept = {comment.comment_id for comment in comments}
         return Export(comments, tuple(v for v in self.votes if v.comment_id in kept), self.unknown_votes)
 
@@ -83,19 +84,21 @@ def read_files(folder: Path) -> tuple[bytes, bytes]:
 
 def parse_export(comments_csv: bytes, votes_csv: bytes) -> Export:
     """An export from the bytes of its two files."""
-    comments = {comment.comment_id: comment for comment in _comments(comments_csv)}
+    comments = parse_comments(comments_csv)
+    known = {comment.comment_id for comment in comments}
     last: dict[tuple[int, str], int] = {}
     unknown = 0
     for vote in _votes(votes_csv):
-        if vote.comment_id in comments:
+        if vote.comment_id in known:
             last[vote.comment_id, vote.voter_id] = vote.value
         else:
             unknown += 1
-    return Export(
-        comments=tuple(comments[comment_id] for comment_id in sorted(comments)),
-        votes=tuple(Vote(*where, value) for where, value in sorted(last.items())),
-        unknown_votes=unknown,
-    )
+    return Export(comments, tuple(Vote(*where, value) for where, value in sorted(last.items())), unknown)
+
+
+def parse_comments(comments_csv: bytes) -> tuple[Comment, ...]:
+    """The comments by their id, from the bytes of comments.csv alone."""
+    return tuple(sorted(_comments(comments_csv)))
 
 
 def write_export(export: Export, folder: Path) -> None:

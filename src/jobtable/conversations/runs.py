@@ -1,0 +1,269 @@
+"""Runs: analyses of conversations on the job engine, side by side.
+
+A run is a root job with a child job a stage. Each stage stores its results under its own job's id; the record of the
+run stands beside the root job and names the export in object storage. Starting a run twice with one id makes it once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from jobtable.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, parse_export
+from jobtable.conversations.entities import ConversationRun, JobResult, StoredFile
+from jobtable.conversations.pipeline import PIPELINE, REUSE_TASK, STAGE_OF, Stage, stage_job_id, stages_from
+from jobtable.conversations.service import Conversations
+from jobtable.errors import AlreadyExistsError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+from jobtable.objects import key_parts, object_key
+from jobtable.store import Query
+from jobtable.store.patterns import access_pattern
+
+R = TypeVar("R", bound=JobResult)
+
+QUEUE = "conversations"
+JOB_TYPE = "conversation"
+PREFIX = "conversations"
+"""The objects of runs stand under this prefix."""
+_FILES = (COMMENTS_FILE, VOTES_FILE)
+_LARGEST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a conversation is analysed."""
+
+    seed: int = 0
+    embed: str | None = None
+    """`module:function` from texts to an array; without it TF-IDF and a truncated SVD."""
+    includes_moderated: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: its record, its root job, and the job of each stage that is there."""
+
+    record: ConversationRun
+    root: Job
+    stages: Mapping[Stage, Job]
+
+    @property
+    def status(self) -> Status:
+        return self.root.status
+
+    @property
+    def progress(self) -> float:
+        """How much of the run is done, in percent."""
+        return round(sum(job.progress for job in self.stages.values()) / len(PIPELINE), 1)
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What the deletion of a run took away."""
+
+    results: int
+    """Items in the six tables."""
+    items: int
+    """Items of the jobs."""
+
+
+class ConversationRuns:
+    """The runs of all conversations on one job engine."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._store = jobs.store
+        self._results = Conversations(jobs.store)
+
+    # --- starting ---------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        conversation_id: str,
+        comments_csv: bytes,
+        votes_csv: bytes,
+        settings: RunSettings | None = None,
+        *,
+        run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
+    ) -> Run:
+        """Keep the export and submit the jobs of all stages; workers of the queue do the rest.
+
+        The same call with the same run_id finds the run, or finishes a start that was interrupted.
+        """
+        settings = settings or RunSettings()
+        if not 0 <= settings.seed <= _LARGEST_SEED:
+            raise ValueRefusedError(f"a seed is a number from 0 to {_LARGEST_SEED}, not {settings.seed}")
+        _refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
+        run_id = run_id or str(uuid.uuid4())
+        comments, votes = (
+            self._keep(conversation_id, run_id, name, content)
+            for name, content in zip(_FILES, (comments_csv, votes_csv), strict=True)
+        )
+        record = ConversationRun(
+            run_id=run_id,
+            conversation_id=conversation_id,
+            created_at=self._jobs.clock.now(),
+            created_by=user,
+            comments=comments,
+            votes=votes,
+            seed=settings.seed,
+            embed=settings.embed,
+            includes_moderated=settings.includes_moderated,
+        )
+        return self._submit(self._add(record), queue, frozenset(Stage))
+
+    def rerun(
+        self, run_id: str, first: Stage, *, seed: int | None = None, user: str = "local", queue: str = QUEUE
+    ) -> Run:
+        """Run a stage and all that wait for it again, as a new run; the results of the others are taken over.
+
+        The first run stays as it is, so that the two can be compared, and either can be deleted.
+        """
+        source = self.get(run_id)
+        anew = stages_from(first)
+        for stage in Stage:
+            if stage not in anew and source.stages[stage].status is not Status.COMPLETED:
+                raise JobStateError(
+                    f"stage {stage} of run {run_id} is {source.stages[stage].status}, so its results cannot be taken "
+                    f"over: run again from {stage} or an earlier stage"
+                )
+        new_id = str(uuid.uuid4())
+        old = source.record
+        comments, votes = (
+            self._keep(old.conversation_id, new_id, name, self._jobs.objects.get(file.key))
+            for name, file in zip(_FILES, (old.comments, old.votes), strict=True)
+        )
+        record = old.replace(
+            run_id=new_id,
+            created_at=self._jobs.clock.now(),
+            created_by=user,
+            comments=comments,
+            votes=votes,
+            seed=old.seed if seed is None else seed,
+            source_run_id=run_id,
+            first_stage=first.value,
+        )
+        return self._submit(self._add(record), queue, anew)
+
+    def _keep(self, conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
+        kept = self._jobs.objects.put(object_key(PREFIX, conversation_id, run_id, name), content)
+        return StoredFile(key=kept.key, size_bytes=kept.size, sha256=kept.sha256)
+
+    def _add(self, record: ConversationRun) -> ConversationRun:
+        """Store the record; or give the one that an earlier call with this id has stored."""
+        try:
+            self._store.add(record)
+        except AlreadyExistsError:
+            there = self._store.get(ConversationRun.key(run_id=record.run_id))
+            if there.replace(created_at=record.created_at, created_by=record.created_by) != record:
+                raise AlreadyExistsError(
+                    f"run {record.run_id} was started before with another export or other settings"
+                ) from None
+            return there
+        return record
+
+    def _submit(self, record: ConversationRun, queue: str, anew: frozenset[Stage]) -> Run:
+        run_id = record.run_id
+        self._jobs.open_group(
+            NewJob(
+                name=f"conversation {record.conversation_id}",
+                job_id=run_id,
+                job_type=JOB_TYPE,
+                queue=queue,
+                user=record.created_by,
+                config={"conversation_id": record.conversation_id, "seed": record.seed},
+            )
+        )
+        self._jobs.submit_many(self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in Stage)
+        self._jobs.seal(run_id)
+        return self.get(run_id)
+
+    def _stage_job(self, record: ConversationRun, stage: Stage, queue: str, *, is_anew: bool) -> NewJob:
+        declaration = PIPELINE[stage]
+        params = {"run_id": record.run_id}
+        if not is_anew:
+            params |= {"stage": stage.value, "source_run_id": str(record.source_run_id)}
+        return NewJob(
+            name=f"{stage.lower()} of conversation {record.conversation_id}",
+            task=declaration.task if is_anew else REUSE_TASK,
+            params=params,
+            job_id=stage_job_id(record.run_id, stage),
+            job_type=JOB_TYPE,
+            job_stage=stage.value,
+            parent_job_id=record.run_id,
+            parent_waits=ParentWaits(),
+            depends_on=tuple(DependsOn(stage_job_id(record.run_id, before)) for before in declaration.after),
+            queue=queue,
+            user=record.created_by,
+            max_attempts=2,
+        )
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def get(self, run_id: str) -> Run:
+        """The run with the jobs of its tree, or NotFoundError."""
+        record = self._store.get(ConversationRun.key(run_id=run_id))
+        keys = [run_id, *(stage_job_id(run_id, stage) for stage in Stage)]
+        root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
+        if root is None:
+            raise NotFoundError(f"run {run_id} was not started completely: start it again with this id")
+        return Run(record, root, {stage: job for stage, job in zip(Stage, jobs, strict=True) if job is not None})
+
+    @access_pattern("003", "All runs of a conversation, newest first", index="GSI1")
+    def list_runs(self, conversation_id: str) -> Query[ConversationRun]:
+        """The runs of a conversation, newest first."""
+        return self._store.query(ConversationRun.by_conversation(conversation_id=conversation_id), newest_first=True)
+
+    def list_results(self, run_id: str, kind: type[R]) -> Query[R]:
+        """The results of one kind that a run has stored, in order of their range key."""
+        return self._results.list_by_job(kind, stage_job_id(run_id, STAGE_OF[kind]))
+
+    def count_results(self, run_id: str) -> dict[str, int]:
+        """How many results a run has in each of the six tables."""
+        return {kind.__schema__.table.name: self.list_results(run_id, kind).count() for kind in STAGE_OF}
+
+    def is_referenced(self, key: str) -> bool:
+        """Whether an object belongs to a run that is there: what a sweep for orphans asks."""
+        parts = key_parts(key)
+        if len(parts) != 4 or parts[0] != PREFIX:
+            return False
+        record = self._store.find(ConversationRun.key(run_id=parts[2]))
+        return record is not None and key in (record.comments.key, record.votes.key)
+
+    # --- ending -----------------------------------------------------------------------------------------------------
+
+    def delete(self, run_id: str) -> Deleted:
+        """Take an ended run away with everything it stored: results, export and jobs.
+
+        If it is interrupted, the same call again finishes it: the record goes with the jobs.
+        """
+        record = self._store.get(ConversationRun.key(run_id=run_id))
+        root = self._store.find(Job.key(job_id=run_id))
+        if root is not None and not root.is_final:
+            raise JobStateError(f"run {run_id} is {root.status}: cancel its job before you delete it")
+        results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
+        for file in (record.comments, record.votes):
+            self._jobs.objects.delete(file.key)
+        items = 0 if root is None else self._jobs.delete(run_id, tree=True)
+        items += self._store.delete(ConversationRun.key(run_id=run_id))
+        return Deleted(results, items)
+
+
+def _refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
+    """Say at once what the first stage would say only when a worker has come to it."""
+    export = parse_export(comments_csv, votes_csv)
+    kept = export if settings.includes_moderated else export.without_moderated_out()
+    if not kept.comments:
+        taken_out = len(export.comments)
+        raise ValueRefusedError(
+            f"there is no comment to analyse: all {taken_out} are moderated out" if taken_out else "there is no comment"
+        )
+    if settings.embed is not None and not all(settings.embed.partition(":")):
+        raise ValueRefusedError(f"{settings.embed!r} names no embedding function: write module:function")

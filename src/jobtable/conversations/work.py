@@ -1,0 +1,111 @@
+"""A stage at work: its run, what earlier stages stored, and where its own results go."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from jobtable.clock import SystemClock
+from jobtable.conversations.analysis.arrays import Floats
+from jobtable.conversations.analysis.clusters import Hierarchy
+from jobtable.conversations.analysis.export import Comment, Export, parse_comments, parse_export
+from jobtable.conversations.converter import JobTree
+from jobtable.conversations.entities import (
+    CommentClusterAssignment,
+    CommentEmbedding,
+    ConversationRun,
+    JobResult,
+    StoredFile,
+)
+from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id
+from jobtable.conversations.service import Conversations
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.engine import Jobs
+
+R = TypeVar("R", bound=JobResult)
+
+
+class StageWork:
+    """What a stage of a run has at hand. Comments, and all arrays with a row for each, come in the order of ids."""
+
+    def __init__(self, jobs: Jobs, run_id: str, stage: Stage) -> None:
+        self.run = jobs.store.get(ConversationRun.key(run_id=run_id))
+        self.conversation_id = self.run.conversation_id
+        self.clock = _Stamp(self.run.created_at)
+        self.tree = self.tree_of(stage)
+        self.results = Conversations(jobs.store)
+        self._objects = jobs.objects
+
+    def tree_of(self, stage: Stage) -> JobTree:
+        """The place in the job tree of what a stage stores."""
+        run_id = self.run.run_id
+        return JobTree(
+            job_id=stage_job_id(run_id, stage), parent_job_id=run_id, root_job_id=run_id, job_stage=stage.value
+        )
+
+    @cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """The comments that the run looks at: those that are moderated out only if it was told so."""
+        comments = parse_comments(self._read(self.run.comments))
+        return tuple(each for each in comments if self.run.includes_moderated or not each.is_moderated_out)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [comment.text for comment in self.comments]
+
+    @cached_property
+    def comment_ids(self) -> list[int]:
+        return [comment.comment_id for comment in self.comments]
+
+    def export(self) -> Export:
+        """The whole export, with the votes."""
+        return parse_export(self._read(self.run.comments), self._read(self.run.votes))
+
+    def _read(self, file: StoredFile) -> bytes:
+        content = self._objects.get(file.key)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise ValueRefusedError(f"the object {file.key} is not what run {self.run.run_id} was started with")
+        return content
+
+    def earlier(self, kind: type[R]) -> list[R]:
+        """What an earlier stage of this run has stored, in the order of its keys."""
+        return list(self.results.list_by_job(kind, stage_job_id(self.run.run_id, STAGE_OF[kind])))
+
+    def vectors(self) -> Floats:
+        """The embedding of each comment."""
+        return np.array([embedding.embedding.vector for embedding in self.earlier(CommentEmbedding)], np.float64)
+
+    def hierarchy(self) -> Hierarchy:
+        """The clusters of each comment."""
+        assigned = [assignment.layer_clusters for assignment in self.earlier(CommentClusterAssignment)]
+        layers = range(len(assigned[0]))
+        return Hierarchy(np.array([[clusters[str(layer)] for layer in layers] for clusters in assigned], np.int64))
+
+    def store(self, results: Iterable[JobResult]) -> int:
+        """Store results in place of what an earlier attempt of the stage stored; gives their number."""
+        return self.results.put_results(results)
+
+
+@contextmanager
+def working(jobs: Jobs, run_id: str, stage: Stage) -> Iterator[StageWork]:
+    """A stage at work, its arithmetic in one thread: several would add numbers up in another order each time."""
+    with threadpool_limits(1):
+        yield StageWork(jobs, run_id, stage)
+
+
+class _Stamp(SystemClock):
+    """Always the same instant: what a stage stores bears the time of its run, whenever and however often it runs."""
+
+    def __init__(self, moment: datetime) -> None:
+        super().__init__()
+        self._moment = moment
+
+    def now(self) -> datetime:
+        return self._moment

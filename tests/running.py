@@ -1,0 +1,62 @@
+"""Jobs of tests: an engine on any store, and a loop that runs its jobs in this process, as a worker would."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import boto3
+
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.tasks import resolve
+from jobtable.objects.memory import MemoryObjectStore
+from jobtable.objects.s3 import S3ObjectStore
+from jobtable.store import Store
+
+
+@contextmanager
+def jobs_with_s3(store: Store, s3_url: str) -> Iterator[Jobs]:
+    """An engine whose objects are in a fresh bucket of the S3 server."""
+    bucket = f"jobs-{uuid.uuid4()}"
+    client = boto3.client(
+        "s3", endpoint_url=s3_url, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    client.create_bucket(Bucket=bucket)
+    client.close()
+    objects = S3ObjectStore(bucket, "", region="us-east-1", endpoint_url=s3_url, credentials=("test", "test"))
+    yield Jobs(store, objects)
+    objects.close()
+
+
+def jobs_in_memory(store: Store) -> Jobs:
+    """An engine whose objects are in memory."""
+    return Jobs(store, MemoryObjectStore(store.clock))
+
+
+def run_jobs(jobs: Jobs, queue: str, *, most: int | None = None) -> int:
+    """Run jobs of a queue one after the other until none is ready, or `most` of them; gives their number."""
+    ran = 0
+    while ran != most and (leases := jobs.claim(queue, limit=1, instance_id="test", lease_seconds=60)):
+        jobs.finish(leases[0], _outcome(jobs, leases[0]))
+        ran += 1
+    return ran
+
+
+def run_again(jobs: Jobs, ended: Iterable[Job]) -> None:
+    """Run the tasks of jobs that have ended once more, as a worker does that does not know it yet."""
+    for job in ended:
+        with JobContext(jobs, Lease(job, "zombie"), flush_seconds=60) as context:
+            resolve(str(job.definition.task)).call(context, job.definition.params)
+
+
+def _outcome(jobs: Jobs, lease: Lease) -> Outcome:
+    definition = lease.job.definition
+    try:
+        with JobContext(jobs, lease) as context:
+            return Outcome.completed(resolve(str(definition.task)).call(context, definition.params))
+    except Exception as error:
+        return Outcome.failed(f"{type(error).__name__}: {error}", retryable=False)

@@ -19,6 +19,7 @@
     ├── SettingsError              a setting is unknown, or its value is wrong
     ├── ObjectNotFoundError        there is no object under the key
     ├── ObjectStoreError           object storage refused or failed
+    ├── ArchiveError               an exported file is cut, altered, or none
     ├── StorageError               the embedded engine's file cannot be used
     └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
         ├── ConditionalCheckFailed
@@ -134,6 +135,10 @@ class ObjectNotFoundError(JobtableError, LookupError):
 
 class ObjectStoreError(JobtableError):
     """Object storage refused or failed."""
+
+
+class ArchiveError(JobtableError):
+    """An exported file is cut, altered, or no exported file at all; nothing was read from it."""
 
 
 class StorageError(JobtableError):

@@ -390,6 +390,10 @@ class JourneyFlow:
 
 def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
     journey = state.journey
+    if journey.creation is not None:
+        raise ConflictError(
+            f"journey {journey.journey_id} is not there completely: finish its creation or import first"
+        )
     if journey.status not in statuses:
         wanted = " or ".join(statuses)
         raise ConflictError(f"cannot {verb} journey {journey.journey_id}: it is {journey.status}, not {wanted}")

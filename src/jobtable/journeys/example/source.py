@@ -1,0 +1,105 @@
+"""The source database: what its tables and columns are, and its rows in batches. It is only ever read."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from jobtable.errors import NotFoundError
+
+
+class Source:
+    """A SQLite file, open for reading."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def tables(self) -> list[str]:
+        """The names of the tables, in order."""
+        query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        return [name for (name,) in self._connection.execute(query)]
+
+    def columns(self, table: str) -> list[dict[str, Any]]:
+        """The columns of a table: name, type, whether it may be NULL, whether it is (part of) the primary key."""
+        return [
+            {"name": name, "type": kind, "nullable": not required and not key, "primaryKey": bool(key)}
+            for _, name, kind, required, _, key in self._connection.execute(f"PRAGMA table_info({quoted(table)})")
+        ]
+
+    def foreign_keys(self, table: str) -> list[dict[str, str]]:
+        """The declared references of a table's columns."""
+        rows = self._connection.execute(f"PRAGMA foreign_key_list({quoted(table)})")
+        return sorted(
+            ({"column": own, "table": other, "references": theirs or own} for _, _, other, own, theirs, *_ in rows),
+            key=lambda reference: reference["column"],
+        )
+
+    def indexes(self, table: str) -> list[str]:
+        """The names of the indexes of a table."""
+        return sorted(name for _, name, *_ in self._connection.execute(f"PRAGMA index_list({quoted(table)})"))
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        (count,) = self._connection.execute(f"SELECT count(*) FROM {quoted(table)}").fetchone()  # noqa: S608 - quoted
+        return int(count)
+
+    def profile(self, table: str, column: str) -> dict[str, Any]:
+        """How the values of a column are: NULLs, distinct values, the least and the greatest."""
+        name = quoted(column)
+        query = f"SELECT count(*) - count({name}), count(DISTINCT {name}), min({name}), max({name})"
+        row = self._connection.execute(f"{query} FROM {quoted(table)}").fetchone()
+        nulls, distinct, least, greatest = row
+        return {"nulls": nulls, "distinct": distinct, "least": _shown(least), "greatest": _shown(greatest)}
+
+    def is_contained(self, table: str, column: str, other: str, key: str) -> bool:
+        """Whether every value of a column, and at least one, is a value of another table's column."""
+        own, theirs = quoted(column), quoted(key)
+        query = f"""
+            SELECT count({own}), count(CASE WHEN {own} IN (SELECT {theirs} FROM {quoted(other)}) THEN 1 END)
+            FROM {quoted(table)}
+        """  # noqa: S608 - quoted
+        values, found = self._connection.execute(query).fetchone()
+        return bool(values) and values == found
+
+    def rows(self, table: str, columns: list[str], *, after: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+        """The next rows behind a row number, as JSON has them, and the number of the last one."""
+        names = ", ".join(quoted(column) for column in columns)
+        query = f"SELECT rowid, {names} FROM {quoted(table)} WHERE rowid > ? ORDER BY rowid LIMIT ?"  # noqa: S608
+        found = self._connection.execute(query, (after, limit)).fetchall()
+        last = found[-1][0] if found else after
+        return [dict(zip(columns, map(_json_value, row[1:]), strict=True)) for row in found], last
+
+    def all_rows(self, table: str, columns: list[str], batch: int = 1_000) -> Iterator[dict[str, Any]]:
+        """Every row of a table, in bounded memory."""
+        after = -(1 << 63)
+        while True:
+            rows, after = self.rows(table, columns, after=after, limit=batch)
+            if not rows:
+                return
+            yield from rows
+
+
+@contextmanager
+def open_source(path: Path) -> Iterator[Source]:
+    """Open a SQLite file for reading, or raise NotFoundError."""
+    if not path.is_file():
+        raise NotFoundError(f"there is no source database {path}")
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        yield Source(connection)
+
+
+def quoted(name: str) -> str:
+    """A table's or column's name as SQL has it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _json_value(value: Any) -> Any:
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _shown(value: Any) -> Any:
+    value = _json_value(value)
+    return value[:80] if isinstance(value, str) else value

@@ -1,5 +1,4 @@
-"""What stands under a job: `jobtable jobs show`, `logs`, `metrics`, `checkpoints`, `artifacts`, `tree` and
-`dependencies`."""
+"""What stands under a job: `jobtable jobs show`, `metrics`, `checkpoints`, `artifacts`, `tree`, `dependencies`."""
 
 from __future__ import annotations
 
@@ -8,12 +7,12 @@ from itertools import islice
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 from rich.tree import Tree
 
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import (
-    coloured,
+    colour_of,
     first_line,
     print_fields,
     print_json,
@@ -21,6 +20,7 @@ from jobtable.cli.output import (
     print_renderable,
     print_table,
     print_text,
+    visible,
 )
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
@@ -224,9 +224,13 @@ def _draw(jobs: Jobs, job: Job, drawing: Tree) -> None:
         _draw(jobs, child, drawing.add(_label(child)))
 
 
-def _label(job: Job) -> str:
+def _label(job: Job) -> Text:
     stage = f" ({job.job_stage})" if job.job_stage else ""
-    return f"{escape(job.job_id)}  {escape(job.name + stage)}  {coloured(job.status)}  {job.progress:g} %"
+    return Text.assemble(
+        visible(f"{job.job_id}  {job.name}{stage}  "),
+        (job.status, colour_of(job.status) or ""),
+        f"  {job.progress:g} %",
+    )
 
 
 def dependencies(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli import job_records, job_submission
+from jobtable.cli import job_logs, job_records, job_submission
 from jobtable.cli.job_waiting import Timeout, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import (
@@ -32,6 +32,9 @@ app = typer.Typer(
     help="Jobs: submit them, see how far they are, act on them.", no_args_is_help=True, rich_markup_mode=None
 )
 app.command("submit")(job_submission.submit)
+for name, command in job_records.COMMANDS.items():
+    app.command(name)(command)
+app.command("logs")(job_logs.logs)
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of jobs.")]
@@ -279,7 +282,3 @@ def _each(jobs: Jobs, ids: Iterable[str], act: Callable[[Jobs, str], None]) -> E
             say(line_of(error))
             code = code or exit_code_of(error)
     return code
-
-
-for name, command in job_records.COMMANDS.items():
-    app.command(name)(command)

@@ -51,7 +51,7 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
     (SettingsError, ExitCode.USAGE),
 )
 
-_COLOUR_OF_STATUS = {
+_COLOUR_OF_WORD = {
     "PENDING": "yellow",
     "RUNNING": "cyan",
     "COMPLETED": "green",
@@ -65,6 +65,9 @@ _COLOUR_OF_STATUS = {
     "ERROR": "red",
     "CRITICAL": "red",
 }
+
+
+_CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 
 def to_json(value: Any) -> Any:
@@ -120,7 +123,7 @@ def print_fields(fields: Row) -> None:
 
 def print_text(text: str, style: str = "") -> None:
     """Print text as it is: nothing in it is taken for markup."""
-    _console().print(Text(text, style), soft_wrap=True)
+    _console().print(Text(visible(text), style), soft_wrap=True)
 
 
 def print_renderable(drawing: RenderableType) -> None:
@@ -128,10 +131,14 @@ def print_renderable(drawing: RenderableType) -> None:
     _console().print(drawing)
 
 
-def coloured(status: str) -> str:
-    """A status or level in its colour, as rich's markup."""
-    colour = _COLOUR_OF_STATUS.get(status)
-    return f"[{colour}]{status}[/]" if colour else status
+def colour_of(word: str) -> str | None:
+    """The colour of a status or a level, or None."""
+    return _COLOUR_OF_WORD.get(word)
+
+
+def visible(text: str) -> str:
+    """The text with control characters written out: what a job says must not steer the terminal that shows it."""
+    return text.translate(_CONTROL_CHARACTERS)
 
 
 def say(message: str) -> None:
@@ -192,13 +199,13 @@ def _cell(value: Any) -> Text:
     if isinstance(value, float):
         return Text(f"{value:g}")
     if isinstance(value, (set, frozenset)):
-        return Text(", ".join(sorted(map(str, value))))
+        return Text(visible(", ".join(sorted(map(str, value)))))
     if isinstance(value, (list, tuple)):
-        return Text(", ".join(map(str, value)))
+        return Text(visible(", ".join(map(str, value))))
     if isinstance(value, dict):
-        return Text(json.dumps(to_json(value), ensure_ascii=False))
-    text = str(value)
-    return Text(text, _COLOUR_OF_STATUS.get(text, ""))
+        return Text(json.dumps(to_json(value)))
+    text = visible(str(value))
+    return Text(text, colour_of(text) or "")
 
 
 def _console() -> Console:

@@ -1,0 +1,93 @@
+"""`jobtable jobs logs`: what jobs say, as lines, as they are written, or as the full text of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Annotated
+
+import typer
+
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import colour_of, print_json_line, say, visible
+from jobtable.jobs.entities import JobLog
+from jobtable.jobs.log_lines import as_text
+from jobtable.jobs.logs import FoundLine, JobLogs
+from jobtable.jobs.records import LogLevel
+
+
+def logs(
+    job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
+    level: Annotated[
+        LogLevel | None, typer.Option("--level", case_sensitive=False, help="Only this level and the more urgent ones.")
+    ] = None,
+    tail: Annotated[int | None, typer.Option("--tail", metavar="N", min=0, help="Begin with the last N lines.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="The whole output of a run, as it was written, from object storage.")
+    ] = False,
+    search: Annotated[
+        str | None, typer.Option("--search", metavar="TEXT", help="The lines of the full output that have this text.")
+    ] = None,
+    run: Annotated[
+        int | None, typer.Option("--run", min=1, help="With --full or --search: this run of the job, not the last.")
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print the log of a job, the oldest line first. With --json each line is one object on its own line.
+
+    \b
+    Example:
+        jobtable jobs logs 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --follow --level warning
+    """
+    lines_only = follow or level is not None or tail is not None
+    if (full or search is not None) and lines_only:
+        raise typer.BadParameter("--full and --search read the full output, and take no --follow, --level or --tail")
+    if full and (as_json or search is not None):
+        raise typer.BadParameter("--full prints the output as it is, and takes no --json or --search")
+    if run is not None and not full and search is None:
+        raise typer.BadParameter("--run goes with --full or --search")
+    with open_services(store, objects) as services:
+        services.jobs.queries.get_job(job_id)
+        reader = JobLogs(services.store, services.objects)
+        if full:
+            _print_bytes(reader.full_text(job_id, run))
+        elif search is not None:
+            _print_found(reader.search(job_id, search, epoch=run), as_json)
+        else:
+            _print_lines(_lines(reader, job_id, level, tail, follow), as_json)
+
+
+def _lines(reader: JobLogs, job_id: str, level: LogLevel | None, tail: int | None, follow: bool) -> Iterable[JobLog]:
+    if follow:
+        return reader.follow(job_id, level=level, tail=tail)
+    if tail is not None:
+        return reader.tail(job_id, tail, level=level) if tail else []
+    return reader.lines(job_id, level=level)
+
+
+def _print_lines(lines: Iterable[JobLog], as_json: bool) -> None:
+    for line in lines:
+        if as_json:
+            print_json_line(line)
+        else:
+            typer.secho(visible(as_text(line)), fg=colour_of(line.log_level))
+
+
+def _print_found(found: Iterator[FoundLine], as_json: bool) -> None:
+    first = next(found, None)
+    if first is None:
+        say("No line has this text.")
+        return
+    for line in chain([first], found):
+        if as_json:
+            print_json_line(line)
+        else:
+            typer.echo(visible(f"run {line.epoch}, line {line.number}: {line.text}"))
+
+
+def _print_bytes(chunks: Iterator[bytes]) -> None:
+    for chunk in chunks:
+        typer.echo(chunk, nl=False)

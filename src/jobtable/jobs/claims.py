@@ -276,10 +276,9 @@ class Claims:
     def release(self, lease: Lease, reason: str) -> Job:
         """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
         for _ in range(_MOST_TRIES):
-            job = self._interrupt(lease, reason, is_lost=False)
+            job = self._interrupt(self.refresh(lease), reason, is_lost=False)
             if job is not None:
                 return job
-            lease = self.refresh(lease)
         raise ConflictError(f"job {lease.job.job_id} could not be released: its status changes all the time")
 
     def interrupt_lost(self, job: Job) -> Job | None:
@@ -307,7 +306,10 @@ class Claims:
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
-            self._add_interruption(transition, lease, reason, losses, still_silent)
+            place = self._place_of(job)
+            if place is None and job.queue_name is not None:
+                return None  # it has ended meanwhile
+            self._add_interruption(transition, lease, place, losses, reason, still_silent)
         self._close_records(transition, lease, status)
         try:
             transition.commit()
@@ -318,8 +320,19 @@ class Claims:
             self._endings.settle(fresh)
         return fresh
 
+    def _place_of(self, job: Job) -> QueueJob | None:
+        if job.queue_name is None:
+            return None
+        return self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
+
     def _add_interruption(
-        self, transition: Transition, lease: Lease, reason: str, losses: int, when: Condition | None
+        self,
+        transition: Transition,
+        lease: Lease,
+        place: QueueJob | None,
+        losses: int,
+        reason: str,
+        when: Condition | None,
     ) -> None:
         job = lease.job
         transition.change(
@@ -334,10 +347,9 @@ class Claims:
             instance_id=lease.instance_id,
             when=when,
         )
-        if job.queue_name is not None:
-            place = self._store.get(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
+        if place is not None:
             transition.tx.update(place, QueueJob.rank.set(rank_of(place.priority)))
-            transition.count(job.queue_name, running=-1)
+            transition.count(place.queue_name, running=-1)
 
     def _close_records(self, transition: Transition, lease: Lease, status: Status) -> None:
         """Say that the instance has the job no more, and how its run ended."""

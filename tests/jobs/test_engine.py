@@ -1,0 +1,556 @@
+"""Jobs from submission to their end, on both backends."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+
+from jobtable.errors import (
+    ConflictError,
+    DependencyCycleError,
+    JobStateError,
+    LeaseLostError,
+    NotFoundError,
+    ValueRefusedError,
+)
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource
+from jobtable.jobs.leases import Lease, Outcome, check_lease
+from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.objects import object_key
+from jobtable.store import Store
+from jobtable.testing import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def jobs(each_store: Store, clock: FakeClock) -> Jobs:
+    return engine(each_store, clock)
+
+
+def new(name: str, **more: object) -> NewJob:
+    return NewJob(name=name, task="tests.jobs.sample_tasks:add", **more)  # type: ignore[arg-type]  # checked by NewJob
+
+
+def claim(jobs: Jobs, limit: int = 10, queue: str = "default") -> list[Lease]:
+    return jobs.claim(queue, limit=limit, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+
+
+def run_all(jobs: Jobs, outcome: Outcome | None = None) -> list[str]:
+    """Claim and finish until nothing is ready; the names in the order in which they ran."""
+    names = []
+    while leases := claim(jobs, limit=1):
+        names.append(leases[0].job.name)
+        jobs.finish(leases[0], outcome or Outcome.completed())
+    return names
+
+
+# --- submission ---------------------------------------------------------------------------------------------------
+
+
+def test_a_job_runs_from_submission_to_completion(jobs: Jobs) -> None:
+    submitted = jobs.submit(new("one", params={"a": 1}, tags=frozenset({"night"}), estimated_duration=3.0))
+    assert submitted == jobs.queries.get_job(submitted.job_id)
+    (lease,) = claim(jobs)
+    assert lease.job == jobs.queries.get_job(submitted.job_id)
+    jobs.report(lease, progress=40, message="almost half")
+    assert (jobs.queries.get_job(submitted.job_id).progress, lease.epoch) == (40, 1)
+    ended = jobs.finish(lease, Outcome.completed({"sum": 3}))
+    assert (ended.status, ended.result, ended.progress, ended.lease_seconds) == (
+        Status.COMPLETED,
+        {"sum": 3},
+        100,
+        None,
+    )
+    history = [(line.status, line.message) for line in jobs.queries.list_statuses(submitted.job_id)]
+    assert history == [
+        (Status.PENDING, None),
+        (Status.RUNNING, None),
+        (Status.RUNNING, "almost half"),
+        (Status.COMPLETED, None),
+    ]
+    assert claim(jobs) == []
+    check_records(jobs)
+
+
+def test_a_second_submission_with_the_same_key_finds_the_first_job(jobs: Jobs) -> None:
+    first = jobs.submit(new("one", key="order-7", user="ada"))
+    assert jobs.submit(new("one", key="order-7", user="ada")).job_id == first.job_id
+    assert jobs.submit(new("one", key="order-7", user="bob")).job_id != first.job_id
+    with pytest.raises(ConflictError, match="use another key"):
+        jobs.submit(NewJob(name="other", task="tests.jobs.sample_tasks:fail", key="order-7", user="ada"))
+    assert jobs.queries.get_queue("default").job_count == 2
+
+
+def test_many_jobs_are_submitted_again_without_doubles(jobs: Jobs) -> None:
+    batch = [new(f"job {number}", key=str(number)) for number in range(120)]
+    jobs.submit_many(batch[:50])
+    ids = [job.job_id for job in jobs.submit_many(batch)]
+    assert len(set(ids)) == 120
+    assert jobs.queries.get_queue("default").job_count == 120
+    check_records(jobs)
+
+
+def test_the_most_urgent_job_starts_first_and_of_equals_the_oldest(jobs: Jobs) -> None:
+    for name, priority in (("b", 500), ("c", 500), ("a", 900), ("z", 1)):
+        jobs.submit(new(name, priority=priority))
+    late = jobs.submit(new("late", priority=2))
+    assert jobs.queues.position(late) == 4
+    jobs.prioritise(late.job_id, 999)
+    assert jobs.queues.position(late) == 1
+    assert run_all(jobs) == ["late", "a", "b", "c", "z"]
+
+
+def test_a_queue_starts_no_more_than_it_may_and_none_while_it_is_paused(jobs: Jobs) -> None:
+    jobs.create_queue("gpu", max_concurrent_jobs=2)
+    jobs.submit_many(new(f"{number}", queue="gpu") for number in range(5))
+    first = claim(jobs, queue="gpu")
+    assert len(first) == 2
+    assert claim(jobs, queue="gpu") == []
+    jobs.finish(first[0], Outcome.completed())
+    jobs.pause_queue("gpu")
+    assert claim(jobs, queue="gpu") == []
+    jobs.resume_queue("gpu")
+    assert len(claim(jobs, queue="gpu")) == 1
+    jobs.change_queue("gpu", max_concurrent_jobs=10)
+    assert len(claim(jobs, queue="gpu")) == 2
+    check_records(jobs)
+
+
+def test_a_delayed_job_becomes_ready_when_its_time_has_come(jobs: Jobs, clock: FakeClock) -> None:
+    jobs.submit(new("later", not_before=clock.now() + timedelta(seconds=60)))
+    assert (jobs.promote_due("default"), claim(jobs)) == (0, [])
+    clock.advance(61)
+    assert jobs.promote_due("default") == 1
+    assert run_all(jobs) == ["later"]
+
+
+# --- failure ------------------------------------------------------------------------------------------------------
+
+
+def test_a_failed_attempt_is_repeated_after_a_growing_delay_and_then_fails_with_the_reason(
+    jobs: Jobs, clock: FakeClock
+) -> None:
+    policy = RetryPolicy(first_delay_seconds=10, factor=3)
+    job = jobs.submit(new("weak", max_attempts=3, retry=policy))
+    for delay in (10, 30):
+        (lease,) = claim(jobs)
+        assert jobs.finish(lease, Outcome.failed("boom")).status is Status.PENDING
+        clock.advance(delay * 0.7)
+        jobs.promote_due("default")
+        assert claim(jobs) == []
+        clock.advance(delay * 0.6)
+        jobs.promote_due("default")
+        check_records(jobs)
+    (lease,) = claim(jobs)
+    ended = jobs.finish(lease, Outcome.failed("boom"))
+    assert (ended.status, ended.message, ended.attempts) == (Status.FAILED, "boom", 3)
+    assert jobs.queries.get_job(job.job_id).lease_epoch == 3
+    check_records(jobs)
+
+
+def test_what_cannot_succeed_is_not_repeated(jobs: Jobs) -> None:
+    jobs.submit(new("wrong", max_attempts=3))
+    (lease,) = claim(jobs)
+    assert jobs.finish(lease, Outcome.failed("no such task", retryable=False)).status is Status.FAILED
+
+
+def test_an_ended_job_can_be_retried_unless_it_is_completed(jobs: Jobs) -> None:
+    job = jobs.submit(new("one"))
+    with pytest.raises(JobStateError, match="PENDING"):
+        jobs.retry(job.job_id)
+    jobs.finish(claim(jobs)[0], Outcome.failed("boom"))
+    again = jobs.retry(job.job_id, by="ada")
+    assert (again.status, again.attempts, again.ended_at) == (Status.PENDING, 0, None)
+    check_records(jobs)
+    assert run_all(jobs) == ["one"]
+    with pytest.raises(JobStateError, match="COMPLETED"):
+        jobs.retry(job.job_id)
+
+
+# --- leases -------------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_that_lost_its_lease_can_write_nothing(jobs: Jobs, clock: FakeClock) -> None:
+    job = jobs.submit(new("one"))
+    (old,) = claim(jobs)
+    observer = jobs.observer()
+    assert observer.recover() == []
+    clock.advance(LEASE_SECONDS + 1)
+    (interrupted,) = observer.recover()
+    assert (interrupted.status, interrupted.attempts, interrupted.interruptions) == (Status.INTERRUPTED, 0, 1)
+
+    def refused() -> None:
+        for act in (
+            lambda: jobs.heartbeat(old),
+            lambda: jobs.report(old, progress=50),
+            lambda: jobs.finish(old, Outcome.completed()),
+            lambda: jobs.release(old, "drained"),
+        ):
+            with pytest.raises(LeaseLostError, match="worker-1"):
+                act()
+        tx = jobs.store.transaction()
+        check_lease(tx, old)
+        tx.add(_checkpoint(job.job_id, clock))
+        with pytest.raises(ConflictError, match="check Job"):
+            tx.commit()
+        assert jobs.finish_many([(old, Outcome.completed())]) == [old]
+
+    refused()
+    (fresh,) = claim(jobs)
+    assert fresh.epoch == old.epoch + 1
+    refused()
+    jobs.finish(fresh, Outcome.completed())
+    refused()
+    assert list(jobs.queries.list_checkpoints(job.job_id)) == []
+    check_records(jobs)
+
+
+def _checkpoint(job_id: str, clock: FakeClock) -> JobCheckpoint:
+    return JobCheckpoint(job_id=job_id, timestamp=clock.now(), s3_bucket="b", s3_key="k", size_bytes=1, step=1, epoch=1)
+
+
+def test_a_heartbeat_keeps_a_lease_whatever_the_wall_clock_does(jobs: Jobs, clock: FakeClock) -> None:
+    jobs.submit(new("one"))
+    (lease,) = claim(jobs)
+    observer = jobs.observer()
+    for days in (1, -2, 1):
+        observer.recover()
+        clock.set(clock.now() + timedelta(days=days))
+        clock.advance(LEASE_SECONDS * 0.9)
+        lease = jobs.heartbeat(lease)
+        assert observer.recover() == []
+    clock.set(clock.now() - timedelta(days=1))
+    clock.advance(LEASE_SECONDS * 1.1)
+    assert len(observer.recover()) == 1
+    check_records(jobs)
+
+
+def test_a_job_that_loses_too_many_workers_fails(jobs: Jobs, clock: FakeClock) -> None:
+    job = jobs.submit(new("killer", most_interruptions=2))
+    observer = jobs.observer()
+    for _ in range(3):
+        claim(jobs)
+        observer.recover()
+        clock.advance(LEASE_SECONDS + 1)
+        observer.recover()
+    ended = jobs.queries.get_job(job.job_id)
+    assert ended.status is Status.FAILED
+    assert "worker-1 was lost; it has lost 3 workers" in str(ended.message)
+    check_records(jobs)
+
+
+def test_a_released_job_is_ready_at_once_at_its_old_place(jobs: Jobs) -> None:
+    jobs.submit_many([new("first"), new("second")])
+    (lease,) = claim(jobs, limit=1)
+    assert jobs.release(lease, "the worker drains").status is Status.INTERRUPTED
+    assert run_all(jobs) == ["first", "second"]
+    check_records(jobs)
+
+
+def test_instances_say_what_they_run_and_what_they_ran(jobs: Jobs, clock: FakeClock) -> None:
+    job = jobs.submit(new("one"))
+    machine = Instance(
+        instance_id="i-1",
+        instance_type="p3",
+        launched_at=clock.now(),
+        status=InstanceStatus.RUNNING,
+        lease_seconds=LEASE_SECONDS,
+    )
+    jobs.store.add(machine)
+    (lease,) = jobs.claim("default", limit=5, instance_id="i-1", lease_seconds=LEASE_SECONDS, instance=machine)
+    assert [held.status for held in jobs.queries.list_jobs_of_instance("i-1")] == [Status.RUNNING]
+    observer = jobs.observer()
+    observer.recover()
+    clock.advance(LEASE_SECONDS + 1)
+    observer.recover()
+    assert [held.status for held in jobs.queries.list_jobs_of_instance("i-1")] == [Status.INTERRUPTED]
+    (resource,) = jobs.queries.list_resources(job.job_id)
+    assert (resource.status, resource.released_at is None) == ("RELEASED", False)
+    assert jobs.store.get(Instance.key(instance_id="i-1")).status is InstanceStatus.TERMINATED
+    (lease,) = jobs.claim("default", limit=5, instance_id="i-1", lease_seconds=LEASE_SECONDS, instance=machine)
+    assert jobs.store.get(JobResource.key(job_id=job.job_id, resource_id="i-1")).status == "ALLOCATED"
+    jobs.finish_many([(lease, Outcome.completed())])
+    assert [held.status for held in jobs.queries.list_jobs_of_instance("i-1")] == [Status.COMPLETED]
+
+
+# --- cancel and stop ----------------------------------------------------------------------------------------------
+
+
+def test_a_waiting_job_is_cancelled_at_once_and_a_running_one_by_its_worker(jobs: Jobs) -> None:
+    first, second = jobs.submit_many([new("first"), new("second")])
+    (lease,) = claim(jobs, limit=1)
+    assert jobs.cancel(second.job_id, by="ada").status is Status.CANCELLED
+    assert jobs.cancel(first.job_id).status is Status.RUNNING
+    assert jobs.heartbeat(lease).job.requested == "cancel"
+    assert jobs.finish(jobs.heartbeat(lease), Outcome.completed()).status is Status.CANCELLED
+    assert jobs.cancel(first.job_id).status is Status.CANCELLED
+    with pytest.raises(JobStateError, match="CANCELLED already"):
+        jobs.stop(first.job_id)
+    with pytest.raises(NotFoundError):
+        jobs.cancel("nobody")
+    check_records(jobs)
+
+
+def test_a_stopped_job_keeps_its_result(jobs: Jobs) -> None:
+    job = jobs.submit(new("trial"))
+    (lease,) = claim(jobs)
+    jobs.stop(job.job_id, message="worse than the median")
+    ended = jobs.finish(jobs.heartbeat(lease), Outcome.completed({"loss": 3.0}))
+    assert (ended.status, ended.result) == (Status.STOPPED, {"loss": 3.0})
+
+
+def test_a_job_that_should_end_anyway_ends_when_its_worker_is_lost(jobs: Jobs, clock: FakeClock) -> None:
+    job = jobs.submit(new("one"))
+    claim(jobs)
+    jobs.cancel(job.job_id)
+    observer = jobs.observer()
+    observer.recover()
+    clock.advance(LEASE_SECONDS + 1)
+    (ended,) = observer.recover()
+    assert ended.status is Status.CANCELLED
+    check_records(jobs)
+
+
+# --- dependencies -------------------------------------------------------------------------------------------------
+
+
+def test_jobs_start_when_what_they_wait_for_is_completed(jobs: Jobs) -> None:
+    a = jobs.submit(new("a", priority=1))
+    b = jobs.submit(new("b", depends_on=(DependsOn(a.job_id),)))
+    jobs.submit(new("c", priority=999, depends_on=(DependsOn(a.job_id), DependsOn(b.job_id))))
+    assert [edge.dependency_job_id for edge in jobs.queries.list_dependencies(b.job_id)] == [a.job_id]
+    assert len(list(jobs.queries.list_dependents(a.job_id))) == 2
+    assert run_all(jobs) == ["a", "b", "c"]
+    check_records(jobs)
+    done = jobs.submit(new("d", depends_on=(DependsOn(a.job_id),)))
+    assert jobs.queues.position(done) == 1
+
+
+def test_a_chain_within_one_submission_runs_in_order(jobs: Jobs) -> None:
+    chain = [
+        new(f"{number}", job_id=f"job-{number}", depends_on=(DependsOn(f"job-{number - 1}"),) if number else ())
+        for number in range(60)
+    ]
+    jobs.submit_many(chain)
+    assert run_all(jobs) == [str(number) for number in range(60)]
+    check_records(jobs)
+
+
+@pytest.mark.parametrize(
+    ("condition", "outcome", "expected"),
+    [
+        (EdgeCondition.COMPLETED, Outcome.completed(), Status.PENDING),
+        (EdgeCondition.COMPLETED, Outcome.failed("boom"), Status.CANCELLED),
+        (EdgeCondition.FINISHED, Outcome.failed("boom"), Status.PENDING),
+        (EdgeCondition.FAILED, Outcome.failed("boom"), Status.PENDING),
+        (EdgeCondition.FAILED, Outcome.completed(), Status.CANCELLED),
+    ],
+)
+def test_the_condition_of_an_edge_says_what_becomes_of_the_dependent(
+    jobs: Jobs, condition: EdgeCondition, outcome: Outcome, expected: Status
+) -> None:
+    first = jobs.submit(new("first"))
+    second = jobs.submit(new("second", depends_on=(DependsOn(first.job_id, condition=condition),)))
+    third = jobs.submit(new("third", depends_on=(DependsOn(second.job_id),)))
+    (lease,) = claim(jobs)
+    jobs.finish(lease, outcome)
+    assert jobs.queries.get_job(second.job_id).status is expected
+    assert jobs.queries.get_job(third.job_id).status is expected
+    if expected is Status.CANCELLED:
+        assert first.job_id in str(jobs.queries.get_job(second.job_id).message)
+        with pytest.raises(JobStateError, match="must be retried first"):
+            jobs.retry(third.job_id)
+    check_records(jobs)
+
+
+def test_a_dependent_of_a_start_goes_on_when_the_other_is_claimed(jobs: Jobs) -> None:
+    first = jobs.submit(new("first", priority=900))
+    jobs.submit(new("second", depends_on=(DependsOn(first.job_id, condition=EdgeCondition.STARTED),)))
+    (lease,) = claim(jobs, limit=1)
+    assert [each.job.name for each in claim(jobs)] == ["second"]
+    jobs.finish(lease, Outcome.completed())
+    check_records(jobs)
+
+
+def test_an_edge_to_a_job_that_ended_otherwise_is_refused(jobs: Jobs) -> None:
+    first = jobs.submit(new("first"))
+    jobs.cancel(first.job_id)
+    with pytest.raises(JobStateError, match="CANCELLED"):
+        jobs.submit(new("second", depends_on=(DependsOn(first.job_id),)))
+    with pytest.raises(NotFoundError, match="nobody"):
+        jobs.submit(new("second", depends_on=(DependsOn("nobody"),)))
+
+
+def test_cycles_are_refused_for_each_gate_by_itself(jobs: Jobs) -> None:
+    a, b, c = jobs.submit_many([new("a"), new("b"), new("c")])
+    jobs.add_dependency(a.job_id, DependsOn(b.job_id))
+    jobs.add_dependency(b.job_id, DependsOn(c.job_id))
+    with pytest.raises(DependencyCycleError, match=f"{c.job_id} waits for {a.job_id}"):
+        jobs.add_dependency(c.job_id, DependsOn(a.job_id))
+    with pytest.raises(DependencyCycleError):
+        jobs.add_dependency(c.job_id, DependsOn(c.job_id))
+    jobs.add_dependency(c.job_id, DependsOn(a.job_id, gate="completion"))
+    with pytest.raises(ConflictError, match="already"):
+        jobs.add_dependency(a.job_id, DependsOn(b.job_id, condition=EdgeCondition.FINISHED))
+    assert [lease.job.name for lease in claim(jobs)] == ["c"]
+    check_records(jobs)
+
+
+def test_edges_that_are_added_at_once_close_no_cycle(jobs: Jobs) -> None:
+    ring = jobs.submit_many(new(f"{number}") for number in range(6))
+
+    def add(number: int) -> bool:
+        try:
+            jobs.add_dependency(ring[number].job_id, DependsOn(ring[(number + 1) % len(ring)].job_id))
+        except DependencyCycleError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(ring)) as pool:
+        added = list(pool.map(add, range(len(ring))))
+    assert sorted(added) == [False] + [True] * (len(ring) - 1)
+    assert len(run_all(jobs)) == len(ring)
+    check_records(jobs)
+
+
+# --- groups -------------------------------------------------------------------------------------------------------
+
+
+def child(name: str, group: Job, **more: object) -> NewJob:
+    condition = more.pop("condition", EdgeCondition.FINISHED)
+    waits = ParentWaits(condition=EdgeCondition(str(condition)))
+    start = DependsOn(group.job_id, type="parent", condition=EdgeCondition.STARTED)
+    return new(name, parent_job_id=group.job_id, parent_waits=waits, depends_on=(start,), **more)
+
+
+def test_a_group_ends_when_it_is_sealed_and_its_children_ended(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="sweep", job_type="sweep"))
+    jobs.submit_many(child(f"{number}", group) for number in range(40))
+    assert jobs.queries.get_job(group.job_id).status is Status.RUNNING
+    leases = claim(jobs, limit=40)
+    jobs.finish(leases[0], Outcome.failed("boom"))
+    jobs.seal(group.job_id)
+    assert jobs.finish_many([(lease, Outcome.completed()) for lease in leases[1:]]) == []
+    ended = jobs.queries.get_job(group.job_id)
+    assert ended.status is Status.COMPLETED
+    gates = jobs.store.get(JobGates.key(job_id=group.job_id))
+    assert (gates.completed, gates.failed, gates.open_completions) == (39, 1, 0)
+    assert len(list(jobs.queries.list_children(group))) == 40
+    with pytest.raises(JobStateError, match="has ended"):
+        jobs.submit(child("late", group))
+    check_records(jobs)
+
+
+def test_an_empty_group_ends_when_it_is_sealed(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="empty"))
+    assert jobs.seal(group.job_id).status is Status.COMPLETED
+    check_records(jobs)
+    with pytest.raises(ValueRefusedError, match="does nothing itself"):
+        jobs.open_group(new("task"))
+
+
+def test_a_group_that_failed_goes_on_when_its_child_is_retried(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="pipeline"))
+    one = jobs.submit(child("one", group, condition="completed"))
+    two = jobs.submit(
+        new(
+            "two",
+            parent_job_id=group.job_id,
+            parent_waits=ParentWaits(condition=EdgeCondition.COMPLETED),
+            depends_on=(DependsOn(one.job_id),),
+        )
+    )
+    jobs.seal(group.job_id)
+    jobs.finish(claim(jobs)[0], Outcome.failed("boom"))
+    statuses = [jobs.queries.get_job(each.job_id).status for each in (one, two, group)]
+    assert statuses == [Status.FAILED, Status.CANCELLED, Status.FAILED]
+    check_records(jobs)
+    jobs.retry(group.job_id, tree=True)
+    assert jobs.queries.get_job(group.job_id).status is Status.RUNNING
+    check_records(jobs)
+    assert run_all(jobs) == ["one", "two"]
+    assert jobs.queries.get_job(group.job_id).status is Status.COMPLETED
+    check_records(jobs)
+
+
+def test_a_parent_with_a_task_waits_for_the_jobs_that_it_submits(jobs: Jobs) -> None:
+    parent, other = jobs.submit_many([new("parent"), new("other")])
+    jobs.add_dependency(parent.job_id, DependsOn(other.job_id, gate="completion"))
+    first, second = claim(jobs)
+    waiting = jobs.finish(first, Outcome.completed({"made": 1}))
+    assert (waiting.status, waiting.is_awaiting, waiting.lease_seconds) == (Status.RUNNING, True, None)
+    assert jobs.queries.get_queue("default").running_count == 1
+    jobs.finish(second, Outcome.completed())
+    ended = jobs.queries.get_job(parent.job_id)
+    assert (ended.status, ended.result) == (Status.COMPLETED, {"made": 1})
+    check_records(jobs)
+
+
+def test_a_cancelled_group_takes_its_children_along(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="sweep"))
+    jobs.submit_many(child(f"{number}", group) for number in range(3))
+    (lease,) = claim(jobs, limit=1)
+    assert jobs.cancel(group.job_id).status is Status.CANCELLED
+    jobs.finish(jobs.heartbeat(lease), Outcome.completed())
+    assert {each.status for each in jobs.queries.list_children(group)} == {Status.CANCELLED}
+    check_records(jobs)
+
+
+# --- crashes between two transactions -----------------------------------------------------------------------------
+
+
+def test_dependents_are_told_later_if_whoever_ended_the_job_died(
+    jobs: Jobs, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = jobs.submit(new("first"))
+    second = jobs.submit(new("second", depends_on=(DependsOn(first.job_id),)))
+    (lease,) = claim(jobs)
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs._endings, "settle", _die)
+        with pytest.raises(KeyboardInterrupt):
+            jobs.finish(lease, Outcome.completed())
+    check_records(jobs)
+    assert claim(jobs) == []
+    clock.advance(6)
+    jobs.promote_due("default")
+    assert jobs.queues.position(second) == 1
+    assert jobs.queries.get_queue("default").job_count == 1
+    check_records(jobs)
+
+
+def _die(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+# --- deleting -----------------------------------------------------------------------------------------------------
+
+
+def test_a_job_is_deleted_with_everything_under_it(jobs: Jobs, clock: FakeClock) -> None:
+    group = jobs.open_group(NewJob(name="sweep"))
+    kept = jobs.submit(new("kept"))
+    one, _ = jobs.submit_many([child("one", group), child("two", group)])
+    jobs.seal(group.job_id)
+    leases = claim(jobs)
+    jobs.store.add(_checkpoint(one.job_id, clock))
+    jobs.objects.put(object_key("jobs", one.job_id, "log", "1.txt"), b"text")
+    with pytest.raises(JobStateError, match="under it"):
+        jobs.delete(group.job_id)
+    with pytest.raises(JobStateError, match="cancel it first"):
+        jobs.delete(one.job_id)
+    jobs.finish_many([(lease, Outcome.completed()) for lease in leases])
+    jobs.delete(group.job_id, tree=True)
+    left = {type(item).__name__ for item in jobs.store.collection(Job.key(job_id=one.job_id))}
+    assert left == set()
+    assert [job.job_id for job in jobs.queries.list_jobs()] == [kept.job_id]
+    assert list(jobs.objects.list("jobs")) == []
+    assert list(jobs.queries.list_dependents(one.job_id)) == []
+    check_records(jobs)

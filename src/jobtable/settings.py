@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,7 @@ from jobtable.errors import SettingsError
 FILE_NAME = "jobtable.toml"
 FILE_VARIABLE = "JOBTABLE_CONFIG"
 DEFAULT_STORE = "file:.jobtable/jobtable.db"
+_Name: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
 class Settings(BaseModel):
@@ -22,30 +23,38 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    store: str = Field(DEFAULT_STORE, description="Where the tables are: a store's URL.")
-    objects: str | None = Field(
-        None, description="Where the objects are: an object store's URL. Not set: beside the store's file."
+    store: Annotated[str, Field(description="Where the tables are: a store's URL.")] = DEFAULT_STORE
+    objects: Annotated[
+        str | None,
+        Field(description="Where the objects are: an object store's URL. Not set: beside the store's file."),
+    ] = None
+    user: Annotated[_Name, Field(description="In whose name jobs are submitted and changed.")] = "local"
+    host: Annotated[_Name, Field(description="The address that the server listens on.")] = "127.0.0.1"
+    host_names: Annotated[
+        tuple[_Name, ...],
+        Field(description="Other names by which browsers may reach the server; commas separate them in a variable."),
+    ] = ()
+    port: Annotated[
+        int, Field(ge=0, le=65535, description="The port that the server listens on; 0 takes a free one.")
+    ] = 8765
+    require_token: Annotated[
+        bool, Field(description="Demand a token on loopback as well. On any other address one is always demanded.")
+    ] = False
+    requests_per_minute: Annotated[
+        int, Field(ge=1, description="How many requests a minute the server answers to one token or address.")
+    ] = 1200
+    most_request_bytes: Annotated[int, Field(ge=1024, description="The largest request that the server takes.")] = (
+        10_000_000
     )
-    user: str = Field("local", min_length=1, description="In whose name jobs are submitted and changed.")
-    host: str = Field("127.0.0.1", min_length=1, description="The address that the server listens on.")
-    host_names: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
-        (), description="Other names by which browsers may reach the server; commas separate them in a variable."
-    )
-    port: int = Field(8765, ge=0, le=65535, description="The port that the server listens on; 0 takes a free one.")
-    require_token: bool = Field(
-        False, description="Demand a token on loopback as well. On any other address one is always demanded."
-    )
-    requests_per_minute: int = Field(
-        1200, ge=1, description="How many requests a minute the server answers to one token or address."
-    )
-    most_request_bytes: int = Field(10_000_000, ge=1024, description="The largest request that the server takes.")
-    queues: tuple[Annotated[str, Field(min_length=1)], ...] = Field(
-        ("default",), min_length=1, description="The queues that a worker serves; commas separate them in a variable."
-    )
-    slots: int = Field(1, ge=1, le=1000, description="How many jobs a worker runs at once.")
-    lease_seconds: float = Field(
-        30.0, ge=1, le=3600, description="After how many silent seconds a worker counts as dead, and its jobs go on."
-    )
+    queues: Annotated[
+        tuple[_Name, ...],
+        Field(min_length=1, description="The queues that a worker serves; commas separate them in a variable."),
+    ] = ("default",)
+    slots: Annotated[int, Field(ge=1, le=1000, description="How many jobs a worker runs at once.")] = 1
+    lease_seconds: Annotated[
+        float,
+        Field(ge=1, le=3600, description="After how many silent seconds a worker counts as dead, and its jobs go on."),
+    ] = 30.0
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "queues": ("queues", "Queues: how many jobs run at once, and in which order."),
     "worker": ("worker", "Run jobs until SIGTERM or Ctrl-C, or until the queues are empty."),
     "workers": ("workers", "The workers that are or were there."),
+    "conversations": ("conversations", "Conversations: analyse exports, compare runs, look at their results."),
     "tables": ("tables", "The tables of the systems."),
     "objects": ("objects", "The objects of the systems: files, logs, checkpoints."),
     "receipts": ("receipts", "Receipts."),
@@ -35,7 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 A module is loaded when its command is used, so that no command waits for the libraries of the others.
 """
 
-_HELP = """
+HELP = """
 Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB and S3.
 
 \b
@@ -83,7 +84,7 @@ def load(name: str) -> Any:
 app = typer.Typer(
     name="jobtable",
     cls=Commands,
-    help=_HELP,
+    help=HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

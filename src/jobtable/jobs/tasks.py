@@ -51,6 +51,17 @@ class StopTask(BaseException):
         self.result = result
 
 
+class FailTask(BaseException):
+    """Raised by a task that has failed for good: its job is FAILED with this message, and not tried again.
+
+    It is no Exception, so that what a task catches does not catch it.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
 class Task:
     """A function that is marked with @task, and what is known of it."""
 

@@ -114,10 +114,6 @@ class JourneyFlow:
             if state.journey.status is JourneyStatus.RUNNING:
                 return self.current_execution(state)
             _expect(state, "run", JourneyStatus.PENDING)
-            if state.journey.creation is not None:
-                raise ConflictError(
-                    f"journey {journey_id} is not there completely: finish its creation or import first"
-                )
             return self._go_on(state, triggered_by)
 
         return self._decide(journey_id, act)

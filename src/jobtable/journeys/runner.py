@@ -1,0 +1,239 @@
+"""Journeys on the job engine: one job for each execution of a stage, and a second one that looks after its end.
+
+The records of the journey are the truth. A job that dies is run again by the engine, and goes on behind the last
+finished step; the job of the next stage is submitted before that of the last one ends; and if a stage's job ends in
+a way that the stage itself could not record (a timeout, a cancelled job, too many lost workers), the job that waits
+for its end records it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from functools import partial
+from typing import Any
+
+from jobtable.errors import ConflictError, DefinitionError, JobStateError, NotFoundError
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import check_lease
+from jobtable.jobs.records import Status
+from jobtable.jobs.tasks import FailTask, StopTask, task
+from jobtable.journeys.aggregates import ENDED
+from jobtable.journeys.entities import JobExecution, Journey
+from jobtable.journeys.execution import Ended, ExecutionLost, Hold, StageRun, no_fence
+from jobtable.journeys.flow import JourneyFlow, State, Written
+from jobtable.journeys.locations import DEFAULT_BUCKETS
+from jobtable.journeys.parts import Buckets, ExecutionStatus, JourneyStatus, LogLevel, Priority
+from jobtable.journeys.template import stage_class_of
+
+QUEUE = "journeys"
+JOB_TYPE = "journey_stage"
+_PAUSED = "the journey is paused"
+_MOST_INTERRUPTIONS = 10
+"""Finished steps stay finished, so a stage may lose more workers than other jobs before it is given up."""
+_PRIORITIES = {Priority.CRITICAL: 900, Priority.HIGH: 700, Priority.MEDIUM: 500, Priority.LOW: 300}
+
+
+class JourneyRunner:
+    """Runs journeys: the verbs for people, and what the jobs do."""
+
+    def __init__(self, jobs: Jobs, *, queue: str = QUEUE, buckets: Buckets = DEFAULT_BUCKETS) -> None:
+        self.jobs = jobs
+        self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id, buckets=buckets)
+        self._queue = queue
+
+    # --- what people do -----------------------------------------------------------------------------------------------
+
+    def run(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Begin a journey. Called again, it makes sure that the current stage has a job."""
+        if self.flow.start(journey_id, by) is not None:
+            self.settle(journey_id)
+        return self.flow.read(journey_id).journey
+
+    def pause(self, journey_id: str) -> Journey:
+        """Let the running stage stop behind its current step, or where that step saves its position."""
+        return self.flow.pause(journey_id)
+
+    def resume(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Go on with a paused journey, behind the last finished step."""
+        execution = self.flow.resume(journey_id, by)
+        if execution is not None:
+            self._go_on_with(execution)
+        return self.flow.read(journey_id).journey
+
+    def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
+        """End a journey at once; what its stage still does is not recorded any more."""
+        execution = self.flow.cancel(journey_id)
+        if execution is not None:
+            with contextlib.suppress(JobStateError, NotFoundError):  # it has ended just now, or was never submitted
+                self.jobs.cancel(execution.job_id, by=by)
+        return self.flow.read(journey_id).journey
+
+    def retry(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Run the failed or cancelled stage again, as a new execution with the next number."""
+        if self.flow.retry(journey_id, by) is not None:
+            self.settle(journey_id)
+        return self.flow.read(journey_id).journey
+
+    def skip(self, journey_id: str, stage_id: str) -> None:
+        """Pass over a stage that may be skipped and is not under way; ConflictError otherwise."""
+        self.flow.skip(journey_id, stage_id)
+
+    # --- what keeps records and jobs together -------------------------------------------------------------------------
+
+    def settle(self, journey_id: str) -> Journey:
+        """Make sure that a running journey has a job that runs it, or record how that job ended."""
+        state = self.flow.read(journey_id)
+        execution = self.flow.current_execution(state)
+        if state.journey.status is not JourneyStatus.RUNNING or execution is None or execution.status in ENDED:
+            return state.journey
+        job = self.jobs.store.find(Job.key(job_id=execution.job_id))
+        if job is None or (job.status is Status.STOPPED and job.message == _PAUSED):
+            # It was never submitted, or the journey was resumed before the pause had reached the job.
+            self._go_on_with(execution)
+        elif job.is_final:
+            self._record_end(execution, job)
+        return self.flow.read(journey_id).journey
+
+    def _go_on_with(self, execution: JobExecution) -> None:
+        """Submit the job of an execution, or let the one that was stopped begin anew, and watch over its end."""
+        job = self.jobs.store.find(Job.key(job_id=execution.job_id))
+        if job is not None and not (job.is_final and job.status is not Status.COMPLETED):
+            return
+        stage_job = self._stage_job(self.flow.read(execution.journey_id), execution)
+        if job is not None:
+            self.jobs.retry(execution.job_id)
+        follower = NewJob(
+            name=f"{stage_job.name}: end",
+            task="jobtable.journeys.runner:conclude_stage",
+            params=stage_job.params,
+            queue=self._queue,
+            user=stage_job.user,
+            job_id=f"{execution.job_id}-end-{0 if job is None else job.lease_epoch}",
+            job_type="journey_end",
+            priority=stage_job.priority,
+            max_attempts=10,
+            depends_on=(DependsOn(execution.job_id, condition=EdgeCondition.FINISHED),),
+        )
+        self.jobs.submit_many([stage_job, follower])
+
+    def _stage_job(self, state: State, execution: JobExecution) -> NewJob:
+        journey = state.journey
+        return NewJob(
+            name=f"{journey.name}: {state.stage(execution.stage_id).name}",
+            task="jobtable.journeys.runner:run_stage",
+            params={"journey_id": journey.journey_id},
+            queue=self._queue,
+            user=journey.created_by,
+            job_id=execution.job_id,
+            description=f"execution {execution.execution_number} of {execution.stage_id} of {journey.journey_id}",
+            job_type=JOB_TYPE,
+            job_stage=execution.stage_id,
+            priority=_PRIORITIES[journey.priority],
+            tags=frozenset({f"journey:{journey.journey_id}"}),
+            max_attempts=1 + execution.configuration.retry_attempts,
+            timeout_seconds=execution.configuration.timeout,
+            most_interruptions=_MOST_INTERRUPTIONS,
+        )
+
+    def _record_end(self, execution: JobExecution, job: Job) -> None:
+        """Record how a job ended that its stage could not record itself."""
+        with contextlib.suppress(ConflictError):  # somebody else has just recorded it
+            if job.status is Status.CANCELLED:
+                self.flow.cancel(execution.journey_id)
+            elif job.status is Status.STOPPED:
+                self.flow.pause(execution.journey_id)
+                if execution.status is ExecutionStatus.RUNNING:
+                    self.flow.set_aside(execution, [], no_fence)
+            else:
+                reason = job.message or f"its job ended {job.status} before the stage did"
+                self.flow.fail(execution, reason, Written(), no_fence)
+
+    def execute(self, context: JobContext, journey_id: str) -> dict[str, Any]:
+        """Run the execution that a job is for: what the job's task does."""
+        state = self.flow.read(journey_id)
+        execution = self.flow.current_execution(state)
+        if execution is None or execution.job_id != context.job_id or execution.status in ENDED:
+            return self._already_ended(journey_id, context, execution)
+        if state.journey.status is not JourneyStatus.RUNNING:
+            raise StopTask(_PAUSED)
+        hold = _hold(context)
+        try:
+            stage_class = stage_class_of(state.stage(execution.stage_id))
+        except DefinitionError as error:
+            self.flow.fail(execution, str(error), Written(), hold.fence)
+            raise FailTask(str(error)) from error
+        run = StageRun(
+            stage_class,
+            state,
+            execution,
+            self.flow,
+            store=self.jobs.store,
+            objects=self.jobs.objects,
+            clock=self.jobs.clock,
+            hold=hold,
+        )
+        try:
+            return self._concluded(journey_id, run.run(), run.execution)
+        except ExecutionLost as lost:
+            raise StopTask(f"it was ended from outside: {lost}") from lost
+
+    def _concluded(self, journey_id: str, ended: Ended, execution: JobExecution) -> dict[str, Any]:
+        if ended.how == "failed":
+            raise FailTask(ended.message or "the stage failed")
+        if ended.how == "stopped":
+            is_paused = self.flow.read(journey_id).journey.status is JourneyStatus.PAUSED
+            raise StopTask(_PAUSED if is_paused else ended.message or "stopped")
+        if ended.following is not None:
+            self.settle(journey_id)
+        return {"stage": execution.stage_id, "execution": execution.execution_number, "results": execution.results}
+
+    def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
+        """The process died between the end of the stage and that of its job: let the journey go on."""
+        if execution is not None and execution.job_id == context.job_id:
+            if execution.status is ExecutionStatus.FAILED:
+                raise FailTask(execution.error_message or "the stage failed")
+            if execution.status is ExecutionStatus.CANCELLED:
+                raise StopTask("the journey was cancelled")
+        self.settle(journey_id)
+        return {"stage": None if execution is None else execution.stage_id}
+
+
+@task
+def run_stage(job: JobContext, journey_id: str) -> dict[str, Any]:
+    """Run the stage that a journey is at."""
+    return JourneyRunner(job.jobs, queue=_queue_of(job)).execute(job, journey_id)
+
+
+@task(inline=True)
+def conclude_stage(job: JobContext, journey_id: str) -> str:
+    """Look after a stage whose job has ended; gives the journey's status."""
+    return JourneyRunner(job.jobs, queue=_queue_of(job)).settle(journey_id).status.value
+
+
+def _queue_of(context: JobContext) -> str:
+    return context.lease.job.queue_name or QUEUE
+
+
+def _hold(context: JobContext) -> Hold:
+    """What a stage may do in the name of its job."""
+    job = context.lease.job
+
+    def log(level: LogLevel, message: str) -> None:
+        context.log(message, level.name)
+
+    return Hold(
+        fence=partial(check_lease, lease=context.lease),
+        should_stop=context.should_stop,
+        log=log,
+        progress=context.progress,
+        metric=context.metric,
+        may_retry=context.attempt < job.max_attempts,
+    )
+
+
+def _new_job_id() -> str:
+    return f"JOB-{uuid.uuid4().hex[:16].upper()}"

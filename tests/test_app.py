@@ -1,15 +1,21 @@
-"""connect(): which store a URL names."""
+"""connect(): which store a URL names. Services: what stands over it."""
 
 from __future__ import annotations
 
 import os
+import pickle
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import jobtable
-from jobtable.errors import ConnectionUrlError, StorageError
+from jobtable.app import Services, default_objects_url, open_jobs
+from jobtable.errors import ConnectionUrlError, StorageError, TableNotFound
+from jobtable.jobs.definition import NewJob
+from jobtable.objects import object_key
+from jobtable.settings import Settings
 from jobtable.testing.contract import Task, make_task, table
 
 
@@ -77,6 +83,62 @@ def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
         jobtable.connect(f"file:{tmp_path}/file/store.db")
     with pytest.raises(StorageError, match="not a database"):
         jobtable.connect(f"file:{tmp_path}/file")
+
+
+@pytest.mark.parametrize(
+    ("store", "objects"),
+    [
+        ("memory:", "memory:"),
+        ("file:jobs.db", "file:jobs.db.objects"),
+        ("file:///data/jobs.db?durability=normal", "file:/data/jobs.db.objects"),
+        ("file:my%20jobs.db", "file:my jobs.db.objects"),
+    ],
+)
+def test_objects_are_beside_the_store(store: str, objects: str) -> None:
+    assert default_objects_url(store) == objects
+
+
+def test_a_store_in_the_cloud_needs_an_object_store() -> None:
+    with pytest.raises(ConnectionUrlError, match="s3://BUCKET"):
+        Services.open("dynamodb://eu-central-1")
+
+
+def test_each_process_of_a_worker_opens_the_same_jobs(tmp_path: Path) -> None:
+    open_them = pickle.loads(pickle.dumps(partial(open_jobs, f"file:{tmp_path}/jobs.db")))
+    first, second = open_them(), open_them()
+    job = first.submit(NewJob(name="a", task="m:f"))
+    first.objects.put("jobs/x", b"content")
+    assert second.queries.get_job(job.job_id) == job
+    assert second.objects.get("jobs/x") == b"content"
+    for jobs in (first, second):
+        jobs.store.close()
+        jobs.objects.close()
+
+
+def test_services_make_the_tables_that_they_need_on_an_embedded_store() -> None:
+    with Services.from_settings(Settings(store="memory:")) as services:
+        assert services.store.tables.names() == []
+        assert services.jobs is services.jobs
+        assert services.store.tables.names() == ["jobtable"]
+        for service in ("journeys", "journey_records", "conversations", "conversation_runs", "albums"):
+            assert getattr(services, service) is getattr(services, service)
+        assert {"AlbumWorkflows", "TransformationSystem"} <= set(services.store.tables.names())
+
+
+def test_services_make_no_tables_in_the_cloud(dynamodb_local_url: str) -> None:
+    host = dynamodb_local_url.removeprefix("http://")
+    with Services.open(f"dynamodb+http://a:b@{host}?prefix=none-", "memory:") as services:
+        assert list(services.store.tables.names()) == []
+        with pytest.raises(TableNotFound):
+            services.jobs.submit(NewJob(name="a", task="m:f"))
+        assert list(services.store.tables.names()) == []
+
+
+def test_services_know_the_objects_of_every_system_and_leave_others_alone() -> None:
+    with Services.open("memory:") as services:
+        for system in ("jobs", "journeys", "conversations"):
+            assert not services.is_referenced(object_key(system, "gone", "log", "1.txt"))
+        assert services.is_referenced(object_key("photographs", "1.png"))
 
 
 def test_what_the_package_exports() -> None:

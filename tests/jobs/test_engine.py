@@ -390,18 +390,35 @@ def test_an_edge_to_a_job_that_ended_otherwise_is_refused(jobs: Jobs) -> None:
         jobs.submit(new("second", depends_on=(DependsOn("nobody"),)))
 
 
-def test_cycles_are_refused_for_each_gate_by_itself(jobs: Jobs) -> None:
+def test_cycles_are_refused_whatever_gates_they_go_through(jobs: Jobs) -> None:
     a, b, c = jobs.submit_many([new("a"), new("b"), new("c")])
     jobs.add_dependency(a.job_id, DependsOn(b.job_id))
     jobs.add_dependency(b.job_id, DependsOn(c.job_id))
-    with pytest.raises(DependencyCycleError, match=f"{c.job_id} waits for {a.job_id}"):
+    with pytest.raises(DependencyCycleError, match=f"{c.job_id} waits for the end of {a.job_id}"):
         jobs.add_dependency(c.job_id, DependsOn(a.job_id))
     with pytest.raises(DependencyCycleError):
         jobs.add_dependency(c.job_id, DependsOn(c.job_id))
-    jobs.add_dependency(c.job_id, DependsOn(a.job_id, gate="completion"))
+    with pytest.raises(DependencyCycleError, match=f"the end of {c.job_id} waits for the end of {a.job_id}"):
+        jobs.add_dependency(c.job_id, DependsOn(a.job_id, gate="completion"))
+    jobs.add_dependency(c.job_id, DependsOn(jobs.submit(new("d", priority=0)).job_id, gate="completion"))
     with pytest.raises(ConflictError, match="already"):
         jobs.add_dependency(a.job_id, DependsOn(b.job_id, condition=EdgeCondition.FINISHED))
-    assert [lease.job.name for lease in claim(jobs)] == ["c"]
+    assert [lease.job.name for lease in claim(jobs)] == ["c", "d"]
+    check_records(jobs)
+
+
+def test_a_child_cannot_wait_for_the_end_of_the_parent_that_waits_for_it(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="group"))
+    own_end = DependsOn(group.job_id)
+    with pytest.raises(DependencyCycleError):
+        jobs.submit(new("child", parent_job_id=group.job_id, parent_waits=ParentWaits(), depends_on=(own_end,)))
+    after = jobs.submit(new("after", depends_on=(DependsOn(group.job_id),)))
+    for on in (own_end, DependsOn(after.job_id)):
+        with pytest.raises(DependencyCycleError):
+            jobs.submit(new("child", parent_job_id=group.job_id, parent_waits=ParentWaits(), depends_on=(on,)))
+    jobs.submit(child("child", group))
+    jobs.seal(group.job_id)
+    assert run_all(jobs) == ["child", "after"]
     check_records(jobs)
 
 

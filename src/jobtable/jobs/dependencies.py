@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 
 from jobtable.clock import Clock
 from jobtable.errors import (
@@ -12,12 +12,14 @@ from jobtable.errors import (
     NotFoundError,
     TransactionFailedError,
 )
+from jobtable.jobs.cycles import awaited, find_path, gated
 from jobtable.jobs.definition import DependsOn, EdgeCondition
-from jobtable.jobs.edges import condition_of, is_broken_by, is_met_by
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by
 from jobtable.jobs.endings import COUNT_OF
 from jobtable.jobs.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status
+from jobtable.model import Update
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 
@@ -35,23 +37,18 @@ class Dependencies:
     def add(self, job_id: str, on: DependsOn) -> JobDependency:
         """Let a job wait for another one, or raise DependencyCycleError if they would wait for each other.
 
-        Additions are serialised by one counter, so two that are made at once cannot close a cycle between them. An
-        edge that a job brings along when it is submitted needs no such care: nothing waits for a new job yet.
+        Additions are serialised by one counter, so two that are made at once cannot close a cycle between them.
         """
         if job_id == on.job_id:
             raise DependencyCycleError(f"job {job_id} cannot wait for itself")
         for _ in range(_MOST_TRIES):
-            graph = self._store.find(DependencyGraph.key())
+            version = graph_version(self._store)
             self._refuse_cycle(job_id, on)
             job, dependency = self._queries.get_job(job_id), self._queries.get_job(on.job_id)
             edge = self._edge(job, dependency, on)
             tx = self._store.transaction()
             self._add_edge(tx, job, edge, on)
-            if graph is None:
-                tx.add(DependencyGraph(version=1))
-            else:
-                seen = DependencyGraph.version == graph.version
-                tx.update(DependencyGraph.key(), DependencyGraph.version.increment(1), when=seen)
+            raise_version(tx, version)
             try:
                 tx.commit()
             except TransactionFailedError as error:
@@ -63,19 +60,15 @@ class Dependencies:
         )
 
     def _refuse_cycle(self, job_id: str, on: DependsOn) -> None:
-        """Follow what the dependency waits for, by edges of the same gate; the job itself must not be there."""
-        came_from: dict[str, str] = {on.job_id: job_id}
-        waiting = [on.job_id]
-        while waiting:
-            current = waiting.pop()
-            for edge in self._store.query(JobDependency.key(job_id=current)):
-                following = edge.dependency_job_id
-                if edge.gate != on.gate or following in came_from:
-                    continue
-                came_from[following] = current
-                if following == job_id:
-                    raise DependencyCycleError(f"jobs would wait for each other: {_path(came_from, job_id)}")
-                waiting.append(following)
+        waiting = gated(job_id, on.gate)
+        path = find_path(awaited(on.job_id, on.condition), waiting, self.edges_of)
+        if path is not None:
+            told = " waits for ".join(str(event) for event in (waiting, *path))
+            raise DependencyCycleError(f"jobs would wait for each other: {told}")
+
+    def edges_of(self, job_id: str) -> Iterable[JobDependency]:
+        """The edges from a job, as they are now; also those that are closed, because a retry opens them again."""
+        return self._store.query(JobDependency.key(job_id=job_id))
 
     def _edge(self, job: Job, dependency: Job, on: DependsOn) -> JobDependency:
         allowed = CLAIMABLE if on.gate == "start" else CLAIMABLE | {Status.RUNNING}
@@ -99,12 +92,11 @@ class Dependencies:
         tx.add(edge)
         same_state = (Job.status == job.status) & (Job.is_awaiting == job.is_awaiting)
         tx.update(Job.key(job_id=job.job_id), Job.is_gated.set(True), when=same_state)
-        open_gates = 1 if edge.outcome is None else 0
-        counts = {"start": JobGates.open_starts, "completion": JobGates.open_completions}
-        if job.is_gated:
-            tx.update(JobGates.key(job_id=job.job_id), counts[on.gate].increment(open_gates))
-        else:
-            tx.add(JobGates(job_id=job.job_id).model_copy(update={f"open_{on.gate}s": open_gates}))
+        counts = count_edges(job.job_id, [edge])
+        if not job.is_gated:
+            tx.add(counts)
+        elif changes := _increments(counts):
+            tx.update(JobGates.key(job_id=job.job_id), *changes)
         if edge.outcome is not None:
             return
         watch(tx, on.job_id, [on.condition])
@@ -123,25 +115,21 @@ class Dependencies:
 
     def count_gates(self, job_id: str) -> JobGates:
         """What a job waits for, counted anew from its edges."""
-        edges = list(self._store.query(JobDependency.key(job_id=job_id)))
+        edges = list(self.edges_of(job_id))
         found = self._store.batch_get([Job.key(job_id=edge.dependency_job_id) for edge in edges])
-        counts: Counter[str] = Counter()
         broken_by = None
         for edge, dependency in zip(edges, found, strict=True):
             if dependency is None:
                 raise NotFoundError(f"job {job_id} waits for {edge.dependency_job_id}, which is not there any more")
-            if edge.outcome is None:
-                counts["open_starts" if edge.gate == "start" else "open_completions"] += 1
-            elif edge.gate == "completion" and edge.outcome in COUNT_OF:
-                counts[edge.outcome.value.lower()] += 1
             if edge.outcome is not None and is_broken_by(condition_of(edge), dependency):
                 broken_by = dependency.job_id
-        return JobGates(job_id=job_id, broken_by=broken_by).model_copy(update=dict(counts))
+        return count_edges(job_id, edges, broken_by)
 
     def reopen(self, job_id: str) -> None:
-        """Open the gates of everyone who waits for a job that begins anew."""
+        """Open the gates of everyone who waits for a job that begins anew; whoever waited for its start need not again."""
+        job = self._queries.get_job(job_id)
         for edge in self._queries.list_dependents(job_id):
-            if edge.outcome is None:
+            if edge.outcome is None or is_met_by(condition_of(edge), job):
                 continue
             is_start = edge.gate == "start"
             updates = [(JobGates.open_starts if is_start else JobGates.open_completions).increment(1)]
@@ -174,15 +162,28 @@ class Dependencies:
         return removed
 
 
+def _increments(counts: JobGates) -> list[Update]:
+    """What to add to the counts of a job that gets more edges."""
+    names = ("open_starts", "open_completions", "completed", "failed", "stopped", "cancelled")
+    return [getattr(JobGates, name).increment(getattr(counts, name)) for name in names if getattr(counts, name)]
+
+
+def graph_version(store: Store) -> int:
+    """How often edges were added that could close a cycle."""
+    graph = store.find(DependencyGraph.key())
+    return 0 if graph is None else graph.version
+
+
+def raise_version(tx: Transaction, seen: int) -> None:
+    """Let a transaction happen only if no edges that could close a cycle were added since."""
+    if seen == 0:
+        tx.add(DependencyGraph(version=1))
+    else:
+        tx.update(DependencyGraph.key(), DependencyGraph.version.increment(1), when=DependencyGraph.version == seen)
+
+
 def watch(tx: Transaction, job_id: str, conditions: list[EdgeCondition]) -> None:
     """Count new dependents on a job that has not come so far that it would not tell them any more."""
     may_run = EdgeCondition.STARTED not in conditions
     statuses = [Status.PENDING, Status.INTERRUPTED, *([Status.RUNNING] if may_run else [])]
     tx.update(Job.key(job_id=job_id), Job.dependents.increment(len(conditions)), when=Job.status.is_in(*statuses))
-
-
-def _path(came_from: dict[str, str], job_id: str) -> str:
-    steps = [job_id]
-    while len(steps) == 1 or steps[-1] != job_id:
-        steps.append(came_from[steps[-1]])
-    return " waits for ".join(reversed(steps))

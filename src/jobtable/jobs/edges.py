@@ -1,10 +1,24 @@
-"""What the condition of an edge says about the job that it points to."""
+"""What edges say: about the job that they point to, and about the one that waits."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+
 from jobtable.jobs.definition import EdgeCondition
-from jobtable.jobs.entities import Job, JobDependency
+from jobtable.jobs.entities import Job, JobDependency, JobGates
 from jobtable.jobs.records import FINAL, Status
+
+
+def count_edges(job_id: str, edges: Iterable[JobDependency], broken_by: str | None = None) -> JobGates:
+    """What a job waits for, counted from its edges."""
+    counts: Counter[str] = Counter()
+    for edge in edges:
+        if edge.outcome is None:
+            counts["open_starts" if edge.gate == "start" else "open_completions"] += 1
+        elif edge.gate == "completion" and edge.outcome in FINAL:
+            counts[edge.outcome.value.lower()] += 1
+    return JobGates(job_id=job_id, broken_by=broken_by).model_copy(update=dict(counts))
 
 
 def condition_of(edge: JobDependency) -> EdgeCondition:

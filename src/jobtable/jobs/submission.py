@@ -9,10 +9,18 @@ from datetime import datetime
 from itertools import islice
 
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, JobStateError, NotFoundError, TransactionFailedError, ValueRefusedError
+from jobtable.errors import (
+    ConflictError,
+    DependencyCycleError,
+    JobStateError,
+    NotFoundError,
+    TransactionFailedError,
+    ValueRefusedError,
+)
+from jobtable.jobs.cycles import Event, awaited, find_path
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
-from jobtable.jobs.dependencies import watch
-from jobtable.jobs.edges import is_broken_by, is_met_by
+from jobtable.jobs.dependencies import graph_version, raise_version, watch
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue, QueueJob
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL, Status, rank_of
@@ -35,6 +43,8 @@ class _Prepared:
     edges: tuple[JobDependency, ...]
     gates: JobGates | None
     parent_edge: JobDependency | None
+    parent_dependents: int
+    """How many jobs wait for the parent, which must still be so when the edge is written."""
     watched: tuple[DependsOn, ...]
     """Edges that are open: their dependencies must be told of the new dependent."""
 
@@ -82,8 +92,10 @@ class Submission:
             if new.job_id not in known:
                 prepared.append(self._prepare(new, known, is_group))
                 known[prepared[-1].job.job_id] = prepared[-1].job
+        version = self._refuse_cycles(prepared, known)
         for group in _packed(prepared):
-            known.update((job.job_id, job) for job in self._write(group, is_group))
+            known.update((job.job_id, job) for job in self._write(group, is_group, version))
+            version = None if version is None else version + 1
         return [_same(known[str(new.job_id)], new) for new in named]
 
     def _jobs_named_in(self, named: Sequence[NewJob], repeatable: Sequence[NewJob]) -> dict[str, Job]:
@@ -97,11 +109,7 @@ class Submission:
         now = self._clock.now()
         parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
         edges, watched = self._edges(new, known, now)
-        gates = JobGates(
-            job_id=str(new.job_id),
-            open_starts=sum(on.gate == "start" for on in watched),
-            open_completions=sum(on.gate == "completion" for on in watched),
-        )
+        gates = count_edges(str(new.job_id), edges)
         job = _job(new, parent, now, is_gated=is_group or bool(edges))
         if is_group:
             job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})
@@ -116,7 +124,14 @@ class Submission:
             sweep_id=new.sweep_id,
         )
         return _Prepared(
-            new, job, place, edges, gates if job.is_gated else None, _parent_edge(new, parent, now), watched
+            new=new,
+            job=job,
+            place=place,
+            edges=edges,
+            gates=gates if job.is_gated else None,
+            parent_edge=_parent_edge(new, parent, now),
+            parent_dependents=0 if parent is None else parent.dependents,
+            watched=watched,
         )
 
     def _edges(
@@ -149,10 +164,48 @@ class Submission:
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
-    def _write(self, group: list[_Prepared], is_group: bool) -> list[Job]:
+    def _refuse_cycles(self, prepared: list[_Prepared], known: dict[str, Job]) -> int | None:
+        """Refuse children that their parent would wait for while they wait for its end.
+
+        Nothing waits for a new job but its parent, and nothing can wait for the parent's end by way of other jobs
+        unless some job waits for the parent. Where that is so, the version of the graph is given: it must not change
+        until the jobs are written.
+        """
+        ends = {edge.dependency_job_id for each in prepared for edge in each.edges if not _awaits_start(edge)}
+        risky = [
+            each
+            for each in prepared
+            if each.parent_edge is not None
+            and (known[each.parent_edge.job_id].dependents or each.parent_edge.job_id in ends)
+        ]
+        if not risky:
+            return None
+        version = graph_version(self._store)
+        edges: dict[str, list[JobDependency]] = {each.job.job_id: list(each.edges) for each in prepared}
+        for each in prepared:
+            if each.parent_edge is not None:
+                parent = each.parent_edge.job_id
+                edges.setdefault(parent, list(self._store.query(JobDependency.key(job_id=parent))))
+                edges[parent].append(each.parent_edge)
+
+        def edges_of(job_id: str) -> list[JobDependency]:
+            if job_id not in edges:
+                edges[job_id] = list(self._store.query(JobDependency.key(job_id=job_id)))
+            return edges[job_id]
+
+        for each in risky:
+            own_end = Event(each.job.job_id, "end")
+            for edge in each.edges:
+                path = find_path(awaited(edge.dependency_job_id, condition_of(edge)), own_end, edges_of)
+                if path is not None:
+                    told = " waits for ".join(str(event) for event in (own_end, *path))
+                    raise DependencyCycleError(f"jobs would wait for each other: {told}")
+        return version
+
+    def _write(self, group: list[_Prepared], is_group: bool, version: int | None) -> list[Job]:
         """Write some jobs in one transaction, or one by one if one of them stands in the way of the others."""
         try:
-            self._add_all(group)
+            self._add_all(group, version)
         except TransactionFailedError:
             return [self._submit_alone(each.new, is_group) for each in group]
         return [each.job for each in group]
@@ -164,24 +217,33 @@ class Submission:
             if str(new.job_id) in known:
                 return known[str(new.job_id)]
             prepared = self._prepare(new, known, is_group)
+            version = self._refuse_cycles([prepared], known)
             try:
-                self._add_all([prepared])
+                self._add_all([prepared], version)
             except TransactionFailedError:
                 continue
             return prepared.job
         raise ConflictError(f"job {new.job_id} could not be submitted: what it is tied to changes all the time")
 
-    def _add_all(self, group: list[_Prepared]) -> None:
+    def _add_all(self, group: list[_Prepared], version: int | None) -> None:
         try:
-            with self._store.transaction() as tx:
-                _add_all(tx, group)
+            self._add_once(group, version)
         except TransactionFailedError as error:
             if not _misses_a_queue(error):
                 raise
             for name in sorted({each.place.queue_name for each in group}):
                 self._queues.ensure(name)
-            with self._store.transaction() as tx:
-                _add_all(tx, group)
+            self._add_once(group, version)
+
+    def _add_once(self, group: list[_Prepared], version: int | None) -> None:
+        with self._store.transaction() as tx:
+            _add_all(tx, group)
+            if version is not None:
+                raise_version(tx, version)
+
+
+def _awaits_start(edge: JobDependency) -> bool:
+    return condition_of(edge) is EdgeCondition.STARTED
 
 
 def _same(job: Job, new: NewJob) -> Job:
@@ -239,10 +301,6 @@ def _parent_edge(new: NewJob, parent: Job | None, now: datetime) -> JobDependenc
         raise JobStateError(
             f"job {parent.job_id} cannot wait for {new.name!r}: it is no group, or has ended; see Jobs.open_group"
         )
-    if any(on.gate == "completion" for on in new.depends_on):
-        raise ValueRefusedError(
-            f"{new.name!r} waits for other jobs to complete, so its parent can wait for it only by add_dependency"
-        )
     return JobDependency(
         job_id=parent.job_id,
         dependency_job_id=str(new.job_id),
@@ -258,7 +316,7 @@ def _packed(prepared: list[_Prepared]) -> Iterator[list[_Prepared]]:
     group: list[_Prepared] = []
     size = 0
     for each in prepared:
-        needed = each.actions + 3  # its queue and its parent, should no other job of the group have the same
+        needed = each.actions + 4  # its queue and its parent, should no other job of the group have the same; the graph
         if group and size + needed > MOST_ACTIONS:
             yield group
             group, size = [], 0
@@ -278,6 +336,7 @@ def _add_all(tx: Transaction, group: list[_Prepared]) -> None:
     """Every item of the jobs; what several of them change is changed once, because a transaction demands it."""
     queues: dict[str, int] = {}
     parents: dict[str, int] = {}
+    dependents: dict[str, int] = {}
     watched: dict[str, list[EdgeCondition]] = {}
     own = {each.job.job_id for each in group}
     for each in group:
@@ -296,13 +355,15 @@ def _add_all(tx: Transaction, group: list[_Prepared]) -> None:
         if each.parent_edge is not None:
             tx.add(each.parent_edge)
             parents[each.parent_edge.job_id] = parents.get(each.parent_edge.job_id, 0) + 1
+            dependents[each.parent_edge.job_id] = each.parent_dependents
         queues[each.place.queue_name] = queues.get(each.place.queue_name, 0) + 1
     for name, count in queues.items():
         tx.update(Queue.key(queue_name=name), Queue.job_count.increment(count))
     for parent, count in parents.items():
         tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(count))
         if parent not in watched and parent not in own:
-            tx.check(Job.key(job_id=parent), ~Job.status.is_in(*FINAL))
+            same = (Job.dependents == dependents[parent]) & ~Job.status.is_in(*FINAL)
+            tx.check(Job.key(job_id=parent), same)
     for job_id, conditions in watched.items():
         if job_id not in own:
             watch(tx, job_id, conditions)

@@ -1,0 +1,230 @@
+"""Random sequences of everything that can happen to jobs, with what must hold after each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, LeaseLostError
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.records import FINAL
+from jobtable.store import Store
+from jobtable.testing import FakeClock
+
+QUEUES = ("default", "gpu")
+CONDITIONS = st.sampled_from(list(EdgeCondition))
+PICK = st.integers(0, 1000)
+
+
+class Died(BaseException):
+    """A process that ended between two of its transactions."""
+
+
+class JobsMachine(RuleBasedStateMachine):
+    """Workers, submitters, people and crashes in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = Store(EmbeddedBackend(None))
+        self.clock = FakeClock()
+        self.jobs = engine(self.store, self.clock)
+        self.observer = self.jobs.observer()
+        self.ids: list[str] = []
+        self.leases: list[Lease] = []
+
+    def teardown(self) -> None:
+        with self.store:
+            self.drain()
+
+    def pick(self, number: int) -> str:
+        return self.ids[number % len(self.ids)]
+
+    def attempt(self, act: Callable[[], object]) -> None:
+        """What may be refused, because of the state that the job is in."""
+        try:
+            act()
+        except (JobStateError, DependencyCycleError, ConflictError):
+            return
+
+    # --- what happens -----------------------------------------------------------------------------------------------
+
+    @rule(
+        queue=st.sampled_from(QUEUES),
+        priority=st.integers(0, 999),
+        attempts=st.integers(1, 3),
+        on=st.lists(st.tuples(PICK, CONDITIONS, st.sampled_from(["start", "completion"])), max_size=2),
+    )
+    def submit(self, queue: str, priority: int, attempts: int, on: list[tuple[int, EdgeCondition, str]]) -> None:
+        edges = {}
+        for number, condition, gate in on:
+            if self.ids and not (gate == "completion" and condition is EdgeCondition.STARTED):
+                job_id = self.pick(number)
+                edges[job_id] = DependsOn(
+                    job_id, condition=condition, gate="start" if gate == "start" else "completion"
+                )
+        policy = RetryPolicy(first_delay_seconds=1)
+        new = NewJob(
+            name=f"job {len(self.ids)}",
+            task="x:y",
+            queue=queue,
+            priority=priority,
+            max_attempts=attempts,
+            retry=policy,
+            most_interruptions=1,
+            depends_on=tuple(edges.values()),
+        )
+        self.attempt(lambda: self.ids.append(self.jobs.submit(new).job_id))
+
+    @rule(children=st.integers(0, 4), condition=st.sampled_from([EdgeCondition.COMPLETED, EdgeCondition.FINISHED]))
+    def submit_group(self, children: int, condition: EdgeCondition) -> None:
+        group = self.jobs.open_group(NewJob(name="group"))
+        made = self.jobs.submit_many(
+            NewJob(
+                name=f"child {number}",
+                task="x:y",
+                parent_job_id=group.job_id,
+                parent_waits=ParentWaits(condition=condition),
+                depends_on=(DependsOn(group.job_id, condition=EdgeCondition.STARTED),),
+            )
+            for number in range(children)
+        )
+        self.jobs.seal(group.job_id)
+        self.ids += [group.job_id, *(job.job_id for job in made)]
+
+    @rule(queue=st.sampled_from(QUEUES), limit=st.integers(1, 4))
+    def claim(self, queue: str, limit: int) -> None:
+        name = f"worker-{len(self.leases)}"
+        claimed = self.jobs.claim(queue, limit=limit, instance_id=name, lease_seconds=LEASE_SECONDS)
+        held = {(lease.job.job_id, lease.epoch) for lease in self.leases}
+        assert not held & {(lease.job.job_id, lease.epoch) for lease in claimed}
+        self.leases += claimed
+
+    @precondition(lambda self: self.leases)
+    @rule(
+        number=PICK,
+        outcome=st.sampled_from(
+            [
+                Outcome.completed({"x": 1}),
+                Outcome.failed("boom"),
+                Outcome.failed("boom", retryable=False),
+                Outcome.stopped(),
+                Outcome.cancelled(),
+            ]
+        ),
+        dies=st.booleans(),
+    )
+    def finish(self, number: int, outcome: Outcome, dies: bool) -> None:
+        lease = self.leases.pop(number % len(self.leases))
+        settle = self.jobs._endings.settle
+        if dies:
+            self.jobs._endings.settle = self._die  # type: ignore[method-assign]  # the process ends here
+        try:
+            self.jobs.finish(lease, outcome)
+        except (LeaseLostError, Died):
+            pass
+        finally:
+            self.jobs._endings.settle = settle  # type: ignore[method-assign]
+
+    def _die(self, job: Job) -> None:
+        raise Died
+
+    @precondition(lambda self: self.leases)
+    @rule(together=st.booleans())
+    def finish_all(self, together: bool) -> None:
+        ended = [(lease, Outcome.completed()) for lease in self.leases]
+        self.leases = []
+        if together:
+            self.jobs.finish_many(ended)
+            return
+        for lease, _ in ended:
+            self.attempt(lambda lease=lease: self.jobs.release(lease, "drained"))  # type: ignore[misc]
+
+    @rule(number=PICK, silent=st.booleans())
+    def time_passes(self, number: int, silent: bool) -> None:
+        self.observer.recover()
+        if not silent:
+            self.leases = [lease for lease in self.leases if self._beat(lease)]
+        self.clock.advance(LEASE_SECONDS + 1 if silent else 2)
+        self.observer.recover()
+        for queue in QUEUES:
+            self.jobs.promote_due(queue)
+
+    def _beat(self, lease: Lease) -> bool:
+        try:
+            self.jobs.heartbeat(lease)
+        except LeaseLostError:
+            return False
+        return True
+
+    @precondition(lambda self: self.ids)
+    @rule(number=PICK, act=st.sampled_from(["cancel", "stop", "retry", "retry tree", "prioritise", "delete"]))
+    def act(self, number: int, act: str) -> None:
+        job_id = self.pick(number)
+        acts: dict[str, Callable[[], object]] = {
+            "cancel": lambda: self.jobs.cancel(job_id),
+            "stop": lambda: self.jobs.stop(job_id),
+            "retry": lambda: self.jobs.retry(job_id),
+            "retry tree": lambda: self.jobs.retry(job_id, tree=True),
+            "prioritise": lambda: self.jobs.prioritise(job_id, number % 1000),
+            "delete": lambda: self._delete(job_id),
+        }
+        self.attempt(acts[act])
+
+    def _delete(self, job_id: str) -> None:
+        waited_for = [edge.job_id for edge in self.jobs.queries.list_dependents(job_id)]
+        if not waited_for and self.jobs.queries.get_job(job_id).parent_job_id is None:
+            self.jobs.delete(job_id)
+            self.ids.remove(job_id)
+
+    @precondition(lambda self: len(self.ids) > 1)
+    @rule(one=PICK, other=PICK, condition=CONDITIONS)
+    def add_edge(self, one: int, other: int, condition: EdgeCondition) -> None:
+        on = DependsOn(self.pick(other), condition=condition)
+        self.attempt(lambda: self.jobs.add_dependency(self.pick(one), on))
+
+    @rule(queue=st.sampled_from(QUEUES), limit=st.integers(1, 3))
+    def limit_queue(self, queue: str, limit: int) -> None:
+        self.jobs.queues.ensure(queue)
+        self.jobs.change_queue(queue, max_concurrent_jobs=limit)
+
+    # --- what holds -------------------------------------------------------------------------------------------------
+
+    @invariant()
+    def records_are_right(self) -> None:
+        check_records(self.jobs)
+
+    def drain(self) -> None:
+        """When workers go on, every job comes to an end, and every queue is empty."""
+        self.finish_all(together=True) if self.leases else None
+        for queue in QUEUES:
+            self.jobs.queues.ensure(queue)
+            self.jobs.change_queue(queue, max_concurrent_jobs=100)
+        for _ in range(4 * len(self.ids) + 10):
+            self.clock.advance(LEASE_SECONDS + 1)
+            self.observer.recover()
+            for queue in QUEUES:
+                self.jobs.promote_due(queue)
+                for lease in self.jobs.claim(queue, limit=50, instance_id="last", lease_seconds=LEASE_SECONDS):
+                    self.jobs.finish(lease, Outcome.completed())
+            if all(job.status in FINAL for job in self.jobs.queries.list_jobs()):
+                break
+        self.clock.advance(10)
+        for queue in QUEUES:
+            self.jobs.promote_due(queue)
+            assert self.jobs.queries.get_queue(queue).job_count == 0
+        left = [(job.name, job.status) for job in self.jobs.queries.list_jobs() if job.status not in FINAL]
+        assert left == []
+        check_records(self.jobs)
+
+
+TestJobsMachine = JobsMachine.TestCase
+TestJobsMachine.settings = settings(
+    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)

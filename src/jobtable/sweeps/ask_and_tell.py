@@ -41,7 +41,7 @@ _STATES = {"completed": TrialState.COMPLETE, "stopped": TrialState.PRUNED, "fail
 
 def propose(name: str, options: Mapping[str, Any], question: Question) -> list[Proposal]:
     """The next generation of trials, as the sampler of that name in Optuna asks for it."""
-    with _no_warnings():
+    with _quiet():
         storage = optuna.storages.InMemoryStorage()
         direction = optuna.study.StudyDirection[question.direction.upper()]
         study_id = storage.create_new_study([direction], "sweep")
@@ -123,8 +123,13 @@ def _suggested(trial: optuna.Trial, name: str, parameter: Choice | IntRange | Fl
 
 
 @contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Without the warnings that a sampler is experimental: whoever names it in a sweep has chosen it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        yield
+def _quiet() -> Iterator[None]:
+    """Without word of studies that are made, or of samplers that are experimental: whoever names one has chosen it."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(level)

@@ -110,7 +110,7 @@ class Sweep(BaseModel):
 
     def job_config(self) -> dict[str, Any]:
         """What the parent job holds of it."""
-        return {"sweep": self.model_dump(mode="json", exclude_defaults=True)}
+        return {"sweep": self.model_dump(mode="json")}
 
 
 def sweep_of(job: Job) -> Sweep:

@@ -1,0 +1,242 @@
+"""The verbs of sweeps: submit, resume and stop them, see how far they are and what is best."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from jobtable.errors import ConflictError, NotFoundError
+from jobtable.jobs.definition import NewJob, ParentWaits
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric
+from jobtable.jobs.records import Status
+from jobtable.store import Query
+from jobtable.sweeps.entities import SweepEntry
+from jobtable.sweeps.parameters import Params
+from jobtable.sweeps.planning import new_planning, planning_id
+from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of
+from jobtable.sweeps.trials import config_of, final_name, stopped_name, trial_id
+
+_READ_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """One trial, and what it has come to."""
+
+    number: int
+    job_id: str
+    status: Status
+    params: Params
+    value: float | None
+    """Its objective, if it ran to its end; what it had when it was stopped, if a stopper did that."""
+    message: str | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a sweep is. The counts are exact at one instant: together they are the trials that were made."""
+
+    sweep_id: str
+    name: str
+    status: Status
+    objective: str
+    total: int
+    completed: int
+    stopped: int
+    failed: int
+    cancelled: int
+    open: int
+    """Trials that wait or run."""
+    best: TrialResult | None
+
+    @property
+    def made(self) -> int:
+        """How many trials there are so far."""
+        return self.completed + self.stopped + self.failed + self.cancelled + self.open
+
+
+class Sweeps:
+    """Sweeps in one store. Workers of a sweep's queue do all the rest: they plan its trials and run them."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._store = jobs.store
+
+    # --- acting -----------------------------------------------------------------------------------------------------
+
+    def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
+        """Submit a sweep; gives its parent job. The same id again finishes a submission that was interrupted."""
+        parent = self._jobs.open_group(_new_parent(sweep, sweep_id or str(uuid.uuid4()), user))
+        if sweep_of(parent) != sweep:
+            raise ConflictError(f"sweep {parent.job_id} has another definition: use another id, or the same definition")
+        self._store.put(_entry(parent, sweep))
+        if not parent.is_final:
+            self._jobs.open_group(_new_planning_group(parent, sweep))
+            self._jobs.submit(new_planning(parent.job_id, sweep, 0))
+            self._jobs.seal(planning_id(parent.job_id))
+            self._jobs.seal(parent.job_id)
+        return self._jobs.queries.get_job(parent.job_id)
+
+    def stop(self, sweep_id: str, *, by: str = "local") -> Job:
+        """Make no more trials, let those that run end in order, and keep what there is."""
+        sweep_of(self._jobs.queries.get_job(sweep_id))
+        # The parent first: a trial cannot be added to a sweep that has ended.
+        self._jobs.stop(sweep_id, by=by, tree=False)
+        return self._jobs.stop(sweep_id, by=by, tree=True)
+
+    def resume(self, sweep_id: str, *, by: str = "local") -> int:
+        """Put every trial back into the queue that has ended but is not COMPLETED; gives their number.
+
+        Each goes on from its last checkpoint. Trials that a stopper has ended stay so, because it would decide so
+        again. Trials whose worker died are taken up by any worker without this.
+        """
+        sweep = sweep_of(self._jobs.queries.get_job(sweep_id))
+        settled = {metric.child_job_id for metric in self._list_finals(sweep_id, stopped_name(sweep.objective))}
+        requeued = 0
+        for job in self._jobs.queries.list_unfinished_children(sweep_id):
+            if job.is_final and job.job_id not in settled:
+                self._jobs.retry(job.job_id, by=by)
+                requeued += 1
+        planning = self._store.find(Job.key(job_id=planning_id(sweep_id)))
+        if planning is not None and planning.is_final and planning.status is not Status.COMPLETED:
+            self._jobs.retry(planning.job_id, by=by, tree=True)
+        self.submit(sweep, sweep_id=sweep_id)
+        return requeued
+
+    # --- asking -----------------------------------------------------------------------------------------------------
+
+    def get_definition(self, sweep_id: str) -> Sweep:
+        """What the sweep is to do, or NotFoundError."""
+        return sweep_of(self._jobs.queries.get_job(sweep_id))
+
+    def list_sweeps(self) -> Query[SweepEntry]:
+        """All sweeps, the newest first."""
+        return self._store.query(SweepEntry.by_creation(), newest_first=True)
+
+    def find_best(self, sweep_id: str) -> TrialResult | None:
+        """The best trial that ran to its end, or None: one read of an index and one of the trial, at any size."""
+        sweep = self.get_definition(sweep_id)
+        highest = sweep.direction == "maximize"
+        best = self._jobs.queries.find_best_metric(sweep_id, final_name(sweep.objective), highest=highest)
+        if best is None:
+            return None
+        job = self._store.find(Job.key(job_id=str(best.child_job_id)))
+        if job is not None and job.status is Status.COMPLETED:
+            return _result(sweep, job, best.value)
+        # It is about to end, or failed when it was run again: the best of the others.
+        return next(iter(self.list_best(sweep_id, limit=1)), None)
+
+    def list_best(self, sweep_id: str, *, limit: int) -> list[TrialResult]:
+        """The best trials that ran to their end, the best first."""
+        sweep = self.get_definition(sweep_id)
+        values = JobMetric.by_value(job_id=sweep_id, metric_name=final_name(sweep.objective))
+        metrics = self._store.query(values, newest_first=sweep.direction == "maximize")
+        return list(islice(self._completed(sweep, metrics), limit))
+
+    def _completed(self, sweep: Sweep, metrics: Query[JobMetric]) -> Iterator[TrialResult]:
+        waiting = iter(metrics)
+        while some := list(islice(waiting, _READ_AT_ONCE)):
+            found = self._store.batch_get(Job.key(job_id=str(metric.child_job_id)) for metric in some)
+            for job, metric in zip(found, some, strict=True):
+                if job is not None and job.status is Status.COMPLETED:
+                    yield _result(sweep, job, metric.value)
+
+    def list_latest_reports(self, sweep_id: str, *, limit: int) -> list[JobMetric]:
+        """The latest reports of the objective, the newest first, of whichever trials."""
+        reports = JobMetric.key(job_id=sweep_id, metric_name=self.get_definition(sweep_id).objective)
+        return list(self._store.query(reports, newest_first=True, limit=limit))
+
+    def list_trials(self, sweep_id: str) -> Iterator[TrialResult]:
+        """Every trial that was made, by number."""
+        sweep = self.get_definition(sweep_id)
+        names = (stopped_name(sweep.objective), final_name(sweep.objective))
+        values = {str(m.child_job_id): m.value for name in names for m in self._list_finals(sweep_id, name)}
+        for first in range(0, sweep.trial_count(), _READ_AT_ONCE):
+            numbers = range(first, min(first + _READ_AT_ONCE, sweep.trial_count()))
+            found = self._store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in numbers)
+            yield from (_result(sweep, job, values.get(job.job_id)) for job in found if job is not None)
+            if found[-1] is None:
+                return
+
+    def get_progress(self, sweep_id: str) -> Progress:
+        """How far the sweep is: as many reads for a million trials as for one."""
+        planning = JobDependency.key(job_id=sweep_id, dependency_job_id=planning_id(sweep_id))
+        parent, gates, edge = self._store.get_together(
+            Job.key(job_id=sweep_id), JobGates.key(job_id=sweep_id), planning
+        )
+        if parent is None or gates is None:
+            raise NotFoundError(f"there is no sweep {sweep_id}")
+        sweep = sweep_of(parent)
+        entry = self._store.find(SweepEntry.key(job_id=sweep_id))
+        # The sweep waits for its planning as it does for its trials; that one is not counted here.
+        outcome = None if edge is None else edge.outcome
+        return Progress(
+            sweep_id=sweep_id,
+            name=sweep.name,
+            status=parent.status,
+            objective=sweep.objective,
+            total=sweep.trial_count() if entry is None else entry.trial_count,
+            completed=gates.completed - (outcome is Status.COMPLETED),
+            stopped=gates.stopped - (outcome is Status.STOPPED),
+            failed=gates.failed - (outcome is Status.FAILED),
+            cancelled=gates.cancelled - (outcome is Status.CANCELLED),
+            open=gates.open_completions - (edge is not None and outcome is None),
+            best=self.find_best(sweep_id),
+        )
+
+    def _list_finals(self, sweep_id: str, name: str) -> Query[JobMetric]:
+        return self._jobs.queries.list_metric(sweep_id, name)
+
+
+def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
+    config: dict[str, Any] = sweep.job_config()
+    return NewJob(
+        name=sweep.name,
+        job_id=sweep_id,
+        job_type=SWEEP,
+        queue=sweep.queue,
+        user=user,
+        priority=sweep.priority,
+        config=config,
+        sweep_id=sweep_id,
+    )
+
+
+def _new_planning_group(parent: Job, sweep: Sweep) -> NewJob:
+    return NewJob(
+        name=f"{sweep.name}: planning",
+        job_id=planning_id(parent.job_id),
+        job_type=PLANNING,
+        queue=sweep.queue,
+        user=parent.created_by,
+        parent_job_id=parent.job_id,
+        parent_waits=ParentWaits(PLANNING),
+        sweep_id=parent.job_id,
+    )
+
+
+def _entry(parent: Job, sweep: Sweep) -> SweepEntry:
+    return SweepEntry(
+        job_id=parent.job_id,
+        name=sweep.name,
+        created_at=parent.created_at,
+        created_by=parent.created_by,
+        objective=sweep.objective,
+        direction=sweep.direction,
+        trial_count=sweep.trial_count(),
+    )
+
+
+def _result(sweep: Sweep, job: Job, value: float | None) -> TrialResult:
+    return TrialResult(
+        number=config_of(job).number,
+        job_id=job.job_id,
+        status=job.status,
+        params=sweep.space.restored(job.definition.params),
+        value=value,
+        message=job.message,
+    )

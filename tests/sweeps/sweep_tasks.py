@@ -1,0 +1,75 @@
+"""Tasks that the tests of sweeps run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.tasks import task
+
+
+class Killed(BaseException):
+    """The process is gone, as far as a test within it can say that."""
+
+
+@dataclass
+class Death:
+    """After how many epochs the process dies."""
+
+    after: int | None = None
+
+    def come_nearer(self) -> None:
+        """An epoch has passed."""
+        if self.after is not None:
+            self.after -= 1
+            if self.after == 0:
+                raise Killed
+
+
+DEATH = Death()
+
+
+@task(inline=True)
+def bowl(x: float, y: float) -> float:
+    """Lowest at (1, -2)."""
+    DEATH.come_nearer()
+    return (x - 1) ** 2 + (y + 2) ** 2
+
+
+@task(inline=True)
+def descend(job: JobContext, x: float, y: float, epochs: int = 9, seconds: float = 0.0) -> None:
+    """Comes nearer to its value with every epoch; reports and keeps it. How fast differs from trial to trial."""
+    saved = job.resume()
+    first = 1 if saved is None else int(saved.read()) + 1
+    for epoch in range(first, epochs + 1):
+        time.sleep(seconds)
+        DEATH.come_nearer()
+        job.metric("loss", (x - 1) ** 2 + (y + 2) ** 2 + abs(x * y) / epoch, epoch=epoch)
+        DEATH.come_nearer()
+        job.checkpoint(str(epoch).encode(), epoch=epoch)
+
+
+@task
+def train(job: JobContext, x: float, y: float, epochs: int = 9, seconds: float = 0.0) -> None:
+    """The same in a process of its own."""
+    descend(job, x, y, epochs, seconds)
+
+
+@task(inline=True)
+def fail_below(x: float, y: float) -> dict[str, float]:
+    """Fails for half of the plane."""
+    if x < 0:
+        raise ValueError("x is below 0")
+    return {"loss": x + y, "x": x}
+
+
+@task(inline=True)
+def diverge(x: float, y: float) -> float:
+    """Has no result that could be compared."""
+    return float("nan")
+
+
+@task(inline=True)
+def say_nothing(x: float, y: float) -> None:
+    """Forgets to say what came of it."""

@@ -1,0 +1,337 @@
+"""Sweeps from their submission to their end, on every backend."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.jobs.engines import check_records
+from tests.sweeps import sweep_tasks
+from tests.sweeps.driving import Driver, finish
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import ConflictError, LeaseLostError, ValueRefusedError
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+from jobtable.store import Store
+from jobtable.sweeps.parameters import float_range
+from jobtable.sweeps.planning import Planner
+from jobtable.sweeps.service import Sweeps
+from jobtable.sweeps.sweep import Sweep
+from jobtable.sweeps.trials import TrialRecords, trial_id
+
+MANY = 2_000
+PLANE = {"x": float_range(-5, 5), "y": float_range(-5, 5)}
+
+
+def plane(task: Any = sweep_tasks.descend, **changes: Any) -> Sweep:
+    return Sweep(**{"name": "plane", "task": task, "space": PLANE, "objective": "loss", "trials": 24, **changes})
+
+
+ASHA = {"name": "asha", "last_epoch": 9}
+TPE = {"name": "tpe", "options": {"n_startup_trials": 8}}
+
+
+def made(task: Any = sweep_tasks.descend, **changes: Any) -> Any:
+    """What a sweep comes to when nobody interferes."""
+    with Store(EmbeddedBackend(None)) as store:
+        return finish(Driver.on(store), plane(task, **changes))
+
+
+# --- the same decisions ---------------------------------------------------------------------------------------------
+
+KINDS: dict[str, dict[str, Any]] = {
+    "random with ASHA": {"stopper": ASHA},
+    "TPE with ASHA": {"sampler": TPE, "stopper": ASHA},
+    "CMA-ES with the median": {"sampler": "cmaes", "stopper": {"name": "median", "fewest_peers": 4, "every": 2}},
+    "TPE": {"sampler": TPE, "task": sweep_tasks.bowl},
+}
+UNDISTURBED: dict[str, Any] = {}
+
+
+def undisturbed(kind: str) -> Any:
+    if kind not in UNDISTURBED:
+        UNDISTURBED[kind] = made(**KINDS[kind])
+    return UNDISTURBED[kind]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=3)
+@given(seed=st.integers(0, 2**32))
+def test_neither_order_nor_death_changes_a_decision(kind: str, seed: int) -> None:
+    """Workers that run the trials in any order, and die at any point, come to the same sweep."""
+    expected = undisturbed(kind)
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        got = finish(driver, plane(**KINDS[kind]), random=Random(seed), deaths=0.3)
+        check_records(driver.jobs)
+    assert got.parent.status is Status.COMPLETED
+    assert [(t.params, t.status, t.value) for t in got.trials] == [
+        (t.params, t.status, t.value) for t in expected.trials
+    ]
+    assert got.best == expected.best
+
+
+def test_the_undisturbed_sweeps_stop_some_and_learn() -> None:
+    """The comparison above means something: trials are stopped, and others run to their end."""
+    for kind in ("random with ASHA", "TPE with ASHA", "CMA-ES with the median"):
+        statuses = Counter(trial.status for trial in undisturbed(kind).trials)
+        assert statuses[Status.STOPPED] >= 5, kind
+        assert statuses[Status.COMPLETED] >= 8, kind
+    assert undisturbed("TPE").trials != undisturbed("random with ASHA").trials
+
+
+def test_seeds_differ() -> None:
+    assert made(seed=1, trials=4).trials != made(seed=2, trials=4).trials
+
+
+# --- the records ----------------------------------------------------------------------------------------------------
+
+
+def test_the_records_are_those_of_the_specification(each_store: Store) -> None:
+    driver = Driver.on(each_store)
+    jobs = driver.jobs
+    sweep_id = Sweeps(jobs).submit(plane(sweep_tasks.bowl, trials=3), sweep_id="s", user="ada").job_id
+    driver.run(most=1)
+    parent = jobs.queries.get_job(sweep_id)
+    assert (parent.job_type, parent.status, parent.created_by) == ("sweep", Status.RUNNING, "ada")
+    assert isinstance(parent.job_config, dict)
+    assert parent.job_config["sweep"]["space"]["x"] == {
+        "type": "float",
+        "low": -5,
+        "high": 5,
+        "log": False,
+        "step": None,
+        "when": {},
+    }
+    children = [job for job in jobs.queries.list_children(parent) if job.job_type == "training"]
+    assert [job.job_id for job in children] == [trial_id("s", number) for number in range(3)]
+    assert sorted(edge.job_id for edge in jobs.queries.list_dependents("s")) == [job.job_id for job in children]
+    for job in children:
+        (waits,) = jobs.queries.list_dependencies(job.job_id)
+        assert (waits.type, waits.gate, waits.condition) == ("parent_sweep", "start", "started")
+        assert set(job.definition.params) == {"x", "y"}
+    awaited = [edge for edge in jobs.queries.list_dependencies("s") if edge.type == "child_training"]
+    assert {(edge.gate, edge.condition) for edge in awaited} == {("completion", "finished")}
+    assert len(awaited) == 3
+    queued = jobs.queries.list_queued_of_sweep("default", "s")
+    assert {place.job_id for place in queued} >= {job.job_id for job in children}
+    driver.run()
+    finals = list(jobs.queries.list_metric("s", "loss.final"))
+    assert [metric.child_job_id for metric in finals] == [job.job_id for job in children]
+    for metric in finals:
+        (own,) = jobs.queries.list_metric(str(metric.child_job_id), "loss.final")
+        assert own.value == metric.value
+    assert jobs.queries.get_job("s").status is Status.COMPLETED
+    best = Sweeps(jobs).find_best("s")
+    assert best is not None
+    assert best.value == min(metric.value for metric in finals)
+    check_records(jobs)
+
+
+def test_reports_stand_under_the_child_and_the_sweep_and_may_expire() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finish(driver, plane(trials=2, metrics_ttl_seconds=3600))
+        reports = list(driver.jobs.queries.list_metric("s", "loss"))
+        assert Counter(report.child_job_id for report in reports) == {trial_id("s", 0): 9, trial_id("s", 1): 9}
+        assert all(report.time_to_live is not None for report in reports)
+        own = list(driver.jobs.queries.list_metric(trial_id("s", 0), "loss"))
+        assert [report.epoch for report in own] == list(range(1, 10))
+        (final, _) = driver.jobs.queries.list_metric("s", "loss.final")
+        assert final.time_to_live is None
+        assert final.value == own[-1].value
+
+
+def test_the_best_is_the_best_final_value_and_no_report_on_the_way() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finished = finish(driver, plane(trials=6, direction="maximize"))
+        on_the_way = driver.jobs.queries.find_best_metric("s", "loss", highest=True)
+        assert finished.best is not None
+        assert on_the_way is not None
+        assert finished.best.value == max(trial.value for trial in finished.trials if trial.value is not None)
+        assert on_the_way.value > finished.best.value
+
+
+def test_what_is_best_is_read_at_the_same_price_at_any_size() -> None:
+    prices = set()
+    for size in (10, 400):
+        with Store(EmbeddedBackend(None)) as store:
+            driver = Driver.on(store)
+            finish(driver, plane(sweep_tasks.bowl, trials=size))
+            with store.capacity.measure() as spent:
+                Sweeps(driver.jobs).find_best("s")
+            prices.add(sum(units.read for units in spent.values()))
+    assert len(prices) == 1
+
+
+# --- failures -------------------------------------------------------------------------------------------------------
+
+
+def test_failed_trials_are_retried_recorded_and_resumed() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        finished = finish(driver, plane(sweep_tasks.fail_below, max_attempts=2, sampler=TPE))
+        failed = [trial for trial in finished.trials if trial.status is Status.FAILED]
+        assert 0 < len(failed) < 24
+        assert all("x is below 0" in str(trial.message) for trial in failed)
+        assert {driver.jobs.queries.get_job(trial.job_id).attempts for trial in failed} == {2}
+        progress = sweeps.get_progress("s")
+        assert (progress.failed, progress.completed, progress.open) == (len(failed), 24 - len(failed), 0)
+        assert progress.status is Status.COMPLETED
+        assert sweeps.resume("s") == len(failed)
+        assert sweeps.get_progress("s").open == len(failed)
+        driver.run()
+        assert sweeps.get_progress("s") == progress
+        check_records(driver.jobs)
+
+
+@pytest.mark.parametrize(
+    ("task", "problem"),
+    [(sweep_tasks.diverge, "is nan, which cannot be compared"), (sweep_tasks.say_nothing, "returned no loss")],
+)
+def test_a_trial_without_a_value_fails_at_once(task: Any, problem: str) -> None:
+    finished = made(task, trials=1, max_attempts=5)
+    (trial,) = finished.trials
+    assert trial.status is Status.FAILED
+    assert problem in str(trial.message)
+    assert finished.best is None
+
+
+def test_a_sweep_that_cannot_be_planned_fails_and_says_why() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finished = finish(driver, plane("tests.sweeps.sweep_tasks:nothing"))
+        assert finished.parent.status is Status.FAILED
+        planning = driver.jobs.queries.get_job("s-planning-000000")
+        assert "has no nothing" in str(planning.message)
+        check_records(driver.jobs)
+
+
+def test_what_a_lost_worker_records_is_refused() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        Sweeps(driver.jobs).submit(plane(trials=1), sweep_id="s")
+        driver.run(most=1)
+        (lost,) = driver.jobs.claim("default", limit=1, instance_id="a", lease_seconds=30)
+        driver.run()
+        before = list(driver.jobs.queries.list_metric("s", "loss.final"))
+        with pytest.raises(LeaseLostError):
+            TrialRecords(store, lost).keep({"loss.final": -1.0})
+        assert list(driver.jobs.queries.list_metric("s", "loss.final")) == before
+
+
+def test_trials_of_one_instant_keep_their_own_values() -> None:
+    """Two processes may create trials in the same microsecond."""
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        Sweeps(driver.jobs).submit(plane(trials=2), sweep_id="s")
+        driver.run(most=1)
+        one, other = driver.jobs.claim("default", limit=2, instance_id="a", lease_seconds=30)
+        store.put(other.job.replace(created_at=one.job.created_at))
+        twin = type(other)(other.job.replace(created_at=one.job.created_at), "a")
+        for lease, value in ((one, 1.0), (twin, 2.0), (one, 3.0), (twin, 4.0)):
+            TrialRecords(store, lease).keep({"loss.final": value})
+        finals = {m.child_job_id: m.value for m in driver.jobs.queries.list_metric("s", "loss.final")}
+        assert finals == {one.job.job_id: 3.0, other.job.job_id: 4.0}
+
+
+# --- stopping, resuming, submitting again ---------------------------------------------------------------------------
+
+
+def test_a_stopped_sweep_goes_on_where_it_was_and_ends_as_if_it_had_not_been() -> None:
+    expected = undisturbed("TPE with ASHA")
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(**KINDS["TPE with ASHA"]), sweep_id="s")
+        driver.run(most=13)
+        assert sweeps.stop("s").status is Status.STOPPED
+        assert sweeps.get_progress("s").open == 0
+        assert driver.run() == 0
+        assert sweeps.resume("s") > 0
+        assert driver.jobs.queries.get_job("s").status is Status.RUNNING
+        driver.run()
+        check_records(driver.jobs)
+        assert [(t.params, t.status, t.value) for t in sweeps.list_trials("s")] == [
+            (t.params, t.status, t.value) for t in expected.trials
+        ]
+        assert driver.jobs.queries.get_job("s").status is Status.COMPLETED
+
+
+def test_a_submission_that_was_interrupted_is_finished_by_the_same_one() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        for _ in range(2):
+            sweeps.submit(plane(trials=3), sweep_id="s")
+        driver.run()
+        sweeps.submit(plane(trials=3), sweep_id="s")
+        assert driver.run() == 0
+        assert sweeps.get_progress("s").completed == 3
+        with pytest.raises(ConflictError, match="another definition"):
+            sweeps.submit(plane(trials=4), sweep_id="s")
+        with pytest.raises(ValueRefusedError, match="no sweep"):
+            sweeps.find_best(trial_id("s", 0))
+
+
+class CutOffError(Exception):
+    """The process is gone."""
+
+
+def test_thousands_of_trials_are_made_by_one_operation_that_can_be_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        Sweeps(driver.jobs).submit(plane(sweep_tasks.bowl, trials=MANY), sweep_id="s")
+        left = iter(range(40))
+        commit = type(store.transaction()).commit
+
+        def cut_off(tx: Any) -> None:
+            if next(left, None) is None:
+                raise CutOffError
+            commit(tx)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(type(store.transaction()), "commit", cut_off)
+            with pytest.raises(CutOffError):
+                Planner(driver.jobs).plan("s", 0)
+        some = Sweeps(driver.jobs).get_progress("s").open
+        assert 0 < some < MANY
+        assert Planner(driver.jobs).plan("s", 0) == MANY
+        progress = Sweeps(driver.jobs).get_progress("s")
+        assert (progress.open, progress.made, progress.total) == (MANY, MANY, MANY)
+        assert driver.jobs.queries.list_dependents("s").count() == MANY
+        assert len({trial.params["x"] for trial in Sweeps(driver.jobs).list_trials("s")}) == MANY
+        assert driver.jobs.queries.get_queue("default").job_count == MANY + 3
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+def test_promising_trials_come_first() -> None:
+    """What runs early lies nearer to the best than what runs late, and the results are the same."""
+    plain, adapted = made(sweep_tasks.bowl, trials=120), made(sweep_tasks.bowl, trials=120, adapt_every=10)
+    assert [(t.params, t.value) for t in plain.trials] == [(t.params, t.value) for t in adapted.trials]
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        Sweeps(driver.jobs).submit(plane(sweep_tasks.bowl, trials=120, adapt_every=10), sweep_id="s")
+        driver.run(most=31)
+        raised = [place for place in driver.jobs.queries.list_ready("default") if place.priority > 500]
+        waiting = driver.jobs.queries.list_ready("default").count()
+        assert len(raised) == waiting // 4
+        jobs = store.batch_get([Job.key(job_id=place.job_id) for place in raised])
+        losses = [sweep_tasks.bowl(**job.definition.params) for job in jobs if job is not None]
+        assert sum(losses) / len(losses) < 10 < sum(t.value for t in plain.trials) / 120
+
+
+def test_asha_by_whoever_is_there_stops_from_the_first_generation_on() -> None:
+    finished = made(stopper={**ASHA, "peers": "now"})
+    statuses = [trial.status for trial in finished.trials]
+    assert Status.STOPPED in statuses[:8]
+    assert finished.parent.status is Status.COMPLETED

@@ -34,6 +34,7 @@ class RecordBuffer:
         self._lock = threading.Lock()
         self._storing = threading.RLock()
         self._batch: list[Timed] = []
+        self._batch_bytes = 0
         self._of_thread = threading.local()
 
     def __len__(self) -> int:
@@ -72,7 +73,8 @@ class RecordBuffer:
             try:
                 while self._fill_batch():
                     self._timeline.write(self._batch)
-                    self._batch = []
+                    with self._lock:
+                        self._batch, self._bytes = [], self._bytes - self._batch_bytes
             finally:
                 self._of_thread.is_flushing = False
 
@@ -96,10 +98,9 @@ class RecordBuffer:
                     batch.append(record)
                     size += record_size
                 # A signal may interrupt here: what is taken must be in the batch before it is out of the queue.
-                self._batch = batch
+                self._batch, self._batch_bytes = batch, size
                 for _ in batch:
                     self._waiting.popleft()
-                self._bytes -= size
         return bool(self._batch)
 
 

@@ -128,9 +128,8 @@ class JobMetric(JobMetricRecord, table=main, type="JOB_METRIC"):
 class JobCheckpoint(JobCheckpointRecord, table=main, type="JOB_CHECKPOINT"):
     """A saved state of a job in object storage, to resume from."""
 
-    sha256: str | None = None
-
     is_best: Attr[bool] = default(False)
+    sha256: str | None = None
 
 
 class JobLog(JobLogRecord, table=main, type="JOB_LOG"):

@@ -80,9 +80,9 @@ class Timeline:
                 tx.commit()
             except TransactionFailedError as error:
                 self._has_other_writers = True
-                if {failure.index for failure in error.failures} != {0}:
+                if all(failure.index != 0 for failure in error.failures):
                     raise
-                continue
+                continue  # what else did not hold may be of the other writer's making
             except RequestError:
                 self._is_known = False  # whether the timeline has moved
                 raise

@@ -1,0 +1,114 @@
+"""What a job's process writes: lines within a budget, all of it in the full text."""
+
+from __future__ import annotations
+
+from typing import TextIO, cast
+
+import pytest
+from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
+
+from jobtable.errors import IncompleteBatchError
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.log_text import TextSpool
+from jobtable.jobs.output import OutputCapture
+from jobtable.store import Backoff, Store
+from jobtable.testing import FakeClock
+
+NEVER = 3600.0
+
+
+def text_of(run: Run) -> str:
+    return b"".join(run.logs.full_text(run.job_id)).decode("utf-8", "replace")
+
+
+def test_lines_of_both_streams_are_told_apart_and_kept_whole(each_store: Store) -> None:
+    run = run_on(each_store)
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER) as capture:
+        capture.feed(b"one\ntw")
+        capture.feed(b"oops \xff\n", "stderr")
+        capture.feed(b"o\n\n")
+    assert [(line.message, line.source) for line in run.logs.lines(run.job_id)] == [
+        ("one", "stdout"),
+        ("oops \ufffd", "stderr"),
+        ("two", "stdout"),
+    ]
+    assert b"".join(run.logs.full_text(run.job_id)) == b"one\noops \xff\ntwo\n\n"
+
+
+def test_lines_over_the_budget_stand_in_the_full_text_only() -> None:
+    run = run_in_memory()
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER, lines_at_once=3, lines_per_second=2) as capture:
+        capture.feed(b"".join(b"%d\n" % number for number in range(10)))
+        run.clock.advance(1)
+        capture.feed(b"10\n11\n12\n")
+    note = "{} lines of output were left out here; the full text has them"
+    assert run.messages() == ["0", "1", "2", note.format(7), "10", "11", note.format(1)]
+    assert text_of(run).split() == [str(number) for number in range(13)]
+
+
+def test_of_a_progress_bar_the_last_state_is_told() -> None:
+    run = run_in_memory()
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER) as capture:
+        for percent in range(100):
+            capture.feed(b"\r%3d%%" % percent, "stderr")
+        capture._flush()
+        assert run.messages() == [" 98%"]
+        capture.feed(b"\r100%\n", "stderr")
+    assert run.messages() == [" 98%", "100%"]
+    assert text_of(run).count("\r") == 101
+
+
+def test_what_the_context_logs_is_in_the_full_text_and_stored_once() -> None:
+    run = run_in_memory()
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER) as capture:
+
+        class Pipe:
+            def write(self, text: str) -> int:
+                capture.feed(text.encode())
+                return len(text)
+
+        with JobContext(run.jobs, run.lease, flush_seconds=NEVER, echo=cast("TextIO", Pipe())) as context:
+            capture.feed(b"printed\n")
+            context.log("logged\nin two lines", source="mine", exception=ValueError("no"))
+    assert sorted(run.messages()) == ["logged\nin two lines", "printed"]
+    printed, *logged = text_of(run).splitlines()
+    assert printed == "printed"
+    assert logged[0].endswith("INFO     mine: logged")
+    assert logged[1:] == ["in two lines", "ValueError: no"]
+
+
+def test_a_flood_is_bounded_and_says_what_it_has_left_out() -> None:
+    run = run_in_memory()
+    spool = TextSpool(10_000, 5_000)
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER, lines_at_once=5, spool=spool) as capture:
+        for _ in range(100):
+            capture.feed(b"y\n" * 5_000)
+    assert run.messages() == ["y"] * 5 + ["499,995 lines of output were left out here; the full text has them"]
+    text = text_of(run)
+    assert text == "y\n" * 5_000 + "\n[985,000 bytes of output were left out here]\n" + "y\n" * 2_500
+
+
+def test_a_line_without_an_end_is_told_in_pieces() -> None:
+    run = run_in_memory()
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER) as capture:
+        for _ in range(10):
+            capture.feed(b"x" * 10_000)
+    assert "".join(run.messages()) == "x" * 100_000
+    assert len(run.messages()) == 7
+    assert text_of(run) == "x" * 100_000
+
+
+def test_what_cannot_be_stored_is_kept_until_it_can() -> None:
+    backend, clock = AwayBackend(), FakeClock()
+    run = run_on(Store(backend, clock=clock, backoff=Backoff(attempts=2, clock=clock)), clock)
+    capture = OutputCapture(run.jobs, run.lease, flush_seconds=NEVER)
+    capture.feed(b"kept")
+    backend.is_away = True
+    with pytest.raises(IncompleteBatchError, match="1 log lines"):
+        capture.close()
+    backend.is_away = False
+    record = capture.close()
+    assert record is not None
+    assert capture.close() == record
+    assert run.messages() == ["kept"]
+    assert text_of(run) == "kept"

@@ -21,7 +21,9 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.conversations.service import Conversations
     from jobtable.jobs.engine import Jobs
     from jobtable.jobs.locations import JobObjects
+    from jobtable.journeys.backups import JourneyBackups
     from jobtable.journeys.records import ExecutionRecords
+    from jobtable.journeys.runner import JourneyRunner
     from jobtable.journeys.service import Journeys
     from jobtable.objects.store import ObjectStore
 
@@ -216,6 +218,24 @@ class Services:
 
         self._prepare(journeys)
         return ExecutionRecords(self.store, self.objects, self.store.clock)
+
+    @cached_property
+    def journey_runner(self) -> JourneyRunner:
+        """Journeys, as they run."""
+        from jobtable.journeys.entities import journeys  # noqa: PLC0415 - loaded when it is used
+        from jobtable.journeys.runner import JourneyRunner  # noqa: PLC0415
+
+        self._prepare(journeys)
+        return JourneyRunner(self.jobs)
+
+    @cached_property
+    def journey_backups(self) -> JourneyBackups:
+        """Journeys as files."""
+        from jobtable.journeys.backups import JourneyBackups  # noqa: PLC0415 - loaded when it is used
+        from jobtable.journeys.entities import journeys  # noqa: PLC0415
+
+        self._prepare(journeys)
+        return JourneyBackups(self.store, self.objects)
 
     @cached_property
     def albums(self) -> AlbumWorkflows:

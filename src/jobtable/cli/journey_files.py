@@ -1,0 +1,88 @@
+"""Journeys as files: `jobtable journeys export`, `import` and `delete`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import print_json, say
+from jobtable.journeys.archive import MOST_BYTES
+from jobtable.journeys.backups import Existing
+
+JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
+
+
+def export(
+    journey_id: JourneyId,
+    path: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="The file to write. Without it: the journey's id, .zip.")
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a journey with every item and every object to one file, with checksums.
+
+    \b
+    Example:
+        jobtable journeys export JRN-1 backup.zip
+    """
+    target = path or Path(f"{journey_id}.zip")
+    with open_services(store, objects) as services:
+        manifest = services.journey_backups.get_journey_complete(journey_id, target)
+    if as_json:
+        told = {"file": str(target), "journey": journey_id, "items": manifest.items.count}
+        print_json(told | {"objects": len(manifest.objects), "bytes": target.stat().st_size})
+    else:
+        say(f"Wrote {target}: {manifest.items.count} items and {len(manifest.objects)} objects.")
+
+
+def import_journey(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` has written.")],
+    existing: Annotated[
+        Existing,
+        typer.Option(
+            "--existing",
+            help="Where the journey is there: refuse; merge, which adds what is missing; replace, which makes it the "
+            "file's.",
+        ),
+    ] = Existing.REFUSE,
+    most_bytes: Annotated[
+        int, typer.Option("--most-bytes", min=1, help="Refuse a file that holds more than this, unpacked.")
+    ] = MOST_BYTES,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring in a journey from a file, once all of the file is checked; if it is interrupted, run it again.
+
+    \b
+    Example:
+        jobtable journeys import backup.zip --existing replace
+    """
+    with open_services(store, objects) as services:
+        done = services.journey_backups.import_journey_complete(path, existing, most_bytes=most_bytes)
+    if as_json:
+        print_json(done)
+        return
+    removed = f", removed {done.removed_items} and {done.removed_objects}" if existing is Existing.REPLACE else ""
+    say(f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}.")
+
+
+def delete(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+    """Delete a journey that does not run, with every item and every object of it.
+
+    \b
+    Example:
+        jobtable journeys delete JRN-1
+    """
+    with open_services(store, objects) as services:
+        count = services.journey_backups.delete_journey(journey_id)
+    say(f"Deleted journey {journey_id}: {count} items, and its objects.")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"export": export, "import": import_journey, "delete": delete}

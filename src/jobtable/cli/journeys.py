@@ -1,0 +1,314 @@
+"""`jobtable journeys`: create journeys, run them, and act on them while they run."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.cli import journey_files, journey_records
+from jobtable.cli.local_worker import local_worker, poll
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.journeys.entities import JobExecution, Journey, StageDefinition
+from jobtable.journeys.example.catalogue import create_catalogue
+from jobtable.journeys.example.rules import example_rules
+from jobtable.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
+from jobtable.journeys.runner import QUEUE, JourneyRunner
+from jobtable.journeys.service import CompleteJourney
+from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+
+app = typer.Typer(
+    help="Journeys: create and run them, look at their logs and reports, export and import them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for _name, _command in {**journey_records.COMMANDS, **journey_files.COMMANDS}.items():
+    app.command(_name)(_command)
+
+JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
+OnlySubmit = Annotated[
+    bool, typer.Option("--submit-only", help=f"Start no worker: those of the queue `{QUEUE}` do the work.")
+]
+Skip = Annotated[
+    list[str] | None, typer.Option("--skip", metavar="STAGE", help="Pass over this stage, which must allow it.")
+]
+
+
+@app.command()
+def create(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The SQLite file to transform.")],
+    name: Annotated[str, typer.Option("--name", help="What people call it.")] = "Product catalogue",
+    journey_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id. Without it: a new one.")] = None,
+    priority: Annotated[Priority, typer.Option("--priority", help="How urgent it is.")] = Priority.MEDIUM,
+    batch_rows: Annotated[int, typer.Option("--batch-rows", min=1, help="How many rows are migrated at once.")] = 200,
+    stage: Annotated[
+        list[str] | None,
+        typer.Option("--stage", metavar="STAGE=MODULE:CLASS", help="Another class for a stage."),
+    ] = None,
+    can_skip: Annotated[
+        list[str] | None, typer.Option("--can-skip", metavar="STAGE", help="A stage that may be skipped.")
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules/--no-rules", help="With the rules of the example, or none.")] = True,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds that a stage may take.")] = 1800,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a journey of the six default stages, with rules that a product catalogue needs.
+
+    \b
+    Example:
+        jobtable journeys example catalogue.db
+        jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
+    """
+    template = _template(stage or [], can_skip or [])
+    settings = resolved(store=store, objects=objects, user=user).settings
+    with open_services(store, objects) as services:
+        now = services.store.clock.now()
+        journey = Journey(
+            journey_id=journey_id or f"JRN-{uuid.uuid4().hex[:12].upper()}",
+            name=name,
+            priority=priority,
+            created_by=settings.user,
+            oda_component_type="PRODUCTCATALOG",
+            source=Source(schema_id=source.stem, schema_name=source.name),
+            configuration=JourneyConfiguration(timeout=timeout),
+            parameters={"source": str(source.absolute()), "batchRows": batch_rows},
+            created_at=now,
+            updated_at=now,
+        )
+        given = example_rules(journey.journey_id, settings.user, now) if rules else []
+        services.journeys.create_journey(journey, template.stages(journey.journey_id, now), given)
+        _print_journey(services.journeys.get_complete_journey(journey.journey_id, consistent=True), as_json=as_json)
+
+
+def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
+    template = DEFAULT_TEMPLATE.allowing_skip(*skippable)
+    for text in replaced:
+        stage_id, equals, implementation = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"--stage {text}: write STAGE=MODULE:CLASS")
+        template = template.replacing(stage_id, implementation)
+    return template
+
+
+@app.command()
+def example(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file to write.")],
+    products: Annotated[int, typer.Option("--products", min=1, help="How many products.")] = 500,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same rows.")] = 1,
+) -> None:
+    """Write a product catalogue that nobody has, to try a journey on.
+
+    \b
+    Example:
+        jobtable journeys example catalogue.db --products 2000
+    """
+    try:
+        create_catalogue(path, products=products, seed=seed)
+    except OSError as error:
+        raise typer.BadParameter(str(error)) from error
+    say(f"Wrote {path} with {products} products.")
+
+
+@app.command("list")
+def list_journeys(
+    limit: Limit = 50, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """List journeys, the newest first.
+
+    \b
+    Example:
+        jobtable journeys list --json
+    """
+    with open_services(store, objects) as services:
+        found = islice(services.journeys.list_journeys(newest_first=True), limit)
+        print_list(found, _row, as_json=as_json, empty="There are no journeys.")
+
+
+@app.command()
+def show(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Show a journey with its stages and their executions.
+
+    \b
+    Example:
+        jobtable journeys show JRN-1
+    """
+    with open_services(store, objects) as services:
+        _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
+
+
+@app.command()
+def run(
+    journey_id: JourneyId,
+    skip: Skip = None,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a journey with a worker of its own and a progress bar; after a crash or Ctrl-C, go on with it.
+
+    \b
+    Example:
+        jobtable journeys run JRN-1
+    """
+
+    def begin(runner: JourneyRunner, by: str) -> Journey:
+        for stage_id in skip or []:
+            runner.skip(journey_id, stage_id)
+        return runner.run(journey_id, by=by)
+
+    _begin(begin, journey_id, store, objects, user, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def resume(
+    journey_id: JourneyId,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a paused journey, behind the last step that was finished.
+
+    \b
+    Example:
+        jobtable journeys resume JRN-1
+    """
+
+    def begin(runner: JourneyRunner, by: str) -> Journey:
+        return runner.resume(journey_id, by=by)
+
+    _begin(begin, journey_id, store, objects, user, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def retry(
+    journey_id: JourneyId,
+    skip: Skip = None,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the failed or cancelled stage of a journey again, as a new execution, and then the stages behind it.
+
+    \b
+    Example:
+        jobtable journeys retry JRN-1
+    """
+
+    def begin(runner: JourneyRunner, by: str) -> Journey:
+        for stage_id in skip or []:
+            runner.skip(journey_id, stage_id)
+        return runner.retry(journey_id, by=by)
+
+    _begin(begin, journey_id, store, objects, user, submit_only=submit_only, as_json=as_json)
+
+
+def _begin(
+    begin: Callable[[JourneyRunner, str], Journey],
+    journey_id: str,
+    store: str | None,
+    objects: str | None,
+    user: str | None,
+    *,
+    submit_only: bool,
+    as_json: bool,
+) -> None:
+    """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
+    settings = resolved(store=store, objects=objects, user=user).settings
+    with open_services(store, objects) as services:
+        runner = services.journey_runner
+        journey = begin(runner, settings.user)
+        if not submit_only and journey.status is JourneyStatus.RUNNING:
+            working = local_worker(settings, [QUEUE], preload=["jobtable.journeys.runner"])
+            with working as ended, bar(journey.name, 100) as advance:
+                shown = 0
+
+                def show_progress(seen: Journey) -> None:
+                    nonlocal shown
+                    advance(seen.overall_progress - shown)
+                    shown = seen.overall_progress
+
+                journey = poll(
+                    lambda: services.journeys.get_journey(journey_id),
+                    lambda seen: seen.status is not JourneyStatus.RUNNING,
+                    show_progress,
+                    ended,
+                )
+        _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
+    if not submit_only and journey.status is not JourneyStatus.COMPLETED:
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+@app.command()
+def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+    """Let a journey stop behind the step that runs now, or where that step saves its position.
+
+    \b
+    Example:
+        jobtable journeys pause JRN-1
+    """
+    with open_services(store, objects) as services:
+        services.journey_runner.pause(journey_id)
+    say(f"Journey {journey_id} is paused: go on with `jobtable journeys resume {journey_id}`.")
+
+
+@app.command()
+def cancel(journey_id: JourneyId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+    """End a journey; what it has done so far stays.
+
+    \b
+    Example:
+        jobtable journeys cancel JRN-1
+    """
+    by = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        services.journey_runner.cancel(journey_id, by=by)
+    say(f"Journey {journey_id} is cancelled.")
+
+
+def _print_journey(found: CompleteJourney, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    journey = found.journey
+    print_fields(_row(journey) | {"source": journey.source.schema_name, **journey.aggregates.model_dump()})
+    latest = {execution.stage_id: execution for execution in reversed(found.recent_executions)}
+    print_table([_stage_row(stage, latest.get(stage.stage_id)) for stage in found.stages])
+
+
+def _row(journey: Journey) -> dict[str, Any]:
+    return {
+        "journey": journey.journey_id,
+        "name": journey.name,
+        "status": journey.status.value,
+        "progress": journey.overall_progress,
+        "stage": journey.current_stage_id,
+        "priority": journey.priority.value,
+        "created": journey.created_at,
+    }
+
+
+def _stage_row(stage: StageDefinition, execution: JobExecution | None) -> dict[str, Any]:
+    return {
+        "stage": stage.stage_id,
+        "status": stage.status.value,
+        "progress": None if execution is None else execution.progress,
+        "execution": None if execution is None else execution.execution_number,
+        "seconds": None if execution is None else execution.duration,
+        "logs": None if execution is None else execution.metrics.total_logs,
+        "job": None if execution is None else execution.job_id,
+        "error": None if execution is None else execution.error_message,
+    }

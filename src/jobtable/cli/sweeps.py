@@ -1,0 +1,245 @@
+"""`jobtable sweeps`: run, resume and stop sweeps, and see what they have come to. `jobtable sweep` is the same."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_table, print_text, say
+from jobtable.cli.sweep_table import counts, follow, params_text
+from jobtable.errors import NotFoundError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.records import Status
+from jobtable.settings import Settings
+from jobtable.sweeps.entities import SweepEntry
+from jobtable.sweeps.samplers import Optuna
+from jobtable.sweeps.service import Progress, Sweeps, TrialResult
+from jobtable.sweeps.sweep import Sweep
+
+app = typer.Typer(
+    help="Sweeps: try many parameters, and find the best ones.", no_args_is_help=True, rich_markup_mode=None
+)
+
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.")]
+Workers = Annotated[
+    int, typer.Option("--workers", "-w", min=0, help="Start so many workers here, and stay until the sweep has ended.")
+]
+Inline = Annotated[
+    bool, typer.Option("--inline", help="Let these workers run tasks that are marked inline in their own process.")
+]
+LeaseSeconds = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="After how many silent seconds a worker counts as dead.")
+]
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The definition, in YAML or JSON.")],
+    workers: Workers = 0,
+    inline: Inline = False,
+    sweep_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="An id of your own; run it again to take the sweep up.")
+    ] = None,
+    lease_seconds: LeaseSeconds = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Submit the sweep that a file defines. With workers: run it, show how far it is, and print what is best.
+
+    Without workers it prints the sweep's id; any `jobtable worker` of its queue then plans and runs the trials. The
+    exit code is 5 if the sweep ends otherwise than COMPLETED.
+
+    \b
+    Example:
+        jobtable sweeps run sweep.yaml --workers 2
+    """
+    from jobtable.sweeps.file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
+
+    sweep = read_sweep(file)
+    settings = resolved(store=store, objects=objects, user=user, lease_seconds=lease_seconds).settings
+    with open_services(store, objects) as services:
+        job = Sweeps(services.jobs).submit(sweep, sweep_id=sweep_id, user=settings.user)
+        _go_on(services.jobs, job.job_id, sweep, settings, workers, inline=inline, as_json=as_json)
+
+
+@app.command()
+def resume(
+    sweep_id: SweepId,
+    workers: Workers = 0,
+    inline: Inline = False,
+    lease_seconds: LeaseSeconds = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put every trial back into the queue that has ended but is not COMPLETED, from its last checkpoint.
+
+    Trials that were stopped early, because they were not good enough, stay so.
+
+    \b
+    Example:
+        jobtable sweeps resume 6f1c1ad0 --workers 2
+    """
+    settings = resolved(store=store, objects=objects, user=user, lease_seconds=lease_seconds).settings
+    with open_services(store, objects) as services:
+        sweeps = Sweeps(services.jobs)
+        requeued = sweeps.resume(sweep_id, by=settings.user)
+        say(f"Trials that are in the queue again: {requeued}")
+        sweep = sweeps.get_definition(sweep_id)
+        _go_on(services.jobs, sweep_id, sweep, settings, workers, inline=inline, as_json=as_json)
+
+
+@app.command()
+def show(
+    sweep_id: SweepId,
+    trials: Annotated[bool, typer.Option("--trials", help="Also every trial, by number.")] = False,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Stay until the sweep has ended.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a sweep is, and what is best so far.
+
+    \b
+    Example:
+        jobtable sweeps show 6f1c1ad0 --trials
+    """
+    with open_services(store, objects) as services:
+        sweeps = Sweeps(services.jobs)
+        if is_followed:
+            follow(sweeps, sweep_id, services.jobs.clock, lambda: None)
+        progress = sweeps.get_progress(sweep_id)
+        every = list(sweeps.list_trials(sweep_id)) if trials else None
+    if as_json:
+        print_json(_as_json(progress) if every is None else {**_as_json(progress), "trials": every})
+        return
+    _print_progress(progress)
+    if every:
+        print_text("\nTrials", "bold")
+        print_table([_row(trial) for trial in every])
+
+
+@app.command("list")
+def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """List sweeps, the newest first.
+
+    \b
+    Example:
+        jobtable sweeps list -n 5
+    """
+    with open_services(store, objects) as services:
+        found = Sweeps(services.jobs).list_sweeps()
+        print_list(islice(found, limit), _entry_row, as_json=as_json, empty="There are no sweeps.")
+
+
+@app.command()
+def best(
+    sweep_id: SweepId, limit: Limit = 1, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """Print the best trials that ran to their end, with their parameters.
+
+    \b
+    Example:
+        jobtable sweeps best 6f1c1ad0 -n 3 --json
+    """
+    with open_services(store, objects) as services:
+        found = Sweeps(services.jobs).list_best(sweep_id, limit=limit)
+    if not found:
+        raise NotFoundError(f"no trial of sweep {sweep_id} has run to its end")
+    print_list(found, _row, as_json=as_json, empty="")
+
+
+@app.command()
+def stop(
+    sweep_id: SweepId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """Make no more trials, and let those that run end in order. `jobtable sweeps resume` takes it up again.
+
+    \b
+    Example:
+        jobtable sweeps stop 6f1c1ad0
+    """
+    settings = resolved(store=store, objects=objects, user=user).settings
+    with open_services(store, objects) as services:
+        sweeps = Sweeps(services.jobs)
+        sweeps.stop(sweep_id, by=settings.user)
+        progress = sweeps.get_progress(sweep_id)
+    if as_json:
+        print_json(_as_json(progress))
+    else:
+        _print_progress(progress)
+
+
+def _go_on(
+    jobs: Jobs, sweep_id: str, sweep: Sweep, settings: Settings, workers: int, *, inline: bool, as_json: bool
+) -> None:
+    """Run a sweep to its end with workers of this command, or only say its id."""
+    sweeps = Sweeps(jobs)
+    if workers:
+        say(f"Sweep {sweep_id} runs with {workers} worker(s); Ctrl-C stops, `sweeps resume {sweep_id}` goes on.")
+        with LocalWorkers(workers, settings, sweep.queue, preload=_needed_by(sweep), inline=inline) as local:
+            progress = follow(sweeps, sweep_id, jobs.clock, local.check)
+    elif as_json:
+        progress = sweeps.get_progress(sweep_id)
+    else:
+        print_text(sweep_id)
+        return
+    if as_json:
+        print_json(_as_json(progress))
+    else:
+        _print_progress(progress)
+    if workers and progress.status is not Status.COMPLETED:
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _needed_by(sweep: Sweep) -> list[str]:
+    """The modules that every trial or planning needs: imported once, they make each start fast."""
+    optuna = ["jobtable.sweeps.ask_and_tell"] if isinstance(sweep.sampler, Optuna) else []
+    return ["jobtable.sweeps.planning", "jobtable.sweeps.running", *optuna, sweep.task.partition(":")[0]]
+
+
+def _as_json(progress: Progress) -> dict[str, Any]:
+    return {**vars(progress), "made": progress.made}
+
+
+def _print_progress(progress: Progress) -> None:
+    best = progress.best
+    print_fields(
+        {
+            "sweep": progress.sweep_id,
+            "name": progress.name,
+            "status": progress.status,
+            "trials": f"{counts(progress)} of {progress.total}",
+            "best": None if best is None else f"{progress.objective} = {best.value:.6g} (trial {best.number})",
+            "parameters": None if best is None else params_text(best.params),
+        }
+    )
+
+
+def _row(trial: TrialResult) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "status": trial.status,
+        "value": trial.value,
+        "parameters": params_text(trial.params),
+        "message": first_line(trial.message),
+    }
+
+
+def _entry_row(entry: SweepEntry) -> dict[str, Any]:
+    return {
+        "sweep": entry.job_id,
+        "name": entry.name,
+        "created": entry.created_at,
+        "by": entry.created_by,
+        "objective": f"{entry.direction} {entry.objective}",
+        "trials": entry.trial_count,
+    }

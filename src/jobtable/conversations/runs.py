@@ -7,7 +7,7 @@ run stands beside the root job and names the export in object storage. Starting 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -209,17 +209,28 @@ class ConversationRuns:
 
     def get(self, run_id: str) -> Run:
         """The run with the jobs of its tree, or NotFoundError."""
-        record = self._store.get(ConversationRun.key(run_id=run_id))
+        record = self._record(run_id)
         keys = [run_id, *(stage_job_id(run_id, stage) for stage in Stage)]
         root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
         if root is None:
             raise NotFoundError(f"run {run_id} was not started completely: start it again with this id")
         return Run(record, root, {stage: job for stage, job in zip(Stage, jobs, strict=True) if job is not None})
 
+    def _record(self, run_id: str) -> ConversationRun:
+        record = self._store.find(ConversationRun.key(run_id=run_id))
+        if record is None:
+            raise NotFoundError(f"there is no run {run_id}")
+        return record
+
     @access_pattern("003", "All runs of a conversation, newest first", index="GSI1")
     def list_runs(self, conversation_id: str) -> Query[ConversationRun]:
         """The runs of a conversation, newest first."""
         return self._store.query(ConversationRun.by_conversation(conversation_id=conversation_id), newest_first=True)
+
+    def statuses(self, records: Iterable[ConversationRun]) -> dict[str, Status]:
+        """The status of each run; one that was not started completely has none."""
+        jobs = self._store.batch_get(Job.key(job_id=record.run_id) for record in records)
+        return {job.job_id: job.status for job in jobs if job is not None}
 
     def list_results(self, run_id: str, kind: type[R]) -> Query[R]:
         """The results of one kind that a run has stored, in order of their range key."""
@@ -244,7 +255,7 @@ class ConversationRuns:
 
         If it is interrupted, the same call again finishes it: the record goes with the jobs.
         """
-        record = self._store.get(ConversationRun.key(run_id=run_id))
+        record = self._record(run_id)
         root = self._store.find(Job.key(job_id=run_id))
         if root is not None and not root.is_final:
             raise JobStateError(f"run {run_id} is {root.status}: cancel its job before you delete it")

@@ -1,7 +1,7 @@
 """What the jobs of an analysis do: one task a stage. Each reads what earlier stages stored, and stores its own.
 
 A stage that runs twice leaves the same items: everything follows from the export, the settings and the seed, results
-bear the time at which the run was created, and the arithmetic runs in one thread, which keeps its order.
+bear the time at which the run was created, and the arithmetic keeps its order.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from jobtable.conversations.entities import (
     Point,
 )
 from jobtable.conversations.pipeline import PIPELINE, Stage, stage_job_id
-from jobtable.conversations.work import StageWork, working
+from jobtable.conversations.work import StageWork
 from jobtable.jobs.tasks import task
 
 if TYPE_CHECKING:
@@ -43,51 +43,51 @@ _TOP_COMMENTS = 10
 @task
 def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """A vector for each comment."""
-    with working(job.jobs, run_id, Stage.EMBEDDING) as work:
-        if work.run.embed is None:
-            vectors, model = embed_tfidf(work.texts, seed=work.run.seed), TFIDF_MODEL
-        else:
-            vectors, model = embed_with(load_embed(work.run.embed), work.texts), work.run.embed
-        made = DataConverter.create_comment_embeddings(
-            work.conversation_id, work.comment_ids, vectors, model=model, clock=work.clock, **work.tree
-        )
-        return {"comments": work.store(made), "dimensions": vectors.shape[1]}
+    work = StageWork(job.jobs, run_id, Stage.EMBEDDING)
+    if work.run.embed is None:
+        vectors, model = embed_tfidf(work.texts, seed=work.run.seed), TFIDF_MODEL
+    else:
+        vectors, model = embed_with(load_embed(work.run.embed), work.texts), work.run.embed
+    made = DataConverter.create_comment_embeddings(
+        work.conversation_id, work.comment_ids, vectors, model=model, clock=work.clock, **work.tree
+    )
+    return {"comments": work.store(made), "dimensions": vectors.shape[1]}
 
 
 @task
 def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """The clusters of each comment, in layers."""
-    with working(job.jobs, run_id, Stage.CLUSTERING) as work:
-        vectors = work.vectors()
-        hierarchy = cluster(vectors, np.asarray(vectors.any(axis=1)))
-        how = fit(vectors, hierarchy)
-        rows = zip(work.comment_ids, hierarchy.labels, how.distances, how.confidences, strict=True)
-        made = (
-            DataConverter.create_cluster_assignment(
-                work.conversation_id,
-                comment_id,
-                labels,
-                distances=distances,
-                confidences=confidences,
-                clock=work.clock,
-                **work.tree,
-            )
-            for comment_id, labels, distances, confidences in rows
+    work = StageWork(job.jobs, run_id, Stage.CLUSTERING)
+    vectors = work.vectors()
+    hierarchy = cluster(vectors, np.asarray(vectors.any(axis=1)))
+    how = fit(vectors, hierarchy)
+    rows = zip(work.comment_ids, hierarchy.labels, how.distances, how.confidences, strict=True)
+    made = (
+        DataConverter.create_cluster_assignment(
+            work.conversation_id,
+            comment_id,
+            labels,
+            distances=distances,
+            confidences=confidences,
+            clock=work.clock,
+            **work.tree,
         )
-        return {"comments": work.store(made), "layers": len(hierarchy.layers)}
+        for comment_id, labels, distances, confidences in rows
+    )
+    return {"comments": work.store(made), "layers": len(hierarchy.layers)}
 
 
 @task
 def lay_out_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """A place in the plane for each comment, its neighbours, and the graph of all of them."""
-    with working(job.jobs, run_id, Stage.LAYOUT) as work:
-        vectors = work.vectors()
-        near = find_neighbours(vectors)
-        edges = work.store(_edges(work, near))
-        job.progress(30, "neighbours are found")
-        places = arrange(vectors, seed=work.run.seed)
-        work.store(_placed(work, near, places))
-        return {"comments": len(places), "edges": edges}
+    work = StageWork(job.jobs, run_id, Stage.LAYOUT)
+    vectors = work.vectors()
+    near = find_neighbours(vectors)
+    edges = work.store(_edges(work, near))
+    job.progress(30, "neighbours are found")
+    places = arrange(vectors, seed=work.run.seed)
+    work.store(_placed(work, near, places))
+    return {"comments": len(places), "edges": edges}
 
 
 def _edges(work: StageWork, near: Neighbourhood) -> Iterator[GraphEdge]:
@@ -122,9 +122,9 @@ def _placed(work: StageWork, near: Neighbourhood, places: Floats) -> Iterator[Co
 @task
 def describe_clusters(job: JobContext, run_id: str) -> dict[str, int]:
     """Each cluster: its size, its place, its words, its comments, and where it stands in the hierarchy."""
-    with working(job.jobs, run_id, Stage.KEYWORDS) as work:
-        hierarchy = work.hierarchy()
-        return {"clusters": work.store(_clusters(work, hierarchy)), "layers": len(hierarchy.layers)}
+    work = StageWork(job.jobs, run_id, Stage.KEYWORDS)
+    hierarchy = work.hierarchy()
+    return {"clusters": work.store(_clusters(work, hierarchy)), "layers": len(hierarchy.layers)}
 
 
 def _clusters(work: StageWork, hierarchy: Hierarchy) -> Iterator[CommentCluster]:
@@ -156,64 +156,62 @@ def _clusters(work: StageWork, hierarchy: Hierarchy) -> Iterator[CommentCluster]
 @task
 def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
     """A name for each cluster, from its words."""
-    with working(job.jobs, run_id, Stage.TOPICS) as work:
-        made = (
-            DataConverter.create_topic_name(
-                work.conversation_id,
-                each.layer_id,
-                each.cluster_id,
-                name_topic([(keyword.word, keyword.score) for keyword in each.top_tfidf_words]),
-                model_name=KEYWORD_MODEL,
-                description=each.sample_comments[0] if each.sample_comments else None,
-                clock=work.clock,
-                **work.tree,
-            )
-            for each in work.earlier(CommentCluster)
+    work = StageWork(job.jobs, run_id, Stage.TOPICS)
+    made = (
+        DataConverter.create_topic_name(
+            work.conversation_id,
+            each.layer_id,
+            each.cluster_id,
+            name_topic([(keyword.word, keyword.score) for keyword in each.top_tfidf_words]),
+            model_name=KEYWORD_MODEL,
+            description=each.sample_comments[0] if each.sample_comments else None,
+            clock=work.clock,
+            **work.tree,
         )
-        return {"topics": work.store(made)}
+        for each in work.earlier(CommentCluster)
+    )
+    return {"topics": work.store(made)}
 
 
 @task
 def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
     """How far each comment divides the opinion groups."""
-    with working(job.jobs, run_id, Stage.EXTREMITY) as work:
-        export = work.export()
-        if export.unknown_votes:
-            job.warning(f"{export.unknown_votes} votes are on comments that the export does not have")
-        matrix = vote_matrix(work.comment_ids, export.votes)
-        groups = group_voters(matrix, seed=work.run.seed)
-        made = (
-            DataConverter.create_comment_extremity(
-                work.conversation_id,
-                comment_id,
-                found.value,
-                calculation_method=found.method,
-                component_values=found.components,
-                votes=matrix.votes_on(column),
-                clock=work.clock,
-                **work.tree,
-            )
-            for column, (comment_id, found) in enumerate(
-                zip(work.comment_ids, extremities(matrix, groups), strict=True)
-            )
+    work = StageWork(job.jobs, run_id, Stage.EXTREMITY)
+    export = work.export()
+    if export.unknown_votes:
+        job.warning(f"{export.unknown_votes} votes are on comments that the export does not have")
+    matrix = vote_matrix(work.comment_ids, export.votes)
+    groups = group_voters(matrix, seed=work.run.seed)
+    made = (
+        DataConverter.create_comment_extremity(
+            work.conversation_id,
+            comment_id,
+            found.value,
+            calculation_method=found.method,
+            component_values=found.components,
+            votes=matrix.votes_on(column),
+            clock=work.clock,
+            **work.tree,
         )
-        return {"comments": work.store(made), "voters": len(matrix.voter_ids), "groups": groups.count}
+        for column, (comment_id, found) in enumerate(zip(work.comment_ids, extremities(matrix, groups), strict=True))
+    )
+    return {"comments": work.store(made), "voters": len(matrix.voter_ids), "groups": groups.count}
 
 
 @task
 def take_over_results(job: JobContext, run_id: str, stage: Stage, source_run_id: str) -> dict[str, int]:
     """Store what the same stage of another run has stored, as this run's own: each run stands by itself."""
-    with working(job.jobs, run_id, stage) as work:
-        stored = 0
-        for kind in PIPELINE[stage].stores:
-            for_source = work.results.list_by_job(kind, stage_job_id(source_run_id, stage))
-            changes = {**work.tree, "created_at": work.run.created_at}
-            if stage is Stage.EMBEDDING:  # places and neighbours come from LAYOUT, which may be about to run anew
-                changes |= {"umap_coordinates": None, "nearest_neighbors": None}
-            stored += work.store(each.replace(**changes) for each in for_source)
-        if stage is Stage.LAYOUT:
-            _take_over_places(work, source_run_id)
-        return {"results": stored}
+    work = StageWork(job.jobs, run_id, stage)
+    stored = 0
+    for kind in PIPELINE[stage].stores:
+        for_source = work.results.list_by_job(kind, stage_job_id(source_run_id, stage))
+        changes = {**work.tree, "created_at": work.run.created_at}
+        if stage is Stage.EMBEDDING:  # places and neighbours come from LAYOUT, which may be about to run anew
+            changes |= {"umap_coordinates": None, "nearest_neighbors": None}
+        stored += work.store(each.replace(**changes) for each in for_source)
+    if stage is Stage.LAYOUT:
+        _take_over_places(work, source_run_id)
+    return {"results": stored}
 
 
 def _take_over_places(work: StageWork, source_run_id: str) -> None:

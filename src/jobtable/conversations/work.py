@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from jobtable.clock import SystemClock
 from jobtable.conversations.analysis.arrays import Floats
@@ -91,13 +89,6 @@ class StageWork:
     def store(self, results: Iterable[JobResult]) -> int:
         """Store results in place of what an earlier attempt of the stage stored; gives their number."""
         return self.results.put_results(results)
-
-
-@contextmanager
-def working(jobs: Jobs, run_id: str, stage: Stage) -> Iterator[StageWork]:
-    """A stage at work, its arithmetic in one thread: several would add numbers up in another order each time."""
-    with threadpool_limits(1):
-        yield StageWork(jobs, run_id, stage)
 
 
 class _Stamp(SystemClock):

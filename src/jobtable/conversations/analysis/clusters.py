@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import pdist
 
 from jobtable.conversations.analysis.arrays import Flags, Floats, Integers
+from jobtable.conversations.analysis.threads import in_one_thread
 
 NO_CLUSTER = -1
 _SMALLER_BY = 3
@@ -72,6 +74,7 @@ def layer_sizes(count: int) -> list[int]:
     return sizes
 
 
+@in_one_thread
 def cluster(vectors: Floats, belongs: Flags | None = None) -> Hierarchy:
     """Ward's hierarchy, cut at several sizes. Comments that do not belong (those without words) get no cluster.
 
@@ -87,7 +90,7 @@ def cluster(vectors: Floats, belongs: Flags | None = None) -> Hierarchy:
 
 
 def _cuts(vectors: Floats, sizes: list[int]) -> list[Integers]:
-    tree = linkage(vectors, method="ward")
+    tree = linkage(pdist(vectors), method="ward")
     cuts: list[Integers] = []
     for size in sizes:
         cut = fcluster(tree, size, criterion="maxclust").astype(np.int64)
@@ -105,6 +108,7 @@ def _by_size(cut: Integers) -> Integers:
     return rank[inverse.reshape(-1)]
 
 
+@in_one_thread
 def fit(vectors: Floats, hierarchy: Hierarchy) -> Fit:
     """The distance of each comment to the centre of its cluster, in each layer, and how sure that choice is."""
     distances = np.zeros(hierarchy.labels.shape)

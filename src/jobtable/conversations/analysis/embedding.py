@@ -11,6 +11,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.extmath import randomized_svd
 
 from jobtable.conversations.analysis.arrays import Floats
+from jobtable.conversations.analysis.threads import in_one_thread
 from jobtable.conversations.analysis.words import words_of
 from jobtable.errors import ValueRefusedError
 
@@ -23,6 +24,7 @@ _DECIMALS = 6
 """More digits than these are noise of the arithmetic; they would only make items larger."""
 
 
+@in_one_thread
 def embed_tfidf(texts: Sequence[str], *, seed: int = 0, dimensions: int = DIMENSIONS) -> Floats:
     """Unit vectors from TF-IDF and a truncated SVD: texts with the same words are close. No words, a zero vector.
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.linalg import svds
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
-from sklearn.utils.extmath import randomized_svd
 
 from jobtable.conversations.analysis.arrays import Floats, Integers
+from jobtable.conversations.analysis.threads import in_one_thread
 from jobtable.conversations.analysis.votes import VoteMatrix
 
 UNGROUPED = -1
 _FEWEST_VOTES = 7
 """Who has voted less often (and not on every comment) says too little to be placed."""
 _MOST_GROUPS = 5
+_SMALL = 100
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class OpinionGroups:
         return int(self.labels.max(initial=UNGROUPED)) + 1
 
 
+@in_one_thread
 def group_voters(matrix: VoteMatrix, *, seed: int = 0) -> OpinionGroups:
     """Opinion groups as Polis finds them.
 
@@ -41,14 +44,14 @@ def group_voters(matrix: VoteMatrix, *, seed: int = 0) -> OpinionGroups:
     cast = matrix.cast
     active = np.flatnonzero(cast.sum(axis=1) >= min(_FEWEST_VOTES, max(1, cast.shape[1])))
     centred = _centred(matrix.values[active])
-    directions = _main_directions(centred, seed)
+    directions = _main_directions(centred)
     if not len(directions):
         labels[active] = 0
         return OpinionGroups(labels, np.zeros(len(matrix.comment_ids)))
     seldom = np.sqrt(cast.shape[1] / cast[active].sum(axis=1))
     places = np.round((centred @ directions.T) * seldom[:, None], 9)
     labels[active] = _divide(places, seed)
-    return OpinionGroups(labels, np.linalg.norm(directions, axis=0))
+    return OpinionGroups(labels, np.round(np.linalg.norm(directions, axis=0), 6))
 
 
 def _centred(values: Floats) -> Floats:
@@ -58,15 +61,19 @@ def _centred(values: Floats) -> Floats:
     return centred
 
 
-def _main_directions(centred: Floats, seed: int) -> Floats:
+def _main_directions(centred: Floats) -> Floats:
     """At most two directions, each pointing to the side of its largest entry, so that the sign is always the same."""
-    if min(centred.shape) < 2 or not centred.any():
+    smaller = min(centred.shape)
+    if smaller < 2 or not centred.any():
         return np.empty((0, centred.shape[1]))
-    _, singular, directions = randomized_svd(centred, 2, random_state=seed)
-    kept = directions[singular > 1e-9]
+    if smaller <= _SMALL:
+        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+    else:  # only two directions are wanted, and a whole decomposition of many votes takes minutes
+        _, singular, directions = svds(centred, k=2, v0=np.ones(smaller))
+    order = np.argsort(-singular, kind="stable")[:2]
+    kept = np.asarray(directions)[order][singular[order] > 1e-9]
     largest = np.abs(kept).argmax(axis=1)
-    kept = kept * np.sign(kept[np.arange(len(kept)), largest])[:, None]
-    return np.asarray(kept, np.float64)
+    return np.asarray(kept * np.sign(kept[np.arange(len(kept)), largest])[:, None], np.float64)
 
 
 def _divide(places: Floats, seed: int) -> Integers:

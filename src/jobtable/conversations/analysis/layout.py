@@ -9,6 +9,7 @@ from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
 from jobtable.conversations.analysis.arrays import Floats, Integers
+from jobtable.conversations.analysis.threads import in_one_thread
 
 NEIGHBOURS = 8
 _DECIMALS = 6
@@ -46,6 +47,7 @@ class Neighbourhood:
         ]
 
 
+@in_one_thread
 def find_neighbours(vectors: Floats, count: int = NEIGHBOURS) -> Neighbourhood:
     """The nearest comments by cosine distance, at most `count` for each."""
     count = min(count, len(vectors) - 1)
@@ -56,6 +58,7 @@ def find_neighbours(vectors: Floats, count: int = NEIGHBOURS) -> Neighbourhood:
     return Neighbourhood(indices.astype(np.int64), np.round(np.clip(distances, 0.0, 2.0), _DECIMALS))
 
 
+@in_one_thread
 def arrange(vectors: Floats, *, seed: int = 0) -> Floats:
     """A place in the plane for each vector: near ones near each other. The same seed gives the same places."""
     count = len(vectors)

@@ -7,7 +7,9 @@ import inspect
 import pkgutil
 from typing import TypedDict
 
-import jobtable.receipts.entities  # noqa: F401 - declares entities of the main table
+import jobtable.access.entities
+import jobtable.receipts.entities
+import jobtable.sweeps.entities  # noqa: F401 - all three declare entities of the main table
 from jobtable.albums.entities import workflows
 from jobtable.conversations.entities import TABLES as CONVERSATION_TABLES
 from jobtable.jobs.entities import main

@@ -1,0 +1,49 @@
+"""What is stored about the callers of the server, in the main table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from jobtable.jobs.entities import main
+from jobtable.model import Attr, Entity, Key, Name, Timestamp, default
+
+
+class Role(StrEnum):
+    """What a token allows."""
+
+    READ = "read"
+    """To get and to query."""
+    FULL = "full"
+    """To write as well."""
+    WORKER = "worker"
+    """To claim jobs and to report about them, and nothing else."""
+
+
+class AccessToken(Entity, table=main, type="ACCESS_TOKEN"):
+    """A token for the server: of its secret only the SHA-256 is kept."""
+
+    key = Key("TOKEN#{token_id}", "TOKEN")
+
+    token_id: str
+    name: str
+    role: Role
+    secret_sha256: str
+    created_at: Timestamp
+    created_by: str
+    expires_at: Timestamp | None = None
+    revoked_at: Attr[Timestamp | None] = default(None)
+
+
+class AnsweredRequest(Entity, table=main, type="ANSWERED_REQUEST"):
+    """A request that carried an idempotency key, and its answer, which the same request gets again for a day."""
+
+    key = Key("REQUEST#{caller}#{request_key}", "ANSWER")
+
+    caller: str
+    request_key: str
+    fingerprint: Attr[str]
+    begun_at: Timestamp
+    status_code: Attr[int | None] = default(None)
+    body: Attr[str | None] = default(None)
+    time_to_live: Annotated[int, Name("TimeToLive")]

@@ -1,0 +1,89 @@
+"""Tokens: made, shown once, checked, and taken back."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from jobtable.access.entities import AccessToken, Role
+from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.errors import ValueRefusedError
+from jobtable.store import Query, Store
+
+_FORM = re.compile(r"jt_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+
+
+@dataclass(frozen=True)
+class NewToken:
+    """A token that was just made: its record, and its text, which nobody can read again."""
+
+    record: AccessToken
+    text: str
+
+
+class Tokens:
+    """The tokens of one store."""
+
+    def __init__(
+        self, store: Store, *, clock: Clock = SYSTEM_CLOCK, random_bytes: Callable[[int], bytes] = secrets.token_bytes
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._random_bytes = random_bytes
+
+    def create(
+        self, role: Role, *, name: str = "", expires_in: timedelta | None = None, created_by: str = "local"
+    ) -> NewToken:
+        """Make a token; its text is given this once, only the digest of its secret is kept."""
+        if expires_in is not None and expires_in <= timedelta(0):
+            raise ValueRefusedError(f"a token cannot expire in {expires_in}: give it some time to live")
+        token_id = self._random_bytes(8).hex()
+        secret = base64.urlsafe_b64encode(self._random_bytes(32)).decode().rstrip("=")
+        now = self._clock.now()
+        record = AccessToken(
+            token_id=token_id,
+            name=name,
+            role=role,
+            secret_sha256=_digest(secret),
+            created_at=now,
+            created_by=created_by,
+            expires_at=None if expires_in is None else now + expires_in,
+        )
+        self._store.add(record)
+        return NewToken(record, f"jt_{token_id}_{secret}")
+
+    def find_valid(self, text: str) -> AccessToken | None:
+        """The record of a token that is known, not expired and not revoked, or None."""
+        form = _FORM.fullmatch(text)
+        if form is None:
+            return None
+        record = self._store.find(AccessToken.key(token_id=form[1]))
+        if record is None or not hmac.compare_digest(record.secret_sha256, _digest(form[2])):
+            return None
+        return record if self.is_valid(record) else None
+
+    def is_valid(self, record: AccessToken) -> bool:
+        """Whether a token still opens anything."""
+        is_expired = record.expires_at is not None and record.expires_at <= self._clock.now()
+        return record.revoked_at is None and not is_expired
+
+    def list(self) -> Query[AccessToken]:
+        """All tokens, in no order."""
+        return self._store.query(AccessToken.by_type())
+
+    def revoke(self, token_id: str) -> AccessToken:
+        """Make a token useless from now on, or NotFoundError; revoking again changes nothing."""
+        record = self._store.get(AccessToken.key(token_id=token_id))
+        if record.revoked_at is not None:
+            return record
+        return self._store.update(AccessToken.key(token_id=token_id), AccessToken.revoked_at.set(self._clock.now()))
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""The server: a REST API and web pages over the services."""

@@ -1,0 +1,101 @@
+"""The REST API: one module a group of verbs, all under /api/v1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
+
+from jobtable.web.api import (
+    albums,
+    batches,
+    conversations,
+    dependencies,
+    instances,
+    job_records,
+    jobs,
+    journeys,
+    labels,
+    live,
+    objects,
+    places,
+    queues,
+    receipts,
+    tables,
+    tokens,
+    validations,
+    work,
+)
+from jobtable.web.guard import ANYONE, Rule, allow, rule_of
+from jobtable.web.problems import RESPONSES, Problem
+
+PREFIX = "/api/v1"
+
+_GROUPS = {
+    "jobs": jobs,
+    "records of jobs": job_records,
+    "dependencies": dependencies,
+    "queues": queues,
+    "instances": instances,
+    "work": work,
+    "journeys": journeys,
+    "conversations": conversations,
+    "albums": albums,
+    "receipts": receipts,
+    "labels": labels,
+    "validations": validations,
+    "batches": batches,
+    "places": places,
+    "tables": tables,
+    "objects": objects,
+    "tokens": tokens,
+    "live": live,
+}
+_DESCRIPTION = """
+Every verb of the services. Lists are read page by page: send the `cursor` of a page to get the next one.
+Errors are `application/problem+json`. Requests that create something take an `Idempotency-Key`.
+"""
+
+
+def api_router() -> APIRouter:
+    """All groups."""
+    whole = APIRouter(prefix=PREFIX, responses=RESPONSES)
+    for name, module in _GROUPS.items():
+        whole.include_router(module.router, tags=[name])
+    return whole
+
+
+def describe(app: FastAPI) -> None:
+    """Add the API's description, as OpenAPI has it."""
+    made: dict[str, Any] = {}
+
+    @allow(ANYONE)
+    async def get_openapi_description() -> JSONResponse:
+        if not made:
+            made.update(openapi_of(app))
+        return JSONResponse(made)
+
+    app.add_api_route(f"{PREFIX}/openapi.json", get_openapi_description, include_in_schema=False)
+
+
+def openapi_of(app: FastAPI) -> dict[str, Any]:
+    """The description of every route of the API, with who may use it."""
+    description = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
+    schemas = description["components"]["schemas"]
+    schemas["Problem"] = Problem.model_json_schema()
+    description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for route in iter_route_contexts(app.routes):
+        rule = rule_of(route.endpoint)
+        operations = description["paths"].get(route.path_format, {})
+        for method in route.methods or ():
+            if method.lower() in operations and rule is not None:
+                _add_rule(operations[method.lower()], rule)
+    return description
+
+
+def _add_rule(operation: dict[str, Any], rule: Rule) -> None:
+    operation["security"] = [{"token": []}] if rule.roles else []
+    operation["x-roles"] = sorted(rule.roles)

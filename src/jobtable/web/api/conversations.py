@@ -1,0 +1,97 @@
+"""Results of conversation analyses: of a job, of a conversation, one by one."""
+
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, Path, Query
+
+from jobtable.conversations.entities import (
+    CommentCluster,
+    CommentClusterAssignment,
+    CommentEmbedding,
+    CommentExtremity,
+    GraphEdge,
+    JobResult,
+    TopicName,
+)
+from jobtable.errors import ValueRefusedError
+from jobtable.web.api.bodies import Written
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheConversations, TheStore, path_id
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+
+router = APIRouter(route_class=GuardedRoute)
+
+R = TypeVar("R", bound=JobResult)
+ConversationId = Annotated[str, path_id("bg2018")]
+_MOST_RESULTS = 1000
+_NUMBER = Path(pattern="^[0-9]{1,15}$", examples=["17"])
+_NAME = path_id("layer0_3")
+
+
+@router.delete("/conversations/jobs/{job_id}")
+@allow(WRITE)
+def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
+    """Delete everything that a job has stored in the tables of conversations."""
+    return Written(count=conversations.delete_job(job_id))
+
+
+def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
+    """The routes of one kind of result."""
+    by_job = f"/conversations/jobs/{{job_id}}/{name}"
+
+    @router.get(by_job, response_model=PageOf[kind], name=f"list_{name}_of_job")  # type: ignore[valid-type]  # a type made at run time
+    @allow(READ)
+    def list_by_job(
+        job_id: JobId,
+        conversations: TheConversations,
+        paging: Paging,
+        conversation_id: Annotated[str | None, Query(min_length=1, description="Of this conversation only.")] = None,
+    ) -> Any:
+        if conversation_id is None:
+            return paging.page(conversations.list_by_job(kind, job_id))
+        return paging.page(conversations.list_by_job_and_conversation(kind, job_id, conversation_id))
+
+    @router.get(f"{by_job}/{{item_id}}", response_model=kind, name=f"get_{name}_item")
+    @allow(READ)
+    def get_one(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
+        value = int(item_id) if range_path is _NUMBER else item_id
+        return store.get(kind.key(**{"job_id": job_id, range_key: value}))
+
+    @router.put(by_job, name=f"put_{name}")
+    @allow(WRITE)
+    def put(
+        job_id: JobId,
+        results: Annotated[list[kind], Body(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # as above
+        conversations: TheConversations,
+    ) -> Written:
+        given: list[R] = list(results)
+        for result in given:
+            if result.job_id != job_id:
+                raise ValueRefusedError(f"a result of job {result.job_id} cannot be stored under job {job_id}")
+        return Written(count=conversations.put_results(given))
+
+    @router.get(
+        f"/conversations/{{conversation_id}}/{name}",
+        response_model=PageOf[kind],  # type: ignore[valid-type]  # as above
+        name=f"list_{name}_of_conversation",
+    )
+    @allow(READ)
+    def list_by_conversation(
+        conversation_id: ConversationId,
+        conversations: TheConversations,
+        paging: Paging,
+        newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
+    ) -> Any:
+        return paging.page(conversations.list_by_conversation(kind, conversation_id, newest_first=newest_first))
+
+    list_by_job.__doc__ = f"The {name} that a job has stored."
+    get_one.__doc__ = f"One of the {name} of a job."
+    put.__doc__ = f"Store {name} of a job, each in place of the one that is there."
+    list_by_conversation.__doc__ = f"The {name} of all jobs for a conversation, by creation."
+
+
+_add_kind("embeddings", CommentEmbedding, "comment_id", _NUMBER)
+_add_kind("cluster-assignments", CommentClusterAssignment, "comment_id", _NUMBER)
+_add_kind("clusters", CommentCluster, "cluster_key", _NAME)
+_add_kind("graph-edges", GraphEdge, "edge_id", _NAME)
+_add_kind("topic-names", TopicName, "topic_key", _NAME)
+_add_kind("extremities", CommentExtremity, "comment_id", _NUMBER)

@@ -1,0 +1,70 @@
+"""Dependencies between jobs, and what sweeps ask of them."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from jobtable.jobs.definition import DependsOn
+from jobtable.jobs.entities import Job, JobDependency, JobMetric
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+MetricName = Annotated[str, path_id("val_loss")]
+
+
+@creation.post("/jobs/{job_id}/dependencies", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def add_dependency(job_id: JobId, on: DependsOn, jobs: TheJobs) -> JobDependency:
+    """Let a job wait for another one; refused if they would wait for each other."""
+    return jobs.add_dependency(job_id, on)
+
+
+@router.get("/jobs/{job_id}/dependencies")
+@allow(READ)
+def list_dependencies(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
+    """What a job waits for."""
+    return paging.page(queries.list_dependencies(job_id))
+
+
+@router.get("/jobs/{job_id}/dependents")
+@allow(READ)
+def list_dependents(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
+    """What waits for a job; of a sweep: its children."""
+    return paging.page(queries.list_dependents(job_id))
+
+
+@router.get("/jobs/{job_id}/unfinished-children")
+@allow(READ)
+def list_unfinished_children(
+    job_id: JobId, queries: TheQueries, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> list[Job]:
+    """The first children of a sweep that are not COMPLETED."""
+    return list(islice(queries.list_unfinished_children(job_id), limit))
+
+
+@router.get("/jobs/{job_id}/best/{metric_name}")
+@allow(READ)
+def find_best_metric(
+    job_id: JobId, metric_name: MetricName, queries: TheQueries, highest: bool = False
+) -> JobMetric | None:
+    """The lowest (or highest) value of a metric over a sweep, with the child that reported it; null without one."""
+    return queries.find_best_metric(job_id, metric_name, highest=highest)
+
+
+@router.get("/jobs/{job_id}/metrics/{metric_name}/epochs/{epoch}")
+@allow(READ)
+def list_reports_of_epoch(
+    job_id: JobId, metric_name: MetricName, epoch: int, queries: TheQueries, paging: Paging
+) -> PageOf[JobMetric]:
+    """What the children of a sweep reported of a metric after an epoch, oldest first."""
+    return paging.page(queries.list_reports_of_epoch(job_id, metric_name, epoch))
+
+
+router.include_router(creation)

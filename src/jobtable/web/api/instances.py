@@ -1,0 +1,46 @@
+"""Instances: the machines and processes that run jobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+
+from jobtable.jobs.entities import Instance, InstanceJob
+from jobtable.jobs.records import InstanceStatus
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, TheStore, path_id
+from jobtable.web.guard import READ, GuardedRoute, allow
+
+router = APIRouter(route_class=GuardedRoute)
+
+InstanceId = Annotated[str, path_id("worker-1")]
+
+
+@router.get("/instances")
+@allow(READ)
+def list_instances(
+    queries: TheQueries, paging: Paging, status: InstanceStatus = InstanceStatus.RUNNING
+) -> PageOf[Instance]:
+    """The instances with a status."""
+    return paging.page(queries.list_instances_by_status(status))
+
+
+@router.get("/instances/{instance_id}")
+@allow(READ)
+def get_instance(instance_id: InstanceId, store: TheStore) -> Instance:
+    """One instance."""
+    return store.get(Instance.key(instance_id=instance_id))
+
+
+@router.get("/instances/{instance_id}/jobs")
+@allow(READ)
+def list_jobs_of_instance(instance_id: InstanceId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
+    """The jobs that an instance runs or ran."""
+    return paging.page(queries.list_jobs_of_instance(instance_id))
+
+
+@router.get("/jobs/{job_id}/instances")
+@allow(READ)
+def list_instances_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
+    """The instances that run or ran a job."""
+    return paging.page(queries.list_instances_of_job(job_id))

@@ -1,0 +1,143 @@
+"""What stands under jobs: history, logs, metrics, checkpoints, resources, artifacts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from jobtable.jobs.entities import (
+    JobArtifact,
+    JobCheckpoint,
+    JobLog,
+    JobLogText,
+    JobMetric,
+    JobResource,
+    JobStatus,
+)
+from jobtable.jobs.log_lines import levels_from
+from jobtable.jobs.records import LogLevel, Status
+from jobtable.model.expressions import attribute_of
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, TheStore, path_id
+from jobtable.web.guard import READ, GuardedRoute, allow
+
+router = APIRouter(route_class=GuardedRoute)
+
+MetricName = Annotated[str, path_id("val_loss")]
+NewestFirst = Annotated[bool, Query(description="The newest first instead of the oldest.")]
+
+
+@router.get("/jobs/{job_id}/statuses")
+@allow(READ)
+def list_statuses(
+    job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
+) -> PageOf[JobStatus]:
+    """The status history of a job."""
+    return paging.page(queries.list_statuses(job_id, newest_first=newest_first))
+
+
+@router.get("/statuses")
+@allow(READ)
+def list_statuses_by_status(status: Status, queries: TheQueries, paging: Paging) -> PageOf[JobStatus]:
+    """Every change to a status, of any job, oldest first."""
+    return paging.page(queries.list_statuses_by_status(status))
+
+
+@router.get("/jobs/{job_id}/logs")
+@allow(READ)
+def list_logs(
+    job_id: JobId,
+    store: TheStore,
+    paging: Paging,
+    newest_first: NewestFirst = False,
+    level: Annotated[LogLevel | None, Query(description="Only lines of this level or worse.")] = None,
+    after: Annotated[datetime | None, Query(description="Only lines behind this instant.")] = None,
+) -> PageOf[JobLog]:
+    """The log lines of a job."""
+    worse = None if level is None else attribute_of(JobLog.log_level).is_in(*levels_from(level))
+    return paging.page(store.query(JobLog.key(job_id=job_id), after=after, newest_first=newest_first, where=worse))
+
+
+@router.get("/logs")
+@allow(READ)
+def list_logs_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobLog]:
+    """Every log line, by job and then by time."""
+    return paging.page(queries.list_logs_of_all_jobs())
+
+
+@router.get("/jobs/{job_id}/log-texts")
+@allow(READ)
+def list_log_texts(job_id: JobId, store: TheStore, paging: Paging) -> PageOf[JobLogText]:
+    """Where the full output of each run of a job lies; read it with GET /objects."""
+    return paging.page(store.query(JobLogText.key(job_id=job_id)))
+
+
+@router.get("/jobs/{job_id}/metrics")
+@allow(READ)
+def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobMetric]:
+    """All metrics of a job, or of a sweep's children, by name and then by time."""
+    return paging.page(queries.list_metrics(job_id))
+
+
+@router.get("/jobs/{job_id}/metrics/{metric_name}")
+@allow(READ)
+def list_metric(
+    job_id: JobId, metric_name: MetricName, queries: TheQueries, paging: Paging, since: datetime | None = None
+) -> PageOf[JobMetric]:
+    """The values of one metric of a job, oldest first."""
+    return paging.page(queries.list_metric(job_id, metric_name, since=since))
+
+
+@router.get("/metrics/{metric_name}")
+@allow(READ)
+def list_metric_of_all_jobs(
+    metric_name: MetricName,
+    queries: TheQueries,
+    paging: Paging,
+    by_job: Annotated[bool, Query(description="Job by job instead of by time.")] = False,
+    job_id: Annotated[str | None, Query(min_length=1, description="Of this job only, with by_job.")] = None,
+) -> PageOf[JobMetric]:
+    """The values of a metric of every job."""
+    if by_job or job_id is not None:
+        return paging.page(queries.list_metric_by_job(metric_name, job_id))
+    return paging.page(queries.list_metric_of_all_jobs(metric_name))
+
+
+@router.get("/jobs/{job_id}/checkpoints")
+@allow(READ)
+def list_checkpoints(
+    job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
+) -> PageOf[JobCheckpoint]:
+    """The checkpoints of a job."""
+    return paging.page(queries.list_checkpoints(job_id, newest_first=newest_first))
+
+
+@router.get("/checkpoints")
+@allow(READ)
+def list_checkpoints_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobCheckpoint]:
+    """Every checkpoint, by job and then by time."""
+    return paging.page(queries.list_checkpoints_of_all_jobs())
+
+
+@router.get("/jobs/{job_id}/artifacts")
+@allow(READ)
+def list_artifacts(job_id: JobId, store: TheStore, paging: Paging) -> PageOf[JobArtifact]:
+    """The files that a job has made, by name; read them with GET /objects."""
+    return paging.page(store.query(JobArtifact.key(job_id=job_id)))
+
+
+@router.get("/jobs/{job_id}/resources")
+@allow(READ)
+def list_resources(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobResource]:
+    """The resources that a job holds or held."""
+    return paging.page(queries.list_resources(job_id))
+
+
+@router.get("/resources/{resource_id}")
+@allow(READ)
+def list_uses_of_resource(
+    resource_id: Annotated[str, path_id("gpu-0")], queries: TheQueries, paging: Paging
+) -> PageOf[JobResource]:
+    """Every use of a resource by a job."""
+    return paging.page(queries.list_uses_of_resource(resource_id))

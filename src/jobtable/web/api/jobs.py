@@ -1,0 +1,202 @@
+"""Jobs: submitted, found, acted on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi import Body as JsonBody
+from pydantic import BaseModel, Field
+
+from jobtable.jobs.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Priority, Status
+from jobtable.model import Entity
+from jobtable.store import Undeclared
+from jobtable.web.api.bodies import Body, Written
+from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.listing import JobFilter, list_jobs
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Seconds = Annotated[float, Field(gt=0, le=10**9)]
+
+
+class NewJobBody(Body):
+    """A job to submit. Of submissions with one `key` by one caller only the first makes a job."""
+
+    name: Name = Field(examples=["train the small model"])
+    task: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", max_length=500)] | None = Field(
+        None, description="module:function of a function marked with @task.", examples=["training.tasks:train"]
+    )
+    params: dict[str, Any] = Field({}, examples=[{"learning_rate": 0.01}])
+    queue: Name = DEFAULT_QUEUE
+    key: Name | None = None
+    job_id: Name | None = None
+    description: str = Field("", max_length=10_000)
+    job_type: Name = "job"
+    parent_job_id: Name | None = None
+    priority: Priority = 500
+    tags: frozenset[Name] = Field(frozenset(), max_length=100)
+    estimated_duration: float | None = Field(None, ge=0, le=10**9)
+    max_attempts: int = Field(1, ge=1, le=1000)
+    timeout_seconds: Seconds | None = None
+    memory_mb: Seconds | None = None
+    retry: RetryPolicy = RetryPolicy()
+    most_interruptions: int = Field(3, ge=0, le=1000)
+    grace_seconds: float = Field(10.0, ge=0, le=10**6)
+    config: dict[str, Any] = Field({}, description="More members of the job's configuration.")
+    depends_on: list[DependsOn] = Field([], max_length=40)
+    parent_waits: ParentWaits | None = None
+    sweep_id: Name | None = None
+    not_before: datetime | None = None
+
+    def new_job(self, user: str) -> NewJob:
+        """What the engine takes."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return NewJob(**{**values, "depends_on": tuple(self.depends_on)}, user=user)
+
+
+Wanted = Annotated[str | None, Field(min_length=1, max_length=200)]
+
+
+class FilterQuery(BaseModel):
+    """Which jobs are wanted."""
+
+    status: Status | None = None
+    user: Wanted = None
+    queue: Wanted = None
+    tag: Wanted = None
+    job_type: Wanted = None
+    text: Wanted = Field(None, description="Stands in the name, or begins the id.")
+
+    def filter(self) -> JobFilter:
+        """What the list takes."""
+        return JobFilter(**self.model_dump())
+
+
+class Reason(Body):
+    """Why something is done, for the job's history."""
+
+    message: str | None = Field(None, max_length=1000)
+
+
+class NewPriority(Body):
+    """How urgent a job is from now on."""
+
+    priority: Priority
+
+
+@creation.post("/jobs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def submit_job(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
+    """Submit a job. It starts when a worker of its queue is free and everything that it waits for is done."""
+    return jobs.submit(body.new_job(caller.name))
+
+
+@creation.post("/jobs/batch", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def submit_jobs(
+    bodies: Annotated[list[NewJobBody], JsonBody(min_length=1, max_length=1000)], jobs: TheJobs, caller: CallerOf
+) -> list[Job]:
+    """Submit many jobs. If it is interrupted, the same request again finishes it, where the jobs have keys or ids."""
+    return jobs.submit_many(body.new_job(caller.name) for body in bodies)
+
+
+@creation.post("/jobs/groups", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def open_group(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
+    """Make a job that only groups others: it runs until it is sealed and its children have ended."""
+    return jobs.open_group(body.new_job(caller.name))
+
+
+@router.get("/jobs")
+@allow(READ)
+def list_all_jobs(store: TheStore, paging: Paging, wanted: Annotated[FilterQuery, Query()]) -> PageOf[Job]:
+    """Jobs, the newest first. A page may be shorter than asked for although its cursor leads to more."""
+    page = list_jobs(store, wanted.filter(), cursor=paging.cursor, limit=paging.limit)
+    return PageOf.model_construct(items=page.items, cursor=page.cursor)
+
+
+@router.get("/jobs/{job_id}")
+@allow(READ)
+def get_job(job_id: JobId, queries: TheQueries) -> Job:
+    """One job."""
+    return queries.get_job(job_id)
+
+
+@router.get("/jobs/{job_id}/everything")
+@allow(READ)
+def list_everything(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[dict[str, Any]]:
+    """The job and every item under it, each with the name of its entity as `entity`."""
+    page = paging.page(queries.list_everything(job_id))
+    return PageOf(items=[_with_name(item) for item in page.items], cursor=page.cursor)
+
+
+def _with_name(item: Entity) -> dict[str, Any]:
+    values = item.item if isinstance(item, Undeclared) else item.model_dump(mode="json")
+    return {"entity": type(item).__name__, **values}
+
+
+@router.get("/jobs/{job_id}/children")
+@allow(READ)
+def list_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
+    """The jobs whose parent this one is, by creation."""
+    return paging.page(queries.list_children(queries.get_job(job_id)))
+
+
+@router.get("/jobs/{job_id}/descendants")
+@allow(READ)
+def list_descendants(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
+    """All jobs of the tree under a root, by parent and then by creation."""
+    return paging.page(queries.list_descendants(job_id))
+
+
+@router.post("/jobs/{job_id}/cancel")
+@allow(WRITE)
+def cancel_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | None = None, tree: bool = True) -> Job:
+    """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
+    return jobs.cancel(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
+
+
+@router.post("/jobs/{job_id}/stop")
+@allow(WRITE)
+def stop_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, reason: Reason | None = None, tree: bool = True) -> Job:
+    """Let a job end early but in order: if it runs, it is asked to and keeps what it has."""
+    return jobs.stop(job_id, by=caller.name, message=reason.message if reason else None, tree=tree)
+
+
+@router.post("/jobs/{job_id}/retry")
+@allow(WRITE)
+def retry_job(job_id: JobId, jobs: TheJobs, caller: CallerOf, tree: bool = False) -> Job:
+    """Let a job that has not completed begin anew, with all its attempts."""
+    return jobs.retry(job_id, by=caller.name, tree=tree)
+
+
+@router.post("/jobs/{job_id}/seal")
+@allow(WRITE)
+def seal_group(job_id: JobId, jobs: TheJobs) -> Job:
+    """Say that a group gets no more children: it ends when those that it has have ended."""
+    return jobs.seal(job_id)
+
+
+@router.put("/jobs/{job_id}/priority")
+@allow(WRITE)
+def prioritise_job(job_id: JobId, body: NewPriority, jobs: TheJobs) -> Job:
+    """Change a job's priority, and with it its place in the queue if it waits there."""
+    return jobs.prioritise(job_id, body.priority)
+
+
+@router.delete("/jobs/{job_id}")
+@allow(WRITE)
+def delete_job(job_id: JobId, jobs: TheJobs, tree: bool = False) -> Written:
+    """Remove an ended job with every item and object under it; gives the number of items."""
+    return Written(count=jobs.delete(job_id, tree=tree))
+
+
+router.include_router(creation)

@@ -1,0 +1,196 @@
+"""Journeys: created with their stages and rules, and everything that is recorded of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from jobtable.errors import ValueRefusedError
+from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
+from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
+from jobtable.web.api.bodies import Written
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+JourneyId = Annotated[str, path_id("JRN-ABC123456789")]
+StageId = Annotated[str, path_id("raw_analysis")]
+
+
+class NewJourney(BaseModel):
+    """A journey to create. Without stages it gets the six default ones; rules belong to the journey's stages."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    journey_id: str = Field(min_length=1, max_length=200, examples=["JRN-ABC123456789"])
+    name: str = Field(examples=["Product Catalog Migration to TMF620"])
+    description: str = ""
+    priority: Priority = Priority.MEDIUM
+    created_by: str = Field(examples=["data_team"])
+    oda_component_type: str = Field(examples=["PRODUCTCATALOG"])
+    source: Source = Field(examples=[{"schema_id": "schema-001", "schema_name": "Legacy Product Database"}])
+    configuration: JourneyConfiguration = JourneyConfiguration()
+    stages: list[StageDefinition] | None = Field(None, max_length=100)
+    rules: list[SecondBrainRule] = Field([], max_length=2000)
+
+    def journey(self, now: datetime) -> Journey:
+        """The journey that is stored."""
+        values = self.model_dump(exclude={"stages", "rules"})
+        return Journey(**values, created_at=now, updated_at=now)
+
+
+class WholeJourney(BaseModel):
+    """A journey with its stages in order, its rules in rank order, and its latest executions."""
+
+    journey: Journey
+    stages: list[StageDefinition]
+    rules: list[SecondBrainRule]
+    recent_executions: list[JobExecution]
+
+
+@creation.post("/journeys", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> Journey:
+    """Create a journey with its stages and rules, all or nothing."""
+    journeys.create_journey(body.journey(store.clock.now()), body.stages, body.rules)
+    return journeys.get_journey(body.journey_id)
+
+
+@router.get("/journeys")
+@allow(READ)
+def list_journeys(
+    journeys: TheJourneys,
+    paging: Paging,
+    newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
+) -> PageOf[Journey]:
+    """All journeys in order of their creation."""
+    return paging.page(journeys.list_journeys(newest_first=newest_first))
+
+
+@router.get("/journeys/{journey_id}")
+@allow(READ)
+def get_journey(
+    journey_id: JourneyId, journeys: TheJourneys, recent_executions: Annotated[int, Query(ge=0, le=200)] = 20
+) -> WholeJourney:
+    """A journey with its stages, its rules and its latest executions."""
+    found = journeys.get_complete_journey(journey_id, recent_executions=recent_executions, consistent=True)
+    return WholeJourney(
+        journey=found.journey, stages=found.stages, rules=found.rules, recent_executions=found.recent_executions
+    )
+
+
+@router.get("/journeys/{journey_id}/stages")
+@allow(READ)
+def list_stages(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[StageDefinition]:
+    """The stages of a journey, in order."""
+    return paging.page(journeys.list_stages(journey_id))
+
+
+@router.get("/journeys/{journey_id}/stages/{stage_id}")
+@allow(READ)
+def get_stage(journey_id: JourneyId, stage_id: StageId, journeys: TheJourneys) -> StageDefinition:
+    """One stage."""
+    return journeys.get_stage(journey_id, stage_id)
+
+
+@router.get("/journeys/{journey_id}/rules")
+@allow(READ)
+def list_rules(
+    journey_id: JourneyId,
+    journeys: TheJourneys,
+    stage_id: Annotated[str | None, Query(min_length=1, description="Of this stage only.")] = None,
+    priority: Annotated[Priority | None, Query(description="Of this priority only; needs stage_id.")] = None,
+) -> list[SecondBrainRule]:
+    """The rules of a journey or of one stage, in rank order: critical, high, medium, low."""
+    if stage_id is None:
+        if priority is not None:
+            raise ValueRefusedError("rules by priority are found by their stage: give stage_id as well")
+        return journeys.list_rules(journey_id)
+    if priority is None:
+        return journeys.list_stage_rules(journey_id, stage_id)
+    return list(journeys.list_rules_of_priority(journey_id, stage_id, priority))
+
+
+@router.get("/journeys/{journey_id}/executions")
+@allow(READ)
+def list_executions(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[JobExecution]:
+    """All executions of a journey, by stage and number."""
+    return paging.page(journeys.list_executions(journey_id))
+
+
+@router.get("/journeys/{journey_id}/stages/{stage_id}/executions")
+@allow(READ)
+def list_stage_executions(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    journeys: TheJourneys,
+    paging: Paging,
+    newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
+) -> PageOf[JobExecution]:
+    """All executions of a stage, in order of their numbers."""
+    stage = journeys.get_stage(journey_id, stage_id)
+    return paging.page(journeys.list_stage_executions(stage, newest_first=newest_first))
+
+
+@router.get("/journey-executions/{job_id}")
+@allow(READ)
+def get_execution(job_id: JobId, journeys: TheJourneys) -> JobExecution:
+    """The execution with this job id."""
+    return journeys.get_execution(job_id)
+
+
+@router.get("/journey-executions/{job_id}/logs")
+@allow(READ)
+def list_job_logs(
+    job_id: JobId,
+    journeys: TheJourneys,
+    paging: Paging,
+    step: Annotated[str | None, Query(min_length=1, description="Of this step only; needs journey_id.")] = None,
+    journey_id: Annotated[str | None, Query(min_length=1, description="The journey of the execution.")] = None,
+) -> PageOf[LogEntry]:
+    """The log entries of an execution, oldest first."""
+    if step is None:
+        return paging.page(journeys.list_job_logs(job_id))
+    if journey_id is None:
+        raise ValueRefusedError("the log of a step is found under its journey: give journey_id as well")
+    return paging.page(journeys.list_step_logs(journey_id, job_id, step))
+
+
+@router.get("/journey-executions/{job_id}/recent-logs")
+@allow(READ)
+def list_recent_job_logs(
+    job_id: JobId, journeys: TheJourneys, limit: Annotated[int, Query(ge=1, le=500)] = 100
+) -> list[LogEntry]:
+    """The latest log entries of an execution, newest first."""
+    return list(journeys.list_recent_job_logs(job_id, limit=limit))
+
+
+@router.post("/journey-logs")
+@allow(WRITE)
+def add_logs(entries: Annotated[list[LogEntry], Body(max_length=1000)], journeys: TheJourneys) -> Written:
+    """Store log entries; one that is there is replaced by the same."""
+    return Written(count=journeys.add_logs(entries))
+
+
+@router.get("/journey-executions/{job_id}/reports")
+@allow(READ)
+def list_job_reports(job_id: JobId, journeys: TheJourneys, paging: Paging) -> PageOf[JobReport]:
+    """The reports of an execution, oldest first; read them with GET /objects."""
+    return paging.page(journeys.list_job_reports(job_id))
+
+
+@creation.post("/journey-reports", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def add_report(report: JobReport, journeys: TheJourneys) -> JobReport:
+    """Store the catalogue entry of a report."""
+    journeys.add_report(report)
+    return report
+
+
+router.include_router(creation)

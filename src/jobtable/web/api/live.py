@@ -1,0 +1,66 @@
+"""What happens, as it happens: server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+
+from jobtable.jobs.entities import Job
+from jobtable.journeys.entities import Journey
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.live import LiveFeed
+from jobtable.web.problems import Refused
+
+router = APIRouter(route_class=GuardedRoute)
+
+_KEEP_ALIVE_SECONDS = 15.0
+_TOPIC = r"^(overview|jobs|queues|journeys|executions|job:.{1,1000}|journey:.{1,1000})$"
+Topic = Annotated[str, Query(pattern=_TOPIC)]
+
+
+@router.get(
+    "/live",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+@allow(READ)
+async def watch(
+    request: Request,
+    topic: Annotated[
+        list[Topic],
+        Query(
+            min_length=1,
+            max_length=20,
+            description="`jobs`, `job:ID`, `queues`, `journeys`, `journey:ID`, `executions` or `overview`.",
+            examples=[["jobs"]],
+        ),
+    ],
+) -> StreamingResponse:
+    """A stream of events: `ready` when every change from here on is told; `changes`; `reload` when some were missed.
+
+    Read what is to be shown after `ready`, and again after each `reload`.
+    """
+    feed: LiveFeed = request.app.state.feed
+    if feed.is_full:
+        raise Refused(503, "too many live views; look again later", {"Retry-After": "10"})
+    topics = frozenset(_in_keys(each) for each in topic)
+
+    async def events() -> AsyncIterator[bytes]:
+        async with feed.viewer(topics) as viewer:
+            while (event := await viewer.next(_KEEP_ALIVE_SECONDS)) is not None:
+                yield event
+
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events(), media_type="text/event-stream", headers=headers)
+
+
+def _in_keys(topic: str) -> str:
+    """A topic with its id as keys have it."""
+    kind, _, given = topic.partition(":")
+    if not given:
+        return topic
+    selection = Job.key(job_id=given) if kind == "job" else Journey.key(journey_id=given)
+    return f"{kind}:{selection.equal['PK']['S'].partition('#')[2]}"

@@ -1,0 +1,141 @@
+"""Tables: what they hold, item by item, and what reading and writing them has cost."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from jobtable.model import Table
+from jobtable.reference import entity_references, tables
+from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
+from jobtable.web.explorer import (
+    READ_UNIT_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+    Asked,
+    explore,
+    index_named,
+    table_named,
+)
+from jobtable.web.guard import READ, GuardedRoute, allow
+
+router = APIRouter(route_class=GuardedRoute)
+
+TableName = Annotated[str, path_id("jobtable")]
+KeyValue = Annotated[str, Query(max_length=2048)]
+
+
+class IndexView(BaseModel):
+    """An index."""
+
+    name: str
+    partition: list[str]
+    sort: list[str]
+
+
+class TableView(BaseModel):
+    """A table as it is declared, and whether it is deployed."""
+
+    name: str
+    is_deployed: bool
+    partition: list[str]
+    sort: list[str]
+    indexes: list[IndexView]
+    entities: list[str]
+
+
+class ItemView(BaseModel):
+    """An item: as the entity that it is, and as it is stored."""
+
+    entity: str | None
+    values: dict[str, Any] | None
+    problem: str | None
+    item: dict[str, Any]
+
+
+class EntityView(BaseModel):
+    """What a program that reads the tables by itself has to know of one kind of item."""
+
+    seed: str
+    table: str
+    entity: str
+    type: str
+    description: str
+    envelope: str | None
+    keys: dict[str, str]
+    attributes: list[str]
+
+
+class UnitsView(BaseModel):
+    """What an access pattern has consumed since the server started, and what that costs on demand in us-east-1."""
+
+    pattern: str
+    calls: int
+    read_units: float
+    write_units: float
+    dollars: float
+
+
+def _view(table: Table, deployed: set[str]) -> TableView:
+    return TableView(
+        name=table.name,
+        is_deployed=table.name in deployed,
+        partition=list(table.primary[:1]),
+        sort=list(table.primary[1:]),
+        indexes=[
+            IndexView(name=i.name, partition=list(i.partition), sort=list(i.sort)) for i in table.indexes.values()
+        ],
+        entities=[schema.name for schema in table.entities.values()],
+    )
+
+
+@router.get("/tables")
+@allow(READ)
+def list_tables(store: TheStore) -> list[TableView]:
+    """Every table of every system."""
+    deployed = set(store.tables.names())
+    return [_view(table, deployed) for table in tables()]
+
+
+@router.get("/tables/{table_name}/items")
+@allow(READ)
+def list_items(
+    table_name: TableName,
+    store: TheStore,
+    paging: Paging,
+    partition: Annotated[list[KeyValue], Query(min_length=1, max_length=4, description="The partition's values.")],
+    index: Annotated[str | None, Query(max_length=255, description="An index instead of the table itself.")] = None,
+    sort: Annotated[
+        list[KeyValue], Query(max_length=4, description="Sort values from the left; the last may be a beginning.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+    newest_first: bool = False,
+) -> PageOf[ItemView]:
+    """The items of one partition, as entities and as they are stored."""
+    table = table_named(table_name)
+    asked = Asked(table, index_named(table, index), partition, sort, newest_first)
+    items, cursor = explore(store, asked, cursor=paging.cursor, limit=paging.limit)
+    return PageOf(items=[ItemView.model_validate(item, from_attributes=True) for item in items], cursor=cursor)
+
+
+@router.get("/entities")
+@allow(READ)
+def list_entities() -> list[EntityView]:
+    """Every kind of item with its keys and attributes."""
+    return [EntityView.model_validate(reference) for reference in entity_references()]
+
+
+@router.get("/capacity")
+@allow(READ)
+def list_capacity(store: TheStore) -> list[UnitsView]:
+    """Read and write units by access pattern, with their cost at DynamoDB's on-demand prices."""
+    return [
+        UnitsView(
+            pattern=pattern,
+            calls=units.calls,
+            read_units=units.read,
+            write_units=units.write,
+            dollars=units.read * READ_UNIT_DOLLARS + units.write * WRITE_UNIT_DOLLARS,
+        )
+        for pattern, units in sorted(store.capacity.by_pattern().items())
+    ]

@@ -1,0 +1,189 @@
+"""What workers on other machines do: claim jobs, show that they live, report, and finish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Response
+from pydantic import BaseModel, Field
+
+from jobtable.jobs.buffer import RecordBuffer
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, JobLog, JobMetric
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.log_lines import log_line
+from jobtable.jobs.records import LogLevel
+from jobtable.web.api.bodies import Body, Written
+from jobtable.web.dependencies import JobId, TheJobs, path_id
+from jobtable.web.guard import WORK, GuardedRoute, allow
+
+router = APIRouter(route_class=GuardedRoute)
+
+QueueName = Annotated[str, path_id("gpu")]
+
+
+class ClaimBody(Body):
+    """What a worker wants."""
+
+    instance_id: str = Field(min_length=1, max_length=200, examples=["worker-1"])
+    limit: int = Field(1, ge=1, le=100)
+    lease_seconds: float = Field(30.0, ge=1, le=3600)
+
+
+class LeaseBody(Body):
+    """Which lease a worker writes about."""
+
+    instance_id: str = Field(min_length=1, max_length=200, examples=["worker-1"])
+    epoch: int = Field(ge=0, le=10**9, description="The `lease_epoch` of the job that was claimed.", examples=[1])
+
+
+class ReportBody(LeaseBody):
+    """How far a job is."""
+
+    progress: float | None = Field(None, ge=0, le=100)
+    message: str | None = Field(None, max_length=10_000)
+
+
+class FinishBody(LeaseBody):
+    """How a run ended."""
+
+    kind: Literal["completed", "failed", "stopped", "cancelled"]
+    result: Any = None
+    message: str | None = Field(None, max_length=100_000)
+    retryable: bool = True
+
+
+class ReleaseBody(LeaseBody):
+    """Why a worker gives a job back."""
+
+    reason: str = Field("released by its worker", max_length=1000)
+
+
+class LogLineBody(Body):
+    """One line of a log."""
+
+    message: str = Field(max_length=1_000_000)
+    level: LogLevel = LogLevel.INFO
+    source: str | None = Field(None, max_length=1000)
+    exception: str | None = Field(None, max_length=1_000_000)
+    timestamp: datetime | None = Field(None, description="When it was said; now, where it is not told.")
+
+
+class MetricBody(Body):
+    """One value of a metric."""
+
+    metric_name: str = Field(min_length=1, max_length=200, examples=["val_loss"])
+    value: float
+    unit: str | None = Field(None, max_length=200)
+    step: int | None = Field(None, ge=-(10**15), le=10**15)
+    epoch: int | None = Field(None, ge=-(10**15), le=10**15)
+    timestamp: datetime | None = Field(None, description="When it was measured; now, where it is not told.")
+
+
+class LinesBody(LeaseBody):
+    """Lines that a job has logged."""
+
+    lines: list[LogLineBody] = Field(max_length=1000)
+
+
+class MetricsBody(LeaseBody):
+    """Values that a job has measured."""
+
+    metrics: list[MetricBody] = Field(max_length=1000)
+
+
+class Leased(BaseModel):
+    """A job that a worker holds, and the epoch with which it writes about it."""
+
+    job: Job
+    epoch: int
+
+
+def _lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
+    """The lease of which a worker speaks, if it is still held."""
+    job = jobs.queries.get_job(job_id)
+    lease = Lease(job.model_copy(update={"lease_epoch": body.epoch}), body.instance_id)
+    if not lease.is_held_in(job) or job.instance_id != body.instance_id:
+        raise lease.lost()
+    return Lease(job, body.instance_id)
+
+
+@router.post("/queues/{queue_name}/claim")
+@allow(WORK)
+def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs) -> list[Leased]:
+    """Take ready jobs of a queue, the most urgent first; none if it is empty, paused or full.
+
+    Send a heartbeat well within the lease time, or the job goes to another worker.
+    """
+    jobs.promote_due(queue_name)
+    leases = jobs.claim(queue_name, limit=body.limit, instance_id=body.instance_id, lease_seconds=body.lease_seconds)
+    return [Leased(job=lease.job, epoch=lease.epoch) for lease in leases]
+
+
+@router.post("/jobs/{job_id}/heartbeat")
+@allow(WORK)
+def send_heartbeat(job_id: JobId, body: LeaseBody, jobs: TheJobs) -> Leased:
+    """Say that the worker lives; the answer's `job.requested` says whether the job is to be stopped or cancelled."""
+    lease = jobs.heartbeat(_lease(jobs, job_id, body))
+    return Leased(job=lease.job, epoch=lease.epoch)
+
+
+@router.post("/jobs/{job_id}/report", status_code=204)
+@allow(WORK)
+def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
+    """Tell how far the job is."""
+    jobs.report(_lease(jobs, job_id, body), progress=body.progress, message=body.message)
+    return Response(status_code=204)
+
+
+@router.post("/jobs/{job_id}/finish")
+@allow(WORK)
+def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
+    """End a run. A failed one that may be tried again waits for its next attempt."""
+    outcome = Outcome(body.kind, body.result, body.message, body.retryable)
+    return jobs.finish(_lease(jobs, job_id, body), outcome)
+
+
+@router.post("/jobs/{job_id}/release")
+@allow(WORK)
+def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
+    """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
+    return jobs.release(_lease(jobs, job_id, body), body.reason)
+
+
+@router.post("/jobs/{job_id}/logs")
+@allow(WORK)
+def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
+    """Store lines that the job has logged, in their order."""
+    _lease(jobs, job_id, body)
+    now = jobs.clock.now()
+    return _write(
+        jobs,
+        job_id,
+        [
+            log_line(
+                job_id, each.timestamp or now, each.level, each.message, source=each.source, exception=each.exception
+            )
+            for each in body.lines
+        ],
+    )
+
+
+@router.post("/jobs/{job_id}/metrics")
+@allow(WORK)
+def add_metrics(job_id: JobId, body: MetricsBody, jobs: TheJobs) -> Written:
+    """Store values that the job has measured."""
+    _lease(jobs, job_id, body)
+    now = jobs.clock.now()
+    values = [{**each.model_dump(), "timestamp": each.timestamp or now} for each in body.metrics]
+    return _write(jobs, job_id, [JobMetric(job_id=job_id, **value) for value in values])
+
+
+def _write(jobs: Jobs, job_id: str, records: Sequence[JobLog | JobMetric]) -> Written:
+    buffer = RecordBuffer(jobs.store, job_id)
+    for record in records:
+        buffer.add(record)
+    buffer.close()
+    return Written(count=len(records))

@@ -1,0 +1,119 @@
+"""What routes are handed: the services, the caller, the position in a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+from fastapi import Depends, Path, Query, Request
+from pydantic import BaseModel, Field
+
+from jobtable import store as stores
+from jobtable.access.tokens import Tokens
+from jobtable.albums.service import AlbumWorkflows
+from jobtable.app import Services
+from jobtable.conversations.service import Conversations
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.queries import JobQueries
+from jobtable.journeys.service import Journeys
+from jobtable.objects import ObjectStore
+from jobtable.web.guard import Caller
+
+T = TypeVar("T")
+
+
+def _services(request: Request) -> Services:
+    services: Services = request.app.state.services
+    return services
+
+
+def _caller(request: Request) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+AllServices = Annotated[Services, Depends(_services)]
+CallerOf = Annotated[Caller, Depends(_caller)]
+
+
+def _store(request: Request) -> stores.Store:
+    return _services(request).store
+
+
+def _objects(request: Request) -> ObjectStore:
+    return _services(request).objects
+
+
+def _jobs(request: Request) -> Jobs:
+    return _services(request).jobs
+
+
+def _queries(request: Request) -> JobQueries:
+    return _services(request).jobs.queries
+
+
+def _journeys(request: Request) -> Journeys:
+    return _services(request).journeys
+
+
+def _conversations(request: Request) -> Conversations:
+    return _services(request).conversations
+
+
+def _albums(request: Request) -> AlbumWorkflows:
+    return _services(request).albums
+
+
+def _tokens(request: Request) -> Tokens:
+    tokens: Tokens = request.app.state.tokens
+    return tokens
+
+
+TheStore = Annotated[stores.Store, Depends(_store)]
+TheObjects = Annotated[ObjectStore, Depends(_objects)]
+TheJobs = Annotated[Jobs, Depends(_jobs)]
+TheQueries = Annotated[JobQueries, Depends(_queries)]
+TheJourneys = Annotated[Journeys, Depends(_journeys)]
+TheConversations = Annotated[Conversations, Depends(_conversations)]
+TheAlbums = Annotated[AlbumWorkflows, Depends(_albums)]
+TheTokens = Annotated[Tokens, Depends(_tokens)]
+
+
+class PageOf(BaseModel, Generic[T]):
+    """A part of a list, and the cursor that gives the next part; null behind the last one."""
+
+    items: list[T]
+    cursor: str | None = Field(None, examples=["eyJQSyI6"])
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where in a list a page begins, and how long it is."""
+
+    cursor: str | None
+    limit: int
+
+    def page(self, query: stores.Query[T]) -> PageOf[T]:
+        """The page of a query; CursorError where the cursor is of another one."""
+        found = query.page(self.cursor, size=self.limit)
+        return PageOf.model_construct(items=found.items, cursor=found.cursor)
+
+
+def _position(
+    cursor: Annotated[
+        str | None, Query(max_length=8000, description="From the page before; without it the list begins.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=500, description="The most items of the page.")] = 50,
+) -> Position:
+    return Position(cursor, limit)
+
+
+Paging = Annotated[Position, Depends(_position)]
+
+
+def path_id(example: str) -> Any:
+    """A path parameter that is an id."""
+    return Path(min_length=1, max_length=1000, examples=[example])
+
+
+JobId = Annotated[str, path_id("3f6c1a2b-train")]

@@ -1,0 +1,80 @@
+"""What live views are told: which topics a change belongs to, and how it is written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic_core import to_json
+
+from jobtable.albums.entities import workflows
+from jobtable.jobs.entities import Instance, Job, Queue, main
+from jobtable.journeys.entities import journeys
+from jobtable.store.changes import Change
+
+_MOST_TOLD = 200
+_JOB_FIELDS = {
+    "job_id",
+    "name",
+    "status",
+    "progress",
+    "message",
+    "attempts",
+    "created_at",
+    "started_at",
+    "ended_at",
+    "requested",
+    "queue_name",
+}
+
+
+def topics_of(change: Change) -> Iterator[str]:
+    """The topics of a change, told by its keys, so that what nobody looks at is not decoded.
+
+    jobs            every job           job:ID        a job and everything under it
+    queues          queues, workers     journey:ID    a journey and everything under it
+    executions      album executions, their tasks and metrics
+    """
+    item = change.new_item or change.old_item or {}
+    if change.table is main:
+        kind, _, rest = item["PK"]["S"].partition("#")
+        if kind == "JOB":
+            yield f"job:{rest}"
+        if change.is_of(Job):
+            yield "jobs"
+        elif change.is_of(Queue, Instance):
+            yield "queues"
+    elif change.table is journeys:
+        yield "journeys"
+        yield f"journey:{item['PK']['S'].partition('#')[2]}"
+    elif change.table is workflows:
+        yield "executions"
+
+
+def encode_changes(topic: str, changes: list[Change]) -> bytes:
+    """Changes of one topic as one event: of each item only the last one, and of too many only that there were."""
+    latest: dict[Any, Change] = {}
+    for change in changes:
+        latest[json.dumps([change.table.name, *_key(change)])] = change
+    if len(latest) > _MOST_TOLD:
+        return encode("changes", {"topic": topic, "changes": [], "is_complete": False})
+    told = [_told(topic, change) for change in latest.values()]
+    return encode("changes", {"topic": topic, "changes": told, "is_complete": True})
+
+
+def encode(event: str, data: Any) -> bytes:
+    """One server-sent event."""
+    return b"event: " + event.encode() + b"\ndata: " + to_json(data) + b"\n\n"
+
+
+def _key(change: Change) -> list[Any]:
+    item = change.new_item or change.old_item or {}
+    return [item.get(name) for name in change.table.primary]
+
+
+def _told(topic: str, change: Change) -> dict[str, Any]:
+    entity = change.after or change.before
+    fields = _JOB_FIELDS if topic == "jobs" else None
+    values = entity.model_dump(mode="json", include=fields) if entity is not None else {}
+    return {"kind": change.kind, "type": type(entity).__name__, "values": values}

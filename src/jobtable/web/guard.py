@@ -1,0 +1,145 @@
+"""Who may use a route: every route names its rule, and nobody gets past it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.routing import APIRoute
+
+from jobtable.access.entities import Role
+from jobtable.access.tokens import Tokens
+from jobtable.errors import DefinitionError
+from jobtable.web.limits import RateLimit
+from jobtable.web.problems import Refused
+
+F = TypeVar("F", bound=Callable[..., Any])
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+COOKIE = "jobtable_token"
+_RULE = "__jobtable_rule__"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which roles may use a route; none means that everybody may."""
+
+    name: str
+    roles: frozenset[Role]
+
+
+ANYONE = Rule("anyone", frozenset())
+READ = Rule("read", frozenset({Role.READ, Role.FULL}))
+WRITE = Rule("write", frozenset({Role.FULL}))
+WORK = Rule("work", frozenset({Role.WORKER, Role.FULL}))
+KNOWN = Rule("known", frozenset(Role))
+
+
+def allow(rule: Rule) -> Callable[[F], F]:
+    """Say who may use the route that is declared with this function."""
+
+    def mark(function: F) -> F:
+        setattr(function, _RULE, rule)
+        return function
+
+    return mark
+
+
+def rule_of(endpoint: object) -> Rule | None:
+    """The rule of a route's function."""
+    return getattr(endpoint, _RULE, None)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who makes a request."""
+
+    name: str
+    role: Role
+    token_id: str | None = None
+
+
+class GuardedRoute(APIRoute):
+    """A route that cannot be declared without a rule, and that asks for it before it reads the request."""
+
+    def get_route_handler(self) -> Handler:
+        """The handler behind its guard."""
+        handle = self.behind_guard(super().get_route_handler())
+        rule = rule_of(self.endpoint)
+        if rule is None:
+            raise DefinitionError(f"the route {self.path} says not who may use it: mark its function with @allow(...)")
+
+        async def guarded(request: Request) -> Response:
+            guard: Guard = request.app.state.guard
+            request.state.caller = await guard.admit(request, rule)
+            return await handle(request)
+
+        return guarded
+
+    def behind_guard(self, handle: Handler) -> Handler:
+        """What a request that was admitted goes through."""
+        return handle
+
+
+class Guard:
+    """Finds out who a caller is, and refuses those whom a rule does not allow."""
+
+    def __init__(self, tokens: Tokens, *, demands_token: bool, rate: RateLimit) -> None:
+        self._tokens = tokens
+        self._rate = rate
+        self.demands_token = demands_token
+
+    async def admit(self, request: Request, rule: Rule) -> Caller | None:
+        """The caller, or Refused with 401, 403 or 429. What is open to anyone is not asked about."""
+        if rule is ANYONE:
+            return None
+        caller = await self._caller(request)
+        if caller is not None and caller.token_id is not None:
+            self._rate.take(f"token {caller.token_id}")
+        else:
+            self.count_address(request)
+        if caller is None:
+            raise Refused(
+                401,
+                "this needs a valid token: send it as 'Authorization: Bearer TOKEN', or log in at /login",
+                {"WWW-Authenticate": "Bearer"},
+            )
+        if caller.role not in rule.roles:
+            allowed = " or ".join(sorted(rule.roles))
+            raise Refused(403, f"the role {caller.role} does not allow this; it needs {allowed}")
+        return caller
+
+    def count_address(self, request: Request) -> None:
+        """Count a request of somebody who is only known by an address."""
+        self._rate.take(f"address {request.client.host if request.client else 'unknown'}")
+
+    async def _caller(self, request: Request) -> Caller | None:
+        text = token_text(request)
+        if text is None:
+            return None if self.demands_token else Caller("local", Role.FULL)
+        record = await run_in_threadpool(self._tokens.find_valid, text)
+        if record is None:
+            return None
+        return Caller(record.name or record.token_id, record.role, record.token_id)
+
+
+def token_text(request: Request) -> str | None:
+    """The token that a request carries: in its header, or in the cookie that a browser got at the login."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return token.strip()
+    return request.cookies.get(COOKIE)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,29 @@
+"""Whether the server lives, and what it counts."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
+
+from jobtable.jobs.entities import Queue
+from jobtable.web.dependencies import TheStore
+from jobtable.web.guard import ANYONE, READ, GuardedRoute, allow
+from jobtable.web.metrics import MEDIA_TYPE
+
+router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+
+
+@router.get("/healthz")
+@allow(ANYONE)
+def check_health(store: TheStore) -> Response:
+    """200 where the store answers; 503 where it does not."""
+    store.query(Queue.by_name(), limit=1).first()
+    return PlainTextResponse("ok\n")
+
+
+@router.get("/metrics")
+@allow(READ)
+def get_metrics(request: Request, store: TheStore) -> Response:
+    """Counts of the server and of the store, for Prometheus."""
+    state = request.app.state
+    return Response(state.metrics.render(store, state.feed.viewers), media_type=MEDIA_TYPE)

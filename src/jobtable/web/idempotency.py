@@ -1,0 +1,127 @@
+"""Creation that may be repeated: a request with an Idempotency-Key is carried out once and answered the same again."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from jobtable.access.entities import AnsweredRequest
+from jobtable.errors import AlreadyExistsError, ConditionFailedError
+from jobtable.store import Store
+from jobtable.web.guard import GuardedRoute, Handler
+from jobtable.web.problems import Refused
+
+HEADER = "Idempotency-Key"
+_KEPT = timedelta(days=1)
+_GIVEN_UP_AFTER = timedelta(minutes=5)
+_LONGEST_KEY = 200
+_MOST_BYTES = 200_000
+"""Longer answers are not kept; the request is then refused when it comes again."""
+
+OPENAPI_PARAMETER: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": HEADER,
+            "in": "header",
+            "required": False,
+            "description": "Of requests with one key only the first is carried out; the others get its answer.",
+            "schema": {"type": "string", "minLength": 1, "maxLength": _LONGEST_KEY, "pattern": "^[!-~]+$"},
+        }
+    ]
+}
+
+
+class CreationRoute(GuardedRoute):
+    """A guarded route whose requests may carry an Idempotency-Key."""
+
+    def behind_guard(self, handle: Handler) -> Handler:
+        """The handler, run once for each key of a caller."""
+
+        async def once(request: Request) -> Response:
+            key = request.headers.get(HEADER)
+            if key is None:
+                return await handle(request)
+            if not 1 <= len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
+                raise Refused(422, f"{HEADER} is 1 to {_LONGEST_KEY} visible ASCII characters")
+            answers: Answers = request.app.state.answers
+            return await answers.once(request, key, handle)
+
+        return once
+
+
+class Answers:
+    """The answers that were given to requests with keys, by caller and key."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def once(self, request: Request, key: str, handle: Handler) -> Response:
+        """Carry the request out, unless one with its key was: then give the answer to that one."""
+        begun = await self._begin(request, key)
+        if begun.status_code is not None:
+            return _answer_again(begun)
+        try:
+            response = await handle(request)
+        except BaseException:
+            await run_in_threadpool(self._store.delete, begun)
+            raise
+        body = bytes(response.body)
+        kept = body.decode() if len(body) <= _MOST_BYTES else None
+        done = begun.replace(status_code=response.status_code, body=kept)
+        await run_in_threadpool(self._store.put, done)
+        return response
+
+    async def _begin(self, request: Request, key: str) -> AnsweredRequest:
+        """Note that the request is being carried out, or find that it was."""
+        now, caller = self._store.clock.now(), request.state.caller
+        asked = AnsweredRequest(
+            caller=caller.token_id or caller.name,
+            request_key=key,
+            fingerprint=_fingerprint(request, await request.body()),
+            begun_at=now,
+            time_to_live=int((now + _KEPT).timestamp()),
+        )
+        return await run_in_threadpool(self._note, asked)
+
+    def _note(self, asked: AnsweredRequest) -> AnsweredRequest:
+        try:
+            self._store.add(asked)
+        except AlreadyExistsError:
+            return self._find(asked)
+        return asked
+
+    def _find(self, asked: AnsweredRequest) -> AnsweredRequest:
+        there = self._store.find(AnsweredRequest.key(caller=asked.caller, request_key=asked.request_key))
+        if there is None or (there.status_code is None and there.begun_at < asked.begun_at - _GIVEN_UP_AFTER):
+            return self._take_over(asked, there)
+        if there.fingerprint != asked.fingerprint:
+            raise Refused(409, f"the {HEADER} {asked.request_key!r} was used with another request; choose a new one")
+        if there.status_code is None:
+            raise Refused(409, "the first request with this key is still being carried out", {"Retry-After": "1"})
+        return there
+
+    def _take_over(self, asked: AnsweredRequest, there: AnsweredRequest | None) -> AnsweredRequest:
+        """Go on in place of a server that has died in the middle."""
+        is_gone = AnsweredRequest.fingerprint.missing()
+        unchanged = is_gone if there is None else AnsweredRequest.begun_at == there.begun_at
+        try:
+            self._store.put(asked, when=unchanged)
+        except ConditionFailedError as error:
+            raise Refused(409, "another request with this key is being carried out", {"Retry-After": "1"}) from error
+        return asked
+
+
+def _fingerprint(request: Request, body: bytes) -> str:
+    asked = f"{request.method} {request.url.path}?{request.url.query}\n".encode()
+    return hashlib.sha256(asked + body).hexdigest()
+
+
+def _answer_again(begun: AnsweredRequest) -> Response:
+    if begun.body is None or begun.status_code is None:
+        raise Refused(409, "this was carried out; its answer was too long to be kept")
+    headers = {"Idempotency-Replayed": "true"}
+    return Response(begun.body, begun.status_code, headers, "application/json")

@@ -1,0 +1,85 @@
+"""How much one caller may ask for: requests a minute, and bytes a request."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import OrderedDict
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from jobtable.clock import Clock
+from jobtable.web.problems import Problem, Refused, problem_response
+
+_MOST_CALLERS = 10_000
+
+
+class RateLimit:
+    """A budget of requests for each caller, which fills up again evenly over a minute. Any thread may use it."""
+
+    def __init__(self, requests_per_minute: int, clock: Clock) -> None:
+        self._most = float(requests_per_minute)
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str) -> None:
+        """Count one request, or refuse it with 429."""
+        now = self._clock.monotonic()
+        with self._lock:
+            left, since = self._left.pop(caller, (self._most, now))
+            left = min(self._most, left + (now - since) * self._most / 60)
+            self._left[caller] = (max(left - 1, 0.0) if left >= 1 else left, now)
+            # The callers that were not heard of for the longest have a full budget again, or nearly.
+            while len(self._left) > _MOST_CALLERS:
+                self._left.popitem(last=False)
+        if left < 1:
+            wait = math.ceil((1 - left) * 60 / self._most)
+            raise Refused(429, f"more than {self._most:.0f} requests a minute; wait", {"Retry-After": str(wait)})
+
+
+class SizeLimit:
+    """Refuses requests whose body is too large: at once where its length is told, else when it has become so."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+        self._app = app
+        self._most = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if not told.isdigit() or int(told) > self._most:
+            await self._refuse(scope, receive, send)
+            return
+        received, answered = 0, False
+
+        async def receive_some() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._most:
+                raise _TooLarge
+            return message
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive_some, send_and_note)
+        except _TooLarge:
+            if answered:
+                raise
+            await self._refuse(scope, receive, send)
+
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
+        detail = f"the request has more than {self._most:,} bytes"
+        response = problem_response(Problem(title="Content Too Large", status=413, detail=detail))
+        await response(scope, receive, send)
+
+
+class _TooLarge(Exception):
+    """The body has become too large."""

@@ -1,0 +1,129 @@
+"""Jobs, the newest first, by any filter: for the API and for the pages."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import heapq
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from jobtable.errors import CursorError
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+from jobtable.model.fields import format_timestamp
+from jobtable.store import Query, Store
+
+_MOST_EXAMINED = 2000
+"""A page of rare matches ends after so many jobs, with a cursor to look further: no request reads the whole table."""
+_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+_END = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """Which jobs are wanted; what is None does not matter."""
+
+    status: Status | None = None
+    user: str | None = None
+    queue: str | None = None
+    tag: str | None = None
+    job_type: str | None = None
+    text: str | None = None
+    """Stands in the name or begins the id."""
+    is_root: bool = False
+    """Only jobs that stand under no other."""
+
+    def matches(self, job: Job) -> bool:
+        """Whether the job is wanted."""
+        text = self.text.casefold() if self.text else None
+        return (
+            (self.status is None or job.status is self.status)
+            and (self.user is None or job.created_by == self.user)
+            and (self.queue is None or job.queue_name == self.queue)
+            and (self.tag is None or self.tag in job.tags)
+            and (self.job_type is None or job.job_type == self.job_type)
+            and (text is None or text in job.name.casefold() or job.job_id.casefold().startswith(text))
+            and not (self.is_root and job.parent_job_id is not None)
+        )
+
+
+@dataclass(frozen=True)
+class JobPage:
+    """Some jobs, and the cursor to go on from; None behind the last one."""
+
+    items: list[Job]
+    cursor: str | None
+    is_cut: bool
+    """Whether the page is shorter than asked for because matches are rare: there may be more behind the cursor."""
+
+
+def list_jobs(store: Store, wanted: JobFilter, *, cursor: str | None, limit: int) -> JobPage:
+    """A page of jobs, the newest first. Examines at most some thousand jobs, whatever the filter."""
+    place = _read_cursor(cursor) if cursor else (_END, "")
+    found: list[Job] = []
+    last: Job | None = None
+    for examined, job in enumerate(_newest_first(store, wanted, place, limit + 1)):
+        if len(found) == limit or examined == _MOST_EXAMINED:
+            return JobPage(found, _write_cursor(last) if last else None, is_cut=len(found) < limit)
+        last = job
+        if wanted.matches(job):
+            found.append(job)
+    return JobPage(found, None, is_cut=False)
+
+
+def _newest_first(store: Store, wanted: JobFilter, place: tuple[datetime, str], chunk: int) -> Iterator[Job]:
+    """All jobs that the best index for the filter gives, behind a place, the newest first."""
+    until = (_BEGINNING, place[0])
+    if wanted.user is not None:
+        queries = [store.query(Job.by_user(created_by=wanted.user), between=until, newest_first=True)]
+    else:
+        statuses = list(Status) if wanted.status is None else [wanted.status]
+        queries = [store.query(Job.by_status(status=s), between=until, newest_first=True) for s in statuses]
+    jobs = heapq.merge(*(_stream(query, chunk) for query in queries), key=_place, reverse=True)
+    # A job may change its status while it is read, and then come twice.
+    shown: set[str] = set()
+    for job in jobs:
+        if (not place[1] or _place(job) < place) and job.job_id not in shown:
+            shown.add(job.job_id)
+            yield job
+
+
+def _stream(query: Query[Job], chunk: int) -> Iterator[Job]:
+    """The results of a query, read in chunks of about a page. Jobs of one instant come in the order of their ids."""
+    cursor = None
+    same: list[Job] = []
+    while True:
+        page = query.page(cursor, size=chunk)
+        for job in page.items:
+            if same and same[0].created_at != job.created_at:
+                yield from sorted(same, key=_place, reverse=True)
+                same = []
+            same.append(job)
+        cursor = page.cursor
+        if cursor is None:
+            yield from sorted(same, key=_place, reverse=True)
+            return
+
+
+def _place(job: Job) -> tuple[datetime, str]:
+    return job.created_at, job.job_id
+
+
+def _write_cursor(job: Job) -> str:
+    place = json.dumps([format_timestamp(job.created_at), job.job_id])
+    return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
+
+
+def _read_cursor(cursor: str) -> tuple[datetime, str]:
+    try:
+        place = json.loads(base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True))
+        moment, job_id = place
+        at = datetime.fromisoformat(moment)
+    except (ValueError, TypeError, binascii.Error, RecursionError) as error:
+        raise CursorError("this is no cursor of jobs; start again without one") from error
+    if not isinstance(job_id, str) or at.tzinfo is None:
+        raise CursorError("this is no cursor of jobs; start again without one")
+    return at, job_id

@@ -1,0 +1,226 @@
+"""Live views: one reader of the store's changes for the whole server, fanned out to everybody who looks on.
+
+A viewer names topics. What changes within a short time is put together once for each topic, and the same bytes go to
+all of its viewers, so a hundred of them cost hardly more than one. Nothing is read while nobody looks on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from jobtable.errors import JobtableError, StreamExpired, TableNotFound
+from jobtable.model import Table
+from jobtable.store import Store
+from jobtable.store.changes import Change, Feed
+from jobtable.web.events import encode, encode_changes, topics_of
+
+_log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 0.25
+_SUMMARY_SECONDS = 1.0
+_IDLE_SECONDS = 10.0
+_LONGEST_PAUSE_SECONDS = 10.0
+_MOST_WAITING = 64
+_MOST_VIEWERS = 1000
+
+RELOAD = encode("reload", {})
+"""Tells a viewer that it has missed something: what it shows must be read again."""
+READY = encode("ready", {})
+"""Tells a viewer that every change from here on reaches it."""
+
+Summary = Callable[[], Any]
+"""Makes what is sent to the viewers of a topic when something has changed in the store."""
+
+
+class Viewer:
+    """One stream to one browser."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, topics: frozenset[str]) -> None:
+        self.topics = topics
+        self._loop = loop
+        self._waiting: asyncio.Queue[bytes | None] = asyncio.Queue(_MOST_WAITING)
+
+    def send(self, event: bytes | None) -> None:
+        """Hand over an event, from any thread; None ends the stream. One who is too slow gets a RELOAD instead."""
+        try:
+            self._loop.call_soon_threadsafe(self._put, event)
+        except RuntimeError:
+            return  # the loop is closed: nobody looks on any more
+
+    def _put(self, event: bytes | None) -> None:
+        if self._waiting.full():
+            while not self._waiting.empty():
+                self._waiting.get_nowait()
+            self._waiting.put_nowait(RELOAD)
+        self._waiting.put_nowait(event)
+
+    async def next(self, timeout_seconds: float) -> bytes | None:
+        """The next event, or a comment that keeps the connection open; None at the end."""
+        try:
+            return await asyncio.wait_for(self._waiting.get(), timeout_seconds)
+        except TimeoutError:
+            return b": still here\n\n"
+
+
+class LiveFeed:
+    """Reads the changes of some tables in one thread while there are viewers, and sends each what it looks at."""
+
+    def __init__(self, store: Store, tables: Sequence[Table], summaries: Mapping[str, Summary]) -> None:
+        self._store = store
+        self._tables = [table for table in tables if table.stream]
+        self._summaries = summaries
+        self._lock = threading.Lock()
+        self._viewers: set[Viewer] = set()
+        self._thread: threading.Thread | None = None
+        self._is_reading = False
+        self._stopped = threading.Event()
+
+    @property
+    def viewers(self) -> int:
+        """How many look on."""
+        return len(self._viewers)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more viewers are taken."""
+        return len(self._viewers) >= _MOST_VIEWERS
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Lets viewers come while the block runs."""
+        self._stopped.clear()
+        try:
+            yield
+        finally:
+            self.end()
+            if self._thread is not None:
+                await asyncio.to_thread(self._thread.join)
+
+    def end(self) -> None:
+        """End all streams, so that the server can."""
+        self._stopped.set()
+        with self._lock:
+            for viewer in self._viewers:
+                viewer.send(None)
+
+    @asynccontextmanager
+    async def viewer(self, topics: frozenset[str]) -> AsyncIterator[Viewer]:
+        """A viewer of these topics for as long as the block runs."""
+        viewer = Viewer(asyncio.get_running_loop(), topics)
+        with self._lock:
+            self._viewers.add(viewer)
+            if self._is_reading:
+                viewer.send(READY)
+            elif self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="live feed", daemon=True)
+                self._thread.start()
+        if self._stopped.is_set():
+            viewer.send(None)
+        try:
+            yield viewer
+        finally:
+            with self._lock:
+                self._viewers.discard(viewer)
+
+    # --- the reader -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause = _PAUSE_SECONDS
+        while not self._is_over():
+            try:
+                self._read_while_watched()
+                pause = _PAUSE_SECONDS
+            except StreamExpired:
+                self._tell_all(RELOAD)
+            except JobtableError:
+                _log.exception("the changes of the store cannot be read; live pages wait")
+                self._stopped.wait(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+                self._tell_all(RELOAD)
+
+    def _is_over(self) -> bool:
+        """Whether the thread may end; it is decided under the lock, so that no new viewer relies on it."""
+        with self._lock:
+            self._is_reading = False
+            if self._viewers and not self._stopped.is_set():
+                return False
+            self._thread = None
+            return True
+
+    def _read_while_watched(self) -> None:
+        feeds = self._open_feeds()
+        with self._lock:
+            self._is_reading = True
+        self._tell_all(READY)
+        clock = self._store.clock
+        watched_at = told_at = clock.monotonic()
+        is_changed = False
+        while not self._stopped.is_set():
+            changes = _read(feeds)
+            self._tell(changes)
+            is_changed = is_changed or bool(changes)
+            now = clock.monotonic()
+            if is_changed and now - told_at >= _SUMMARY_SECONDS:
+                self._tell_summaries()
+                told_at, is_changed = now, False
+            if self._viewers:
+                watched_at = now
+            elif now - watched_at > _IDLE_SECONDS:
+                return
+            self._stopped.wait(_PAUSE_SECONDS)
+
+    def _open_feeds(self) -> list[Feed]:
+        feeds = []
+        for table in self._tables:
+            try:
+                feeds.append(self._store.changes(table))
+            except TableNotFound:
+                continue  # a system that is not deployed has nothing to show
+        return feeds
+
+    def _tell(self, changes: list[Change]) -> None:
+        if not changes:
+            return
+        by_topic = self._by_topic()
+        told: dict[str, list[Change]] = defaultdict(list)
+        for change in changes:
+            for topic in topics_of(change):
+                if topic in by_topic:
+                    told[topic].append(change)
+        for topic, of_topic in told.items():
+            event = encode_changes(topic, of_topic)
+            for viewer in by_topic[topic]:
+                viewer.send(event)
+
+    def _tell_summaries(self) -> None:
+        by_topic = self._by_topic()
+        for topic, summary in self._summaries.items():
+            if topic in by_topic:
+                event = encode(topic, summary())
+                for viewer in by_topic[topic]:
+                    viewer.send(event)
+
+    def _tell_all(self, event: bytes) -> None:
+        with self._lock:
+            viewers = list(self._viewers)
+        for viewer in viewers:
+            viewer.send(event)
+
+    def _by_topic(self) -> dict[str, list[Viewer]]:
+        with self._lock:
+            viewers = list(self._viewers)
+        found: dict[str, list[Viewer]] = defaultdict(list)
+        for viewer in viewers:
+            for topic in viewer.topics:
+                found[topic].append(viewer)
+        return found
+
+
+def _read(feeds: list[Feed]) -> list[Change]:
+    return [change for feed in feeds for change in feed.read()]

@@ -1,0 +1,168 @@
+"""The frame of all pages: the templates, what they can say, and how a page is made of one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+import jobtable
+from jobtable.access.entities import Role
+from jobtable.web.problems import Problem
+from jobtable.web.static_files import static_url
+
+
+@dataclass(frozen=True)
+class NavigationEntry:
+    """A place in the navigation."""
+
+    path: str
+    title: str
+    icon: str
+
+
+NAVIGATION = (
+    NavigationEntry("/", "Overview", "overview"),
+    NavigationEntry("/jobs", "Jobs", "jobs"),
+    NavigationEntry("/queues", "Queues & workers", "queues"),
+    NavigationEntry("/sweeps", "Sweeps", "sweeps"),
+    NavigationEntry("/journeys", "Journeys", "journeys"),
+    NavigationEntry("/conversations", "Conversations", "conversations"),
+    NavigationEntry("/executions", "Executions", "executions"),
+    NavigationEntry("/receipts", "Receipts", "receipts"),
+    NavigationEntry("/tables", "Tables", "tables"),
+)
+
+_NOTHING = "\N{EN DASH}"
+_STEPS = ((60, "s", 1), (3600, "min", 60), (86400, "h", 3600), (float("inf"), "d", 86400))
+
+
+def _duration(seconds: float | None) -> str:
+    """How long something took, in at most two units."""
+    if seconds is None:
+        return _NOTHING
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s".replace(".0 ", " ")
+    parts = [(86400, "d"), (3600, "h"), (60, "min"), (1, "s")]
+    left, told = int(seconds), []
+    for size, unit in parts:
+        count, left = divmod(left, size)
+        if count:
+            told.append(f"{count} {unit}")
+    return " ".join(told[:2])
+
+
+@pass_context
+def _ago(context: Context, moment: datetime | None) -> str:
+    """A time as people say it; the exact one stands behind it, and the browser keeps it true."""
+    if moment is None:
+        return _NOTHING
+    seconds = max(0.0, (context["now"] - moment).total_seconds())
+    _, unit, size = next(step for step in _STEPS if seconds < step[0])
+    said = "now" if seconds < 1 else f"{int(seconds // size)} {unit} ago"
+    exact = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(exact, exact, said)
+
+
+def _clock_time(moment: datetime | None) -> str:
+    """A time to the millisecond, for lists in which order matters."""
+    if moment is None:
+        return _NOTHING
+    exact = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, exact[11:23])
+
+
+def _bytes(size: int | None) -> str:
+    if size is None:
+        return _NOTHING
+    value = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return _NOTHING
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _segment(text: object) -> str:
+    """A text as one part of a path."""
+    return quote(str(text), safe="")
+
+
+def _query(**parameters: Any) -> str:
+    """Parameters that are given, as the end of an address."""
+    given = {name: value for name, value in parameters.items() if value not in (None, "")}
+    return f"?{urlencode(given)}" if given else ""
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("jobtable.web", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        ago=_ago,
+        bytes=_bytes,
+        clock_time=_clock_time,
+        duration=_duration,
+        number=_number,
+        pretty=_pretty,
+        segment=_segment,
+    )
+    environment.globals.update(
+        navigation=NAVIGATION, query=_query, static_url=static_url, version=jobtable.__version__, Role=Role
+    )
+    return environment
+
+
+ENVIRONMENT = _environment()
+
+
+def render(request: Request, template: str, *, title: str, status: int = 200, **values: Any) -> Response:
+    """A page. `title` is that of the browser's tab; what else is given is the template's own."""
+    caller = getattr(request.state, "caller", None)
+    page = ENVIRONMENT.get_template(template).render(
+        title=title,
+        now=request.app.state.services.store.clock.now(),
+        path=request.url.path,
+        caller=caller,
+        may_write=caller is not None and caller.role is Role.FULL,
+        demands_token=request.app.state.guard.demands_token,
+        **values,
+    )
+    return HTMLResponse(page, status)
+
+
+def render_fragment(template: str, *, now: datetime, **values: Any) -> str:
+    """A part of a page."""
+    return ENVIRONMENT.get_template(template).render(now=now, **values)
+
+
+def error_page(request: Request, problem: Problem) -> Response:
+    """A problem as a page; without a valid token, the way to the login."""
+    if problem.status == 401:
+        address = "/login" + _query(next=request.url.path)
+        return Response(status_code=303, headers={"Location": address})
+    return render(request, "error.html", title=problem.title, status=problem.status, problem=problem)

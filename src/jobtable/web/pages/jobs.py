@@ -1,0 +1,130 @@
+"""The list of jobs, and the page of one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
+
+from jobtable.jobs.entities import (
+    Job,
+    JobArtifact,
+    JobDependency,
+    JobLogText,
+)
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.records import LogLevel, Status
+from jobtable.store import Store
+from jobtable.web.dependencies import JobId, TheQueries, TheStore
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.listing import JobFilter, list_jobs
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+_PAGE = 50
+_MOST_CHILDREN = 100
+_MOST_LINES = 300
+_MOST_VALUES = 20_000
+_MOST_POINTS = 500
+
+
+class FilterForm(BaseModel):
+    """The filters as the page's form sends them: a field that is empty does not matter."""
+
+    status: str = ""
+    user: str = ""
+    queue: str = ""
+    tag: str = ""
+    text: str = ""
+
+    def filter(self) -> JobFilter:
+        """What the list takes."""
+        return JobFilter(
+            status=Status(self.status) if self.status in set(Status) else None,
+            user=self.user or None,
+            queue=self.queue or None,
+            tag=self.tag or None,
+            text=self.text or None,
+        )
+
+
+@router.get("/jobs")
+@allow(READ)
+def show_jobs(
+    request: Request, store: TheStore, queries: TheQueries, form: Annotated[FilterForm, Query()], cursor: str = ""
+) -> Response:
+    """Jobs by filters, the newest first."""
+    filters = form.model_dump()
+    page = list_jobs(store, form.filter(), cursor=cursor or None, limit=_PAGE)
+    return render(
+        request,
+        "jobs.html",
+        title="Jobs",
+        page=page,
+        filters=filters,
+        is_filtered=any(filters.values()),
+        is_first=not cursor,
+        statuses=list(Status),
+        queues=[each.queue_name for each in queries.list_queues().page(size=100).items],
+    )
+
+
+@router.get("/jobs/{job_id}")
+@allow(READ)
+def show_job(request: Request, job_id: JobId, store: TheStore, queries: TheQueries) -> Response:
+    """One job: its history, log, metrics, and what belongs to it."""
+    job = queries.get_job(job_id)
+    history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
+    children = queries.list_children(job).page(size=_MOST_CHILDREN)
+    lines = queries.list_logs(job_id, newest_first=True).page(size=_MOST_LINES)
+    return render(
+        request,
+        "job.html",
+        title=job.name,
+        job=job,
+        parent=store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None,
+        history=history,
+        lines=lines.items[::-1],
+        has_earlier_lines=lines.cursor is not None,
+        levels=list(LogLevel),
+        children=children.items,
+        has_more_children=children.cursor is not None,
+        waits_for=_with_jobs(store, queries.list_dependencies(job_id).page(size=50).items, "dependency_job_id"),
+        waited_for_by=_with_jobs(store, queries.list_dependents(job_id).page(size=50).items, "job_id"),
+        checkpoints=queries.list_checkpoints(job_id, newest_first=True).page(size=50).items,
+        artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
+        log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
+        resources=queries.list_resources(job_id).page(size=50).items,
+        series=metric_series(queries, job_id),
+    )
+
+
+def _with_jobs(store: Store, edges: list[JobDependency], end: str) -> list[tuple[JobDependency, Job | None]]:
+    jobs = store.batch_get(Job.key(job_id=getattr(edge, end)) for edge in edges)
+    return list(zip(edges, jobs, strict=True))
+
+
+def metric_series(queries: JobQueries, job_id: str) -> list[dict[str, Any]]:
+    """Each metric of a job as a line to draw, with as many points as an eye can tell apart."""
+    values: dict[str, list[tuple[Any, float]]] = defaultdict(list)
+    for metric in islice(queries.list_metrics(job_id), _MOST_VALUES):
+        at = metric.step if metric.step is not None else metric.timestamp.isoformat()
+        values[metric.metric_name].append((at, metric.value))
+    return [
+        {
+            "name": name,
+            "by": "time" if isinstance(points[0][0], str) else "step",
+            "x": [at for at, _ in _thinned(points)],
+            "y": [value for _, value in _thinned(points)],
+        }
+        for name, points in values.items()
+    ]
+
+
+def _thinned(points: list[Any]) -> list[Any]:
+    step = max(1, len(points) // _MOST_POINTS)
+    return points[::step] if step == 1 or (len(points) - 1) % step == 0 else [*points[::step], points[-1]]

@@ -1,0 +1,54 @@
+"""Logging in with a token, and out again."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from jobtable.web.guard import ANYONE, COOKIE, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+_LONGEST_FORM = 4096
+
+
+@router.get("/login")
+@allow(ANYONE)
+def show_login(request: Request, next: str = "/") -> Response:  # noqa: A002 - the name in the address
+    """The form for a token."""
+    return render(request, "login.html", title="Log in", next=_own(next), problem=None)
+
+
+@router.post("/login")
+@allow(ANYONE)
+async def log_in(request: Request) -> Response:
+    """Keep a valid token in a cookie that no script can read."""
+    guard = request.app.state.guard
+    guard.count_address(request)
+    form = parse_qs((await request.body())[:_LONGEST_FORM].decode("latin-1"))
+    token, target = form.get("token", [""])[0].strip(), _own(form.get("next", ["/"])[0])
+    record = await run_in_threadpool(request.app.state.tokens.find_valid, token)
+    if record is None:
+        problem = "This token is not known, has expired, or was revoked."
+        return render(request, "login.html", title="Log in", status=401, next=target, problem=problem)
+    response = Response(status_code=303, headers={"Location": target})
+    response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    return response
+
+
+@router.post("/logout")
+@allow(ANYONE)
+def log_out() -> Response:
+    """Forget the token."""
+    response = Response(status_code=303, headers={"Location": "/login"})
+    response.delete_cookie(COOKIE)
+    return response
+
+
+def _own(address: str) -> str:
+    """An address within this server; anything else becomes the overview."""
+    is_own = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
+    return address if is_own else "/"

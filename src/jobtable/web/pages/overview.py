@@ -1,0 +1,135 @@
+"""The overview: what runs, waits and failed, how fast it goes, and what needs a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.albums.entities import ValidationTask
+from jobtable.app import Services
+from jobtable.errors import TableNotFound
+from jobtable.jobs.entities import Instance, Job, JobStatus, Queue
+from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
+from jobtable.web.dependencies import AllServices
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.pages.frame import render, render_fragment
+
+router = APIRouter(route_class=GuardedRoute)
+
+_SHOWN = 8
+_MOST_QUEUES = 50
+_MOST_COUNTED = 1000
+"""Ends are counted up to so many; what is faster than that is shown for a shorter time."""
+_SPAN = timedelta(hours=1)
+_BARS = 30
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """How many jobs ended in each part of a span of time that ends now."""
+
+    span: timedelta
+    completed: list[int]
+    failed: list[int]
+
+    @property
+    def most(self) -> int:
+        """The highest bar."""
+        return max(map(sum, zip(self.completed, self.failed, strict=True)))
+
+    @property
+    def bars(self) -> list[tuple[int, int]]:
+        """Completed and failed, part by part."""
+        return list(zip(self.completed, self.failed, strict=True))
+
+    @property
+    def per_minute(self) -> float:
+        """Jobs that completed, a minute."""
+        return sum(self.completed) / (self.span.total_seconds() / 60)
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What the page shows."""
+
+    queues: list[Queue]
+    workers: list[Instance]
+    running: list[Job]
+    failed: list[Job]
+    throughput: Throughput
+    tasks: list[ValidationTask]
+    reviews: list[ReceiptValidationSummary]
+
+    @property
+    def running_count(self) -> int:
+        """How many jobs run."""
+        return sum(queue.running_count for queue in self.queues)
+
+    @property
+    def waiting_count(self) -> int:
+        """How many jobs are in queues and do not run."""
+        return sum(max(0, queue.job_count - queue.running_count) for queue in self.queues)
+
+    @property
+    def slots(self) -> int:
+        """How many jobs the workers can run at once."""
+        return sum(worker.slots for worker in self.workers)
+
+
+def read_overview(services: Services) -> Overview:
+    """What is going on, by queries that read the same however many jobs there are."""
+    queries, store = services.jobs.queries, services.store
+    now = store.clock.now()
+    return Overview(
+        queues=queries.list_queues().page(size=_MOST_QUEUES).items,
+        workers=queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_QUEUES).items,
+        running=queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items,
+        failed=queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items,
+        throughput=_throughput(services, now),
+        tasks=_waiting_tasks(services),
+        reviews=store.query(ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW))
+        .page(size=_SHOWN)
+        .items,
+    )
+
+
+def _waiting_tasks(services: Services) -> list[ValidationTask]:
+    try:
+        return list(islice(services.albums.list_pending_tasks(), _SHOWN))
+    except TableNotFound:
+        return []  # albums are not deployed here
+
+
+def _throughput(services: Services, now: datetime) -> Throughput:
+    ends = {}
+    for status in (Status.COMPLETED, Status.FAILED):
+        changes = JobStatus.by_status(status=status)
+        since = services.store.query(changes, after=now - _SPAN, newest_first=True, limit=_MOST_COUNTED)
+        ends[status] = [change.updated_at for change in since]
+    cut = [times[-1] for times in ends.values() if len(times) == _MOST_COUNTED]
+    span = min(_SPAN, max(now - max(cut), timedelta(seconds=_BARS))) if cut else _SPAN
+    counted = {status: _in_parts(times, now, span) for status, times in ends.items()}
+    return Throughput(span, counted[Status.COMPLETED], counted[Status.FAILED])
+
+
+def _in_parts(times: list[datetime], now: datetime, span: timedelta) -> list[int]:
+    part = span / _BARS
+    counts = Counter(_BARS - 1 - int((now - time) / part) for time in times)
+    return [counts[number] for number in range(_BARS)]
+
+
+def overview_event(services: Services) -> dict[str, str]:
+    """The changing part of the page, made once for all who look at it."""
+    return {"html": render_fragment("overview_body.html", now=services.store.clock.now(), seen=read_overview(services))}
+
+
+@router.get("/")
+@allow(READ)
+def show_overview(request: Request, services: AllServices) -> Response:
+    """The overview."""
+    return render(request, "overview.html", title="Overview", seen=read_overview(services))

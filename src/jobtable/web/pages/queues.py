@@ -1,0 +1,63 @@
+"""Queues and workers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.jobs.entities import Instance, Job
+from jobtable.jobs.records import InstanceStatus
+from jobtable.web.dependencies import TheQueries, TheStore, path_id
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+@router.get("/queues")
+@allow(READ)
+def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Response:
+    """All queues, and the workers that are there."""
+    page = queries.list_queues().page(cursor or None, size=50)
+    workers = queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=100)
+    gone = [
+        worker
+        for status in (InstanceStatus.TERMINATED, InstanceStatus.STOPPED)
+        for worker in queries.list_instances_by_status(status).page(size=10).items
+    ]
+    return render(request, "queues.html", title="Queues & workers", page=page, workers=workers.items, gone=gone)
+
+
+@router.get("/queues/{queue_name}")
+@allow(READ)
+def show_queue(
+    request: Request,
+    queue_name: Annotated[str, path_id("gpu")],
+    queries: TheQueries,
+    store: TheStore,
+    cursor: str = "",
+) -> Response:
+    """One queue: its settings, and what is next."""
+    queue = queries.get_queue(queue_name)
+    page = queries.list_ready(queue_name).page(cursor or None, size=50)
+    jobs = store.batch_get(Job.key(job_id=place.job_id) for place in page.items)
+    places = [(place, job) for place, job in zip(page.items, jobs, strict=True) if job is not None]
+    return render(request, "queue.html", title=f"Queue {queue_name}", queue=queue, places=places, cursor=page.cursor)
+
+
+@router.get("/workers/{instance_id}")
+@allow(READ)
+def show_worker(
+    request: Request,
+    instance_id: Annotated[str, path_id("worker-1")],
+    queries: TheQueries,
+    store: TheStore,
+    cursor: str = "",
+) -> Response:
+    """One worker: what it runs and ran."""
+    worker = store.get(Instance.key(instance_id=instance_id))
+    page = queries.list_jobs_of_instance(instance_id).page(cursor or None, size=50)
+    jobs = store.batch_get(Job.key(job_id=each.job_id) for each in page.items)
+    held = list(zip(page.items, jobs, strict=True))
+    return render(request, "worker.html", title=f"Worker {instance_id}", worker=worker, held=held, cursor=page.cursor)

@@ -1,0 +1,170 @@
+"""Errors as answers: problem+json for programs, a page for people."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field, ValidationError
+from starlette.exceptions import HTTPException
+
+from jobtable import errors
+
+_log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS_OF: dict[type[errors.JobtableError], int] = {
+    errors.JobtableError: 500,
+    errors.DefinitionError: 500,
+    errors.ValueRefusedError: 422,
+    errors.ItemShapeError: 500,
+    errors.NotFoundError: 404,
+    errors.ConflictError: 409,
+    errors.CursorError: 400,
+    errors.IncompleteBatchError: 503,
+    errors.ConnectionUrlError: 500,
+    errors.SettingsError: 500,
+    errors.TaskError: 422,
+    errors.ObjectNotFoundError: 404,
+    errors.ObjectStoreError: 502,
+    errors.StorageError: 503,
+    errors.RequestError: 502,
+    errors.ConditionalCheckFailed: 409,
+    errors.TransactionCanceled: 409,
+    errors.TransactionConflict: 503,
+    errors.TransactionInProgress: 503,
+    errors.IdempotencyMismatch: 409,
+    errors.RequestRefused: 422,
+    errors.TableNotFound: 503,
+    errors.TableInUse: 409,
+    errors.CollectionTooLarge: 409,
+    errors.StreamExpired: 410,
+    errors.AccessDenied: 502,
+    errors.Throttled: 503,
+    errors.BackendUnavailable: 503,
+}
+"""The status of each error; one that is not listed has that of its parent."""
+
+
+class Problem(BaseModel):
+    """What went wrong, as RFC 9457 has it."""
+
+    type: Annotated[str, Field(description="The name of the error's class, or about:blank.")] = "about:blank"
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str | None = None
+    request_id: Annotated[str | None, Field(description="What the server's log calls this request.")] = None
+    errors: Annotated[list[dict[str, Any]] | None, Field(description="Where the request is wrong.")] = None
+
+
+_DESCRIPTIONS = {
+    400: "The cursor is not one of this list.",
+    401: "There is no valid token.",
+    403: "The token's role does not allow this, or the request comes from a foreign page.",
+    404: "It is not there.",
+    409: "Its state does not allow this.",
+    413: "The request is too large.",
+    415: "The body is not JSON.",
+    422: "The request is malformed, or a value cannot be stored.",
+    429: "Too many requests.",
+    503: "The store cannot answer now; ask again.",
+}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    status: {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+    for status, text in _DESCRIPTIONS.items()
+}
+"""What every operation may answer besides its own, for the API's description."""
+
+
+class Refused(Exception):
+    """Ends the handling of a request with a status, a sentence and headers."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = headers or {}
+
+
+def status_of(error: errors.JobtableError) -> int:
+    """The status for an error."""
+    return next(STATUS_OF[cls] for cls in type(error).__mro__ if cls in STATUS_OF)
+
+
+def problem_of(error: Exception) -> Problem:
+    """What is said of an error: all of it where it is the caller's, little where it is the server's."""
+    match error:
+        case Refused():
+            return _problem(error.status, error.detail)
+        case HTTPException():
+            return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
+        case RequestValidationError() | ValidationError():
+            problem = _problem(422, "the request does not have the shape that this operation takes")
+            return problem.model_copy(update={"errors": [_place(each) for each in error.errors()]})
+        case errors.JobtableError():
+            return _problem(status_of(error), str(error), type(error).__name__)
+        case RecursionError():
+            return _problem(422, "the request is nested too deeply")
+        case _:
+            return _problem(500, "something is wrong in the server; its log says what")
+
+
+def _problem(status: int, detail: str | None, kind: str = "about:blank") -> Problem:
+    return Problem(type=kind, title=_title(status), status=status, detail=detail)
+
+
+def _title(status: int) -> str:
+    return HTTPStatus(status).phrase
+
+
+def _place(error: Any) -> dict[str, Any]:
+    return {"at": list(error["loc"]), "message": error["msg"]}
+
+
+def problem_response(problem: Problem, headers: dict[str, str] | None = None) -> Response:
+    """A problem as JSON."""
+    body = problem.model_dump(mode="json", exclude_none=True)
+    return JSONResponse(body, problem.status, headers, MEDIA_TYPE)
+
+
+ErrorPage = Callable[[Request, Problem], Response]
+
+
+def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
+    """Make every error of the app an answer: a page where a person asked for one, problem+json otherwise."""
+
+    def answer(request: Request, error: Exception) -> Response:
+        problem = problem_of(error)
+        problem.request_id = getattr(request.state, "request_id", None)
+        if problem.status >= 500:
+            _log.error("request %s: %s %s", problem.request_id, request.method, request.url.path, exc_info=error)
+        headers = _headers(error, problem.status)
+        if wants_page(request):
+            response = error_page(request, problem)
+            response.headers.update(headers)
+            return response
+        return problem_response(problem, headers)
+
+    async def handler(request: Request, error: Exception) -> Response:
+        return answer(request, error)
+
+    for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refused, RecursionError):
+        app.add_exception_handler(cls, handler)
+    app.add_exception_handler(Exception, handler)
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person looks at the answer."""
+    return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
+
+
+def _headers(error: Exception, status: int) -> dict[str, str]:
+    given = getattr(error, "headers", None) or {}
+    again = {"Retry-After": "1"} if status == 503 and "Retry-After" not in given else {}
+    return {**given, **again}

@@ -1,0 +1,128 @@
+"""The server: create_app puts it together, serve runs it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import uvicorn
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
+
+import jobtable
+from jobtable.access.tokens import Tokens
+from jobtable.albums.entities import workflows
+from jobtable.app import Services
+from jobtable.errors import DefinitionError, SettingsError
+from jobtable.jobs.entities import main
+from jobtable.journeys.entities import journeys
+from jobtable.settings import Settings
+from jobtable.web import health, static_files
+from jobtable.web.api import api_router, describe
+from jobtable.web.guard import Guard, is_loopback, rule_of
+from jobtable.web.headers import AnswerHeaders
+from jobtable.web.idempotency import Answers
+from jobtable.web.limits import RateLimit, SizeLimit
+from jobtable.web.live import LiveFeed
+from jobtable.web.metrics import Measured, ServerMetrics
+from jobtable.web.origins import OriginCheck
+from jobtable.web.pages import error_page, pages_router
+from jobtable.web.pages.overview import overview_event
+from jobtable.web.problems import handle_errors
+
+_DRAIN_SECONDS = 5
+
+
+def create_app(services: Services, settings: Settings) -> FastAPI:
+    """The whole server over these services, as an ASGI app. The caller closes the services.
+
+    A token is demanded where the settings ask for it, and always where others than this machine can reach it.
+    """
+    store = services.store
+    # Each creates its tables where they are missing and may be created.
+    for system in ("jobs", "journeys", "conversations", "albums"):
+        getattr(services, system)
+    feed = LiveFeed(store, (main, journeys, workflows), {"overview": lambda: overview_event(services)})
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with feed.running():
+            yield
+
+    app = FastAPI(title="Jobtable", version=jobtable.__version__, openapi_url=None, lifespan=lifespan)
+    demands_token = settings.require_token or not is_loopback(settings.host)
+    rate = RateLimit(settings.requests_per_minute, store.clock)
+    app.state.services = services
+    app.state.settings = settings
+    app.state.feed = feed
+    app.state.tokens = Tokens(store, clock=store.clock)
+    app.state.answers = Answers(store)
+    app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
+    app.state.metrics = ServerMetrics()
+    for router in (health.router, static_files.router, api_router(), pages_router()):
+        app.include_router(router)
+    describe(app)
+    handle_errors(app, error_page)
+    # The last one that is added is the first that a request meets.
+    app.add_middleware(SizeLimit, most_bytes=settings.most_request_bytes)
+    app.add_middleware(OriginCheck, listens_on=settings.host, names=settings.host_names)
+    app.add_middleware(Measured, metrics=app.state.metrics)
+    app.add_middleware(AnswerHeaders)
+    refuse_routes_without_rule(app)
+    return app
+
+
+def refuse_routes_without_rule(app: FastAPI) -> None:
+    """Raise DefinitionError for a route that does not say who may use it, however it came into the app."""
+    for route in iter_route_contexts(app.routes):
+        if rule_of(route.endpoint) is None:
+            raise DefinitionError(f"the route {route.path} says not who may use it: mark its function with @allow(...)")
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A socket that listens, or SettingsError in one line: the port is taken, or the address is not this machine's."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.socket(family[0], socket.SOCK_STREAM)
+        try:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(family[4])
+            listening.listen(1024)
+        except OSError:
+            listening.close()
+            raise
+    except (OSError, UnicodeError) as error:
+        number = None if isinstance(error, socket.gaierror) else getattr(error, "errno", None)
+        reason = os.strerror(number) if isinstance(number, int) else str(error)
+        raise SettingsError(f"cannot listen on {host}:{port}: {reason}; choose another host or port") from error
+    return listening
+
+
+def address_of(listening: socket.socket) -> str:
+    """The address of the pages on a listening socket."""
+    host, port = listening.getsockname()[:2]
+    if host in {"0.0.0.0", "::"}:  # noqa: S104 - told apart, not bound to
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def server_on(app: FastAPI) -> uvicorn.Server:
+    """A server for the app: `run(sockets=[...])` serves until `should_exit` is set or a signal comes."""
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_DRAIN_SECONDS,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    return uvicorn.Server(config)
+
+
+def serve(app: FastAPI, host: str, port: int) -> None:
+    """Serve until SIGTERM or Ctrl-C. A port that is taken is a SettingsError before anything starts."""
+    listening = bind(host, port)
+    with listening:
+        server_on(app).run(sockets=[listening])

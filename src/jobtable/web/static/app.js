@@ -1,0 +1,115 @@
+// What every page does: theme, menu, relative times, copying, actions, live regions.
+import { toast, askServer } from "./server.js";
+import { watch } from "./live.js";
+import { liveJobs } from "./jobs.js";
+
+const themes = ["auto", "light", "dark"];
+
+function showTheme() {
+  const name = document.documentElement.dataset.theme ?? "auto";
+  for (const place of document.querySelectorAll("[data-theme-name]")) place.textContent = `Theme: ${name}`;
+}
+
+function nextTheme() {
+  const root = document.documentElement;
+  const next = themes[(themes.indexOf(root.dataset.theme ?? "auto") + 1) % themes.length];
+  if (next === "auto") {
+    delete root.dataset.theme;
+    localStorage.removeItem("theme");
+  } else {
+    root.dataset.theme = next;
+    localStorage.setItem("theme", next);
+  }
+  showTheme();
+  document.dispatchEvent(new CustomEvent("theme"));
+}
+
+const steps = [[60, "s", 1], [3600, "min", 60], [86400, "h", 3600], [Infinity, "d", 86400]];
+
+export function ago(moment) {
+  const seconds = Math.max(0, (Date.now() - moment.getTime()) / 1000);
+  const [, unit, size] = steps.find(([limit]) => seconds < limit);
+  return seconds < 1 ? "now" : `${Math.floor(seconds / size)} ${unit} ago`;
+}
+
+function refreshTimes() {
+  for (const time of document.querySelectorAll("time[data-ago]")) time.textContent = ago(new Date(time.dateTime));
+}
+
+async function copyText(button) {
+  await navigator.clipboard.writeText(button.dataset.copy);
+  toast("Copied");
+}
+
+async function act(button) {
+  if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
+  button.disabled = true;
+  try {
+    const body = button.dataset.body ? JSON.parse(button.dataset.body) : undefined;
+    await askServer(button.dataset.act, { method: button.dataset.method ?? "POST", body });
+    if (button.dataset.method === "DELETE") location.assign(button.dataset.then ?? location.pathname.replace(/\/[^/]*$/, ""));
+    else await refreshRegions();
+  } catch (error) {
+    toast(error.message, true);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+// Fetches the page again and puts its regions in place of those that are shown; what a person types or reads stays.
+export async function refreshRegions() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  if (!answer.ok) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const region of document.querySelectorAll("[data-region]")) {
+    const other = fresh.querySelector(`[data-region="${region.dataset.region}"]`);
+    if (other && !region.contains(document.activeElement)) region.replaceChildren(...other.childNodes);
+  }
+}
+
+export function showRegion(name, html) {
+  const region = document.querySelector(`[data-region="${name}"]`);
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  region?.replaceChildren(...parsed.body.childNodes);
+}
+
+let refreshTimer;
+function refreshSoon() {
+  // All who look on are told at once: a different moment for each keeps the server's load even.
+  refreshTimer ??= setTimeout(() => {
+    refreshTimer = undefined;
+    refreshRegions().catch(() => {});
+  }, 700 + Math.random() * 1300);
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.copy !== undefined) copyText(button);
+  else if (button.dataset.act) act(button);
+  else if (button.dataset.themeSwitch !== undefined) nextTheme();
+  else if (button.dataset.reload !== undefined) location.reload();
+});
+
+const narrow = matchMedia("(max-width: 820px)");
+function foldMenu() {
+  const menu = document.querySelector("[data-menu]");
+  if (menu) menu.open = !narrow.matches;
+}
+narrow.addEventListener("change", foldMenu);
+foldMenu();
+showTheme();
+setInterval(refreshTimes, 5000);
+
+const topics = document.body.dataset.topics;
+if (topics) {
+  watch(topics.split(" "), {
+    overview: (event) => showRegion("overview", event.html),
+    changes: (event) => {
+      if (event.topic === "jobs") liveJobs(event);
+      else if (document.body.dataset.refresh !== undefined) refreshSoon();
+      document.dispatchEvent(new CustomEvent("changes", { detail: event }));
+    },
+    reload: () => refreshSoon(),
+  });
+}

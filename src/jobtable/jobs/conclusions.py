@@ -7,18 +7,18 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
-from jobtable.errors import ConflictError, JobtableError, LeaseLostError, ValueRefusedError
+from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.heartbeats import Heartbeats, Held, is_passing
+from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Outcome
+from jobtable.jobs.patience import is_passing, patiently
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("jobtable.worker")
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Conclusions:
             pairs = [(held.lease, outcome) for held, outcome in ended]
             lost = {lease.job.job_id for lease in self._jobs.finish_many(pairs)}
         except JobtableError as error:
-            if not (is_passing(error) or isinstance(error, ValueRefusedError | ConflictError)):
+            if not (is_passing(error) or isinstance(error, ValueRefusedError)):
                 raise
             for held, outcome in ended:
                 self.finish(held, outcome)
@@ -109,17 +109,10 @@ class Conclusions:
         _LOG.warning("job %s was given up: %s", held.lease.job.job_id, why)
 
     def _write(self, held: Held, write: Callable[[], T]) -> T:
-        pause = _FIRST_PAUSE_SECONDS
-        while True:
-            try:
-                return write()
-            except LeaseLostError:
-                raise
-            except JobtableError as error:
-                if not (is_passing(error) or isinstance(error, ConflictError)):
-                    raise
-                if not self._heartbeats.is_held(held):
-                    raise held.lease.lost() from error
-                _LOG.warning("how job %s ended could not be stored, trying again: %s", held.lease.job.job_id, error)
-            self._jobs.clock.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        what = f"how job {held.lease.job.job_id} ended"
+        try:
+            return patiently(write, what, clock=self._jobs.clock, goes_on=partial(self._heartbeats.is_held, held))
+        except JobtableError as error:
+            if is_passing(error):
+                raise held.lease.lost() from error  # nobody knows any more whose job it is
+            raise

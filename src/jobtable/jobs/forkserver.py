@@ -67,8 +67,7 @@ class Child:
     def close(self) -> None:
         """Let go of it; a child that still runs ends when it sees its connection closed."""
         self.control.close()
-        os.close(self.output)
-        os.close(self.status)
+        _close(self.output, self.status)
 
 
 class ForkServer:
@@ -91,22 +90,16 @@ class ForkServer:
 
     def fork(self) -> Child:
         """A new process, which waits for what it is to run; ServerLostError if there is no server."""
-        ours, theirs = socket.socketpair()
+        control, their_control = (end.detach() for end in socket.socketpair())
         output, their_output = os.pipe()
         status, their_status = os.pipe()
         try:
-            self._send(_FORK, fds=[theirs.fileno(), their_output, their_status])
+            self._send(_FORK, fds=[their_control, their_output, their_status])
+            (pid,) = struct.unpack("!i", _read_exactly(status, 4))
         except ServerLostError:
-            ours.close()
-            os.close(output)
-            os.close(status)
+            _close(control, output, status)
             raise
-        finally:
-            theirs.close()
-            os.close(their_output)
-            os.close(their_status)
-        (pid,) = struct.unpack("!i", _read_exactly(status, 4))
-        return Child(pid, Connection(ours.detach()), output, status)
+        return Child(pid, Connection(control), output, status)
 
     def kill(self, child: Child, signum: signal.Signals) -> None:
         """Send a signal to a child and to all processes of its group, unless it has ended."""
@@ -122,12 +115,15 @@ class ForkServer:
         self._process.wait()
 
     def _send(self, kind: bytes, pid: int = 0, signum: int = 0, fds: Sequence[int] = ()) -> None:
+        """Tell the server; the descriptors are its own from then on."""
         message = _MESSAGE.pack(kind, pid, signum)
         with self._lock:
             try:
                 socket.send_fds(self._socket, [message], list(fds))
             except OSError as error:
                 raise ServerLostError("the process that starts jobs is gone") from error
+            finally:
+                _close(*fds)
 
 
 def serve(fd: int, modules: Sequence[str]) -> NoReturn:
@@ -199,8 +195,7 @@ class _Server:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             self._connection.close()
-            for fd in (self._woken, self._wake, status, *self._children.values()):
-                os.close(fd)
+            _close(self._woken, self._wake, status, *self._children.values())
             for standard in (1, 2):
                 os.dup2(output, standard)
             os.close(output)
@@ -229,6 +224,11 @@ def _kill_group(pid: int, signum: int) -> None:
 def _write_if_read(fd: int, message: bytes) -> None:
     with contextlib.suppress(BrokenPipeError):  # the worker has let go of this child
         os.write(fd, message)
+
+
+def _close(*fds: int) -> None:
+    for fd in fds:
+        os.close(fd)
 
 
 def _read_exactly(fd: int, size: int) -> bytes:

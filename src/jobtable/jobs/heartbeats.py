@@ -7,10 +7,11 @@ import threading
 from collections.abc import Callable
 from typing import Literal
 
-from jobtable.errors import JobtableError, LeaseLostError, StorageError
+from jobtable.errors import JobtableError, LeaseLostError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
+from jobtable.jobs.patience import is_passing
 
 _LOG = logging.getLogger("jobtable.worker")
 _LOOK_SECONDS = 1.0
@@ -140,8 +141,3 @@ def _tell(held: Held, job: Job) -> None:
     if job.requested is not None and held.on_wish is not None:
         wish, held.on_wish = held.on_wish, None
         wish(job.requested)
-
-
-def is_passing(error: JobtableError) -> bool:
-    """Whether the store may answer again later: it is throttled, unavailable, or its disk is full."""
-    return error.retryable or isinstance(error, StorageError)

@@ -87,7 +87,7 @@ class JobProcess:
         else:
             ending = _Ending(why, now + grace, now + grace + TERMINATION_SECONDS, detail)
         with self._lock:
-            if self._ending is None or why == "lost" or ending.kill_at < self._ending.kill_at:
+            if self._ending is None or ending.kill_at < self._ending.kill_at or (why == "lost" and not self.is_lost):
                 self._ending = ending
         self._send("stop")
 
@@ -130,17 +130,17 @@ class JobProcess:
             return  # its exit code tells more
 
     def _watch(self) -> None:
-        now = self._clock.monotonic()
         if not self._is_held():
             self.end("lost")
         limit = self._definition.timeout_seconds
-        if self._ending is None and limit is not None and now - self._started >= limit:
+        if self._ending is None and limit is not None and self._clock.monotonic() - self._started >= limit:
             self.end("timeout")
         most = self._definition.memory_mb
         if most is not None and (used := group_memory_bytes(self._child.pid)) > most * _MEGABYTE:
             self.end("memory", detail=f"{used / _MEGABYTE:,.0f} MB")
         with self._lock:
             ending = self._ending
+        now = self._clock.monotonic()
         is_stuck = self._spoke_at is not None and now - self._spoke_at > TERMINATION_SECONDS
         if is_stuck or (ending is not None and now >= ending.kill_at):
             self._signal(signal.SIGKILL)

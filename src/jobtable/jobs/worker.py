@@ -14,10 +14,11 @@ from typing import Literal, Protocol
 from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.jobs.conclusions import Conclusions, WorkerReport
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.heartbeats import Heartbeats, is_passing
+from jobtable.jobs.heartbeats import Heartbeats
 from jobtable.jobs.inline import InlineSlots
 from jobtable.jobs.instances import InstanceInfo, Registration
 from jobtable.jobs.leases import Lease
+from jobtable.jobs.patience import is_passing, patiently
 from jobtable.jobs.process_slots import ProcessSlots
 from jobtable.jobs.upkeep import Upkeep
 
@@ -121,8 +122,10 @@ class Worker:
             self._upkeep = Upkeep(self._jobs, self._queues, self._lease_seconds)
             self._slots = self._make_slots(heartbeats)
             cleanup.callback(self._slots.close)
-            registration.register()
-            cleanup.callback(registration.stop)
+            patiently(
+                registration.register, "this worker", clock=self._jobs.clock, goes_on=lambda: not self._is_draining
+            )
+            cleanup.callback(self._unregister, registration)
             heartbeats.start()
             cleanup.callback(heartbeats.close)
             with self._signals():
@@ -213,6 +216,20 @@ class Worker:
         if self._mode == "process":
             return processes()
         return InlineSlots(self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put, processes)
+
+    def _unregister(self, registration: Registration) -> None:
+        until = self._jobs.clock.monotonic() + self._lease_seconds
+        try:
+            patiently(
+                registration.stop,
+                "the end of this worker",
+                clock=self._jobs.clock,
+                goes_on=lambda: self._jobs.clock.monotonic() < until,
+            )
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            _LOG.warning("that this worker has ended is not stored; others will take it for dead: %s", error)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

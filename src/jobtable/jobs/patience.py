@@ -1,0 +1,35 @@
+"""Waiting for a store that cannot be used for a while."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, JobtableError, StorageError
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("jobtable.worker")
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+def is_passing(error: JobtableError) -> bool:
+    """Whether the store may do it later: it is throttled or unavailable, its disk is full, or others are too busy."""
+    return error.retryable or isinstance(error, StorageError) or type(error) is ConflictError
+
+
+def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callable[[], bool]) -> T:
+    """Call until it goes through. A passing error is told and waited out for as long as `goes_on` says."""
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return call()
+        except JobtableError as error:
+            if not (is_passing(error) and goes_on()):
+                raise
+            _LOG.warning("%s could not be stored, trying again in %.1f s: %s", what, pause, error)
+        clock.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

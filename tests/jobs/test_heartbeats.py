@@ -1,0 +1,145 @@
+"""Leases are kept alive, given up in time, and tell what is asked of their jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import BackendUnavailable
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Instance, main
+from jobtable.jobs.heartbeats import Heartbeats, Wish
+from jobtable.jobs.instances import InstanceInfo, Registration
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.records import Health, InstanceStatus
+from jobtable.objects.memory import MemoryObjectStore
+from jobtable.store import Store
+from jobtable.store.backend import Request, Response
+from jobtable.testing import FakeClock
+
+LEASE_SECONDS = 30.0
+
+
+class Switch:
+    """A backend that can be switched off."""
+
+    def __init__(self) -> None:
+        self._backend = EmbeddedBackend(None)
+        self.is_off = False
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if self.is_off:
+            raise BackendUnavailable("switched off")
+        return self._backend.execute(operation, request)
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def backend() -> Switch:
+    return Switch()
+
+
+@pytest.fixture
+def jobs(clock: FakeClock, backend: Switch) -> Iterator[Jobs]:
+    with Store(backend, clock=clock) as store:
+        store.tables.create(main)
+        yield Jobs(store, MemoryObjectStore(clock), clock=clock)
+
+
+@pytest.fixture
+def heartbeats(jobs: Jobs) -> Heartbeats:
+    def fail(error: BaseException) -> None:
+        raise error
+
+    return Heartbeats(jobs, LEASE_SECONDS, beat_instance=lambda: None, on_failure=fail)
+
+
+def claimed(jobs: Jobs) -> Lease:
+    jobs.submit(NewJob(name="some", task="some:task"))
+    [lease] = jobs.claim("default", limit=1, instance_id="i", lease_seconds=LEASE_SECONDS)
+    return lease
+
+
+def test_a_lease_that_is_renewed_is_held(jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock) -> None:
+    held = heartbeats.hold(claimed(jobs), clock.monotonic())
+    for _ in range(5):
+        clock.advance(20)
+        heartbeats.beat()
+        assert heartbeats.is_held(held)
+    assert held.lease.job.heartbeat == 5
+
+
+def test_a_lease_that_was_taken_just_now_is_not_renewed(jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock) -> None:
+    held = heartbeats.hold(claimed(jobs), clock.monotonic())
+    clock.advance(4)
+    heartbeats.beat()
+    assert held.lease.job.heartbeat == 0
+
+
+def test_a_lease_that_cannot_be_renewed_is_given_up_after_its_time(
+    jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock, backend: Switch
+) -> None:
+    held = heartbeats.hold(claimed(jobs), clock.monotonic())
+    backend.is_off = True
+    clock.advance(29)
+    with pytest.raises(BackendUnavailable):
+        heartbeats.beat()
+    assert heartbeats.is_held(held)
+    clock.advance(1)
+    assert not heartbeats.is_held(held)
+
+
+def test_a_lease_that_someone_else_has_is_lost(jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock) -> None:
+    first, second = claimed(jobs), claimed(jobs)
+    held = [heartbeats.hold(lease, clock.monotonic()) for lease in (first, second)]
+    jobs.release(first, "taken away")
+    clock.advance(20)
+    heartbeats.beat()
+    assert [heartbeats.is_held(each) for each in held] == [False, True]
+
+
+@pytest.mark.parametrize("wish", ["cancel", "stop"])
+@pytest.mark.parametrize("how", ["beat", "look"])
+def test_what_is_asked_is_told_once(wish: Wish, how: str, jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock) -> None:
+    told: list[Wish] = []
+    lease = claimed(jobs)
+    heartbeats.hold(lease, clock.monotonic(), told.append)
+    heartbeats.look()
+    assert told == []
+    jobs.cancel(lease.job.job_id) if wish == "cancel" else jobs.stop(lease.job.job_id)
+    for _ in range(2):
+        clock.advance(20)
+        heartbeats.beat() if how == "beat" else heartbeats.look()
+    assert told == [wish]
+
+
+def test_an_instance_lives_from_its_registration_to_its_end(jobs: Jobs) -> None:
+    info = InstanceInfo("p4d.24xlarge", gpu_count=8, availability_zone="eu-central-1a", is_spot=True)
+    registration = Registration(jobs, info, queues=["a", "b"], slots=4, lease_seconds=30)
+    key = Instance.key(instance_id=registration.instance.instance_id)
+    registration.register()
+    registration.beat()
+    there = jobs.store.get(key)
+    assert (there.status, there.health_status, there.heartbeat) == (InstanceStatus.RUNNING, Health.HEALTHY, 1)
+    assert (there.instance_type, there.gpu_count, there.is_spot, there.queues) == ("p4d.24xlarge", 8, True, ["a", "b"])
+    jobs.store.delete(key)
+    registration.beat()
+    assert jobs.store.get(key).status is InstanceStatus.RUNNING
+    registration.stop()
+    assert jobs.store.get(key).status is InstanceStatus.STOPPED
+
+
+def test_a_machine_describes_itself() -> None:
+    info = InstanceInfo.of_this_machine()
+    assert info.instance_type.endswith("cpu")
+    assert info.gpu_count >= 0

@@ -1,0 +1,121 @@
+"""Small jobs in the worker's own process: in batches, with the same results as in processes."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from jobtable.app import open_jobs
+from jobtable.embedded import EmbeddedBackend
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.records import FINAL, InstanceStatus, Status
+from jobtable.jobs.tasks import task
+from jobtable.jobs.worker import Worker
+from jobtable.objects.memory import MemoryObjectStore
+from jobtable.store import Store
+from jobtable.store.retries import Backoff
+from jobtable.testing.faults import Faults, FaultyBackend
+
+TASKS = "tests.jobs.worker_tasks"
+REPOSITORY = str(Path(__file__).parents[2])
+started = threading.Semaphore(0)
+may_end = threading.Event()
+
+
+@task(inline=True)
+def wait() -> int:
+    """Waits until the test lets it end."""
+    started.release()
+    may_end.wait(20)
+    return os.getpid()
+
+
+@pytest.fixture
+def opener(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Jobs]:
+    monkeypatch.syspath_prepend(REPOSITORY)
+    return partial(open_jobs, f"file:{tmp_path}/jobs.db")
+
+
+@pytest.fixture
+def jobs(opener: Callable[[], Jobs]) -> Iterator[Jobs]:
+    opened = opener()
+    yield opened
+    opened.store.close()
+    opened.objects.close()
+
+
+def new(name: str, **params: object) -> NewJob:
+    return NewJob(name=name, task=f"{TASKS}:{name}", params=params)
+
+
+@pytest.mark.parametrize("slots", [1, 3])
+def test_many_small_jobs(slots: int, opener: Callable[[], Jobs], jobs: Jobs) -> None:
+    submitted = jobs.submit_many([new("add", a=number, b=1) for number in range(250)])
+    report = Worker(opener, ["default"], slots=slots, mode="inline", until_empty=True).run()
+    assert (report.completed, report.runs) == (250, 250)
+    assert [jobs.queries.get_job(job.job_id).result for job in submitted] == list(range(1, 251))
+    queue = jobs.queries.get_queue("default")
+    assert (queue.job_count, queue.running_count) == (0, 0)
+    assert len(list(jobs.queries.list_instances_by_status(InstanceStatus.STOPPED))) == 1
+
+
+def test_failures_contexts_and_jobs_that_need_a_process(opener: Callable[[], Jobs], jobs: Jobs) -> None:
+    fails, notes, alone, limited, nowhere = jobs.submit_many(
+        [
+            new("fail_inline", message="no"),
+            new("note", text="told"),
+            new("say", text="aloud"),
+            NewJob(name="add", task=f"{TASKS}:add", params={"a": 1, "b": 2}, timeout_seconds=20),
+            new("missing"),
+        ]
+    )
+    report = Worker(opener, ["default"], mode="inline", until_empty=True).run()
+    assert (report.completed, report.failed) == (3, 2)
+    failed = jobs.queries.get_job(fails.job_id)
+    assert failed.status is Status.FAILED
+    assert (failed.message or "").startswith("ValueError: no\n\nTraceback")
+    assert [line.message for line in jobs.queries.list_logs(notes.job_id)] == ["told"]
+    assert jobs.queries.get_job(alone.job_id).result["pid"] != os.getpid()
+    assert jobs.queries.get_job(limited.job_id).result == 3
+    assert "has no missing" in (jobs.queries.get_job(nowhere.job_id).message or "")
+
+
+def test_a_drained_worker_gives_back_what_has_not_begun(opener: Callable[[], Jobs], jobs: Jobs) -> None:
+    may_end.clear()
+    submitted = jobs.submit_many([NewJob(name="wait", task=f"{__name__}:wait", priority=900 - n) for n in range(3)])
+    worker = Worker(opener, ["default"], mode="inline")
+    reports = []
+    thread = threading.Thread(target=lambda: reports.append(worker.run()))
+    thread.start()
+    assert started.acquire(timeout=20)
+    worker.drain()
+    may_end.set()
+    thread.join(20)
+    assert (reports[0].completed, reports[0].released) == (1, 2)
+    statuses = [jobs.queries.get_job(job.job_id).status for job in submitted]
+    assert statuses == [Status.COMPLETED, Status.INTERRUPTED, Status.INTERRUPTED]
+
+
+def test_a_worker_outlives_a_store_that_fails(jobs: Jobs, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    add = partial(NewJob, name="add", task=f"{TASKS}:add", most_interruptions=50)
+    submitted = jobs.submit_many([add(params={"a": number, "b": 0}) for number in range(150)])
+    faults = Faults(throttled=0.25, lost_response=0.05, unprocessed=0.1)
+
+    def open_badly() -> Jobs:
+        backend = FaultyBackend(EmbeddedBackend(tmp_path / "jobs.db"), faults, seed=7)
+        return Jobs(Store(backend, backoff=Backoff(attempts=2, first_seconds=0.001)), MemoryObjectStore())
+
+    # Some requests fail even when they were sent again: the worker says so, waits and goes on.
+    report = Worker(open_badly, ["default"], mode="inline", lease_seconds=2, until_empty=True).run()
+    assert [jobs.queries.get_job(job.job_id).result for job in submitted] == list(range(150))
+    assert report.failed == 0
+    assert "the store cannot be used, trying again" in caplog.text
+    for job in submitted:
+        finals = [line.status for line in jobs.queries.list_statuses(job.job_id) if line.status in FINAL]
+        assert finals == [Status.COMPLETED]

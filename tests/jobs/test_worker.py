@@ -1,0 +1,250 @@
+"""Workers as programs: what they run, how they stop, what becomes of their jobs when they die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobtable.app import open_jobs
+from jobtable.errors import TaskError, ValueRefusedError
+from jobtable.jobs import processes
+from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.worker import Worker
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+class Bench:
+    """A store in a file, and workers on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"file:{folder}/jobs.db"
+        self.opener = partial(open_jobs, self.url)
+        self.jobs: Jobs = self.opener()
+        self.started: list[subprocess.Popen[str]] = []
+
+    def submit(self, name: str, params: dict[str, Any] | None = None, **options: Any) -> str:
+        """Submit a job; gives its id."""
+        new = NewJob(name=name, task=f"tests.jobs.worker_tasks:{name}", params=params or {}, **options)
+        return self.jobs.submit(new).job_id
+
+    def job(self, job_id: str) -> Job:
+        """The job as it is."""
+        return self.jobs.queries.get_job(job_id)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a worker as a program."""
+        command = [sys.executable, "-m", "tests.jobs.worker_process", self.url, *arguments]
+        process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.started.append(process)
+        return process
+
+    def wait_for(self, is_so: Callable[[], bool], seconds: float = 30.0) -> None:
+        """Wait until something is so, or fail."""
+        until = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < until, "it did not become so in time"
+            time.sleep(0.02)
+
+    def wait_for_status(self, job_id: str, status: Status) -> None:
+        """Wait until a job has a status."""
+        self.wait_for(lambda: self.job(job_id).status is status)
+
+    def close(self) -> None:
+        """End everything."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        self.jobs.store.close()
+        self.jobs.objects.close()
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    monkeypatch.syspath_prepend(str(REPOSITORY))
+    monkeypatch.setattr(processes, "TERMINATION_SECONDS", 0.2)
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not only waiting to be buried."""
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def test_everything_that_a_job_says_is_in_its_log(bench: Bench) -> None:
+    job_id = bench.submit("say", {"text": "hello"})
+    report = Worker(bench.opener, ["default"], until_empty=True).run()
+    assert (report.completed, report.runs) == (1, 1)
+    job = bench.job(job_id)
+    assert job.status is Status.COMPLETED
+    assert job.result["text"] == "hello"
+    assert job.result["pid"] != os.getpid()
+    said = {(line.source, line.message) for line in bench.jobs.queries.list_logs(job_id)}
+    assert said == {
+        ("stdout", "printed hello"),
+        ("stdout", "complained hello"),
+        ("stdout", "child hello"),
+        ("some.library", "logged hello"),
+        (None, "told hello"),
+    }
+
+
+def test_a_worker_goes_on_until_retries_and_dependents_are_done(bench: Bench) -> None:
+    again = RetryPolicy(first_delay_seconds=0.3)
+    marks = bench.folder / "marks"
+    first = bench.submit("mark", {"path": str(marks)})
+    failing = bench.submit("fail", {"message": "no"}, max_attempts=2, retry=again)
+    second = bench.submit("give", {"value": 2}, depends_on=(DependsOn(first),))
+    never = bench.submit("give", {"value": 3}, depends_on=(DependsOn(failing),))
+    report = Worker(bench.opener, ["default"], slots=2, until_empty=True).run()
+    assert [bench.job(j).status for j in (first, second)] == [Status.COMPLETED] * 2
+    assert [bench.job(j).status for j in (failing, never)] == [Status.FAILED, Status.CANCELLED]
+    assert (report.completed, report.failed) == (2, 2)
+
+
+def test_the_most_urgent_queue_comes_first(bench: Bench) -> None:
+    bench.jobs.create_queue("slow", priority=100)
+    bench.jobs.create_queue("fast", priority=900)
+    late = [bench.submit("give", {"value": 1}, queue="slow") for _ in range(2)]
+    early = [bench.submit("give", {"value": 1}, queue="fast") for _ in range(2)]
+    Worker(bench.opener, ["slow", "fast"], until_empty=True).run()
+    starts = {job_id: bench.job(job_id).started_at for job_id in [*early, *late]}
+    assert sorted(starts, key=lambda job_id: str(starts[job_id])) == [*early, *late]
+
+
+def test_a_paused_queue_is_left_alone(bench: Bench) -> None:
+    job_id = bench.submit("give", {"value": 1})
+    bench.jobs.pause_queue("default")
+    report = Worker(bench.opener, ["default"], until_empty=True).run()
+    assert report.runs == 0
+    assert bench.job(job_id).status is Status.PENDING
+
+
+def test_a_drained_worker_gives_its_jobs_back(bench: Bench) -> None:
+    polite = bench.submit("work_until_stopped")
+    deaf = bench.submit("sleep", {"seconds": 60})
+    short = bench.submit("sleep", {"seconds": 1})
+    waiting = bench.submit("give", {"value": 1})
+    worker = bench.start("3", "10", "1.5")
+    bench.wait_for(lambda: all(bench.job(j).status is Status.RUNNING for j in (polite, deaf, short)))
+    worker.send_signal(signal.SIGTERM)
+    said, _ = worker.communicate(timeout=30)
+    assert worker.returncode == 0
+    assert "completed=1" in said
+    assert "released=2" in said
+    for job_id in (polite, deaf):
+        job = bench.job(job_id)
+        assert (job.status, job.attempts, job.interruptions) == (Status.INTERRUPTED, 0, 0)
+        assert [resource.status for resource in bench.jobs.queries.list_resources(job_id)] == ["RELEASED"]
+    assert bench.job(short).status is Status.COMPLETED
+    assert bench.job(waiting).status is Status.PENDING
+    [instance] = bench.jobs.queries.list_instances_by_status(InstanceStatus.STOPPED)
+    assert instance.queues == ["default"]
+    ready = {place.job_id for place in bench.jobs.queries.list_ready("default")}
+    assert ready == {polite, deaf, waiting}
+
+
+def test_a_second_signal_ends_it_at_once(bench: Bench) -> None:
+    job_id = bench.submit("sleep", {"seconds": 60})
+    worker = bench.start("1", "10", "60")
+    bench.wait_for_status(job_id, Status.RUNNING)
+    worker.send_signal(signal.SIGINT)
+    bench.wait_for(lambda: worker.poll() is None)
+    time.sleep(0.2)
+    worker.send_signal(signal.SIGINT)
+    worker.communicate(timeout=20)
+    assert bench.job(job_id).status is Status.INTERRUPTED
+
+
+def test_a_cancelled_job_ends_with_all_its_processes(bench: Bench) -> None:
+    marks = bench.folder / "pids"
+    job_id = bench.submit("hang", {"marks": str(marks)}, grace_seconds=0.1)
+    worker = Worker(bench.opener, ["default"], lease_seconds=3, until_empty=True)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    bench.wait_for(lambda: marks.exists() and len(marks.read_text().split()) == 2)
+    bench.jobs.cancel(job_id)
+    thread.join(30)
+    assert bench.job(job_id).status is Status.CANCELLED
+    bench.wait_for(lambda: not any(is_running(int(pid)) for pid in marks.read_text().split()))
+
+
+def test_a_stopped_job_ends_by_itself(bench: Bench) -> None:
+    job_id = bench.submit("work_until_stopped")
+    worker = Worker(bench.opener, ["default"], until_empty=True)
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    bench.wait_for_status(job_id, Status.RUNNING)
+    bench.jobs.stop(job_id)
+    thread.join(30)
+    job = bench.job(job_id)
+    assert (job.status, job.result) == (Status.STOPPED, {"stopped": True})
+
+
+def test_what_a_dead_worker_ran_ends_and_is_taken_over(bench: Bench) -> None:
+    marks = bench.folder / "pids"
+    job_id = bench.submit("hang", {"marks": str(marks)}, timeout_seconds=1, grace_seconds=0)
+    worker = bench.start("1", "1")
+    bench.wait_for(lambda: marks.exists() and len(marks.read_text().split()) == 2)
+    worker.kill()
+    worker.communicate()
+    pids = [int(pid) for pid in marks.read_text().split()]
+    bench.wait_for(lambda: not any(is_running(pid) for pid in pids))
+    report = Worker(bench.opener, ["default"], lease_seconds=1, until_empty=True).run()
+    assert report.recovered == 1
+    job = bench.job(job_id)
+    assert (job.status, job.interruptions, job.lease_epoch) == (Status.FAILED, 1, 2)
+    statuses = [line.status for line in bench.jobs.queries.list_statuses(job_id)]
+    running = Status.RUNNING
+    assert statuses == [Status.PENDING, running, Status.INTERRUPTED, running, Status.FAILED]
+    [dead] = bench.jobs.queries.list_instances_by_status(InstanceStatus.TERMINATED)
+    assert str(worker.pid) in dead.instance_id
+
+
+def test_a_job_that_was_taken_away_is_killed_and_nothing_is_written(bench: Bench) -> None:
+    marks = bench.folder / "pids"
+    job_id = bench.submit("hang", {"marks": str(marks)})
+    worker = Worker(bench.opener, ["default"], lease_seconds=3)
+    reports = []
+    thread = threading.Thread(target=lambda: reports.append(worker.run()))
+    thread.start()
+    bench.wait_for(lambda: marks.exists() and len(marks.read_text().split()) == 2)
+    bench.jobs.pause_queue("default")
+    job = bench.job(job_id)
+    bench.jobs.release(Lease(job, job.instance_id or "", is_recorded=True), "taken away")
+    bench.wait_for(lambda: not any(is_running(int(pid)) for pid in marks.read_text().split()))
+    worker.drain()
+    thread.join(30)
+    assert (reports[0].lost, reports[0].runs) == (1, 1)
+    assert bench.job(job_id).message == "taken away"
+
+
+def test_a_preloaded_module_that_is_not_there_is_told_at_once(bench: Bench) -> None:
+    with pytest.raises(TaskError, match="nowhere_at_all cannot be imported"):
+        Worker(bench.opener, ["default"], preload=["nowhere_at_all"]).run()
+
+
+def test_a_worker_without_a_queue_is_refused(bench: Bench) -> None:
+    with pytest.raises(ValueRefusedError, match="a worker needs a queue"):
+        Worker(bench.opener, [])

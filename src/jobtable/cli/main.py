@@ -26,11 +26,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "workers": ("workers", "The workers that are or were there."),
     "journeys": ("journeys", "Journeys: create and run them, look at their logs and reports, export and import."),
     "sweeps": ("sweeps", "Sweeps: try many parameters, and find the best ones."),
-    "sweep": ("sweeps", "The same as sweeps."),
-    "conversations": ("conversations", "Conversations: analyse exports, compare runs, look at their results."),
+    "conversations": ("conversations", "Conversations: analyse Polis exports, compare runs, look at their results."),
     "tables": ("tables", "The tables of the systems."),
     "objects": ("objects", "The objects of the systems: files, logs, checkpoints."),
     "receipts": ("receipts", "Receipts."),
+    "tokens": ("tokens", "Tokens of the server: who may read, write, or work."),
     "config": ("config", "The settings in force."),
     "dynamodb": ("dynamodb", "The embedded engine as a DynamoDB server."),
 }
@@ -38,6 +38,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 A module is loaded when its command is used, so that no command waits for the libraries of the others.
 """
+ALIASES = {"sweep": "sweeps"}
+"""Other names of commands, which are understood and not listed."""
 
 HELP = """
 Typed single-table data and jobs: embedded on your laptop, unchanged on DynamoDB and S3.
@@ -63,7 +65,7 @@ class Commands(TyperGroup):
             self.add_command(TyperCommand(name, help=purpose))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, [ALIASES.get(args[0], args[0]), *args[1:]])
         return name, load(name) if name in COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -79,6 +81,8 @@ def load(name: str) -> Any:
     module = import_module(f"jobtable.cli.{COMMANDS[name][0]}")
     command = get_command(module.app)
     command.name = name
+    if isinstance(command, TyperGroup):
+        command.help = COMMANDS[name][1]
     # Completion is installed for the whole command line, so only that has the options for it.
     command.params = [each for each in command.params if each.name not in ("install_completion", "show_completion")]
     return command

@@ -1,0 +1,114 @@
+"""`jobtable tokens`: make, list and revoke the tokens with which programs and people use the server."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.access.entities import AccessToken, Role
+from jobtable.access.tokens import Tokens
+from jobtable.cli.options import AsJson, StoreUrl, User, open_services, resolved
+from jobtable.cli.output import print_json, print_list, say, to_json
+
+app = typer.Typer(
+    help="Tokens of the server: who may read, write, or work.", no_args_is_help=True, rich_markup_mode=None
+)
+
+_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+@app.command()
+def create(
+    role: Annotated[
+        Role,
+        typer.Option(help="read: get and query. full: write as well. worker: claim jobs and report, nothing else."),
+    ],
+    name: Annotated[str, typer.Option(help="What the token is for, to know it again.")] = "",
+    expires: Annotated[
+        str | None, typer.Option(metavar="TIME", help="After which time it ends: 45m, 12h, 30d, 8w. Without it: never.")
+    ] = None,
+    store: StoreUrl = None,
+    user: User = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it. It is shown this once: only a digest is kept.
+
+    \b
+    Example:
+        jobtable tokens create --role read --expires 30d --name dashboards
+    """
+    expires_in = None if expires is None else _time_of(expires)
+    with open_services(store) as services:
+        by = resolved(user=user).settings.user
+        new = Tokens(services.jobs.store).create(role, name=name, expires_in=expires_in, created_by=by)
+    if as_json:
+        print_json({"token": new.text, **_shown(new.record)})
+        return
+    typer.echo(new.text)
+    say("This is the only time that the token is shown.")
+
+
+@app.command("list")
+def list_tokens(store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """List the tokens, without their secrets.
+
+    \b
+    Example:
+        jobtable tokens list
+    """
+    with open_services(store) as services:
+        tokens = Tokens(services.jobs.store)
+        found = sorted(tokens.list(), key=lambda token: token.created_at)
+        states = {token.token_id: "valid" if tokens.is_valid(token) else "ended" for token in found}
+    if as_json:
+        print_json([_shown(token) for token in found])
+        return
+    print_list(
+        found,
+        lambda token: {
+            "token": token.token_id,
+            "name": token.name,
+            "role": token.role.value,
+            "state": "revoked" if token.revoked_at else states[token.token_id],
+            "created": token.created_at,
+            "expires": token.expires_at,
+        },
+        as_json=False,
+        empty="There are no tokens yet; make one with `jobtable tokens create --role read`.",
+    )
+
+
+@app.command()
+def revoke(
+    token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="The token's id, as `tokens list` shows it.")],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token useless from now on.
+
+    \b
+    Example:
+        jobtable tokens revoke 3f6c1a2b4d5e6f70
+    """
+    with open_services(store) as services:
+        record = Tokens(services.jobs.store).revoke(token_id)
+    if as_json:
+        print_json(_shown(record))
+    else:
+        say(f"Token {record.token_id} is revoked.")
+
+
+def _time_of(text: str) -> timedelta:
+    form = re.fullmatch(r"(\d{1,6})([mhdw])", text)
+    if form is None:
+        raise typer.BadParameter(f"{text}: write a number and a unit, as in 45m, 12h, 30d or 8w")
+    return timedelta(seconds=int(form[1]) * _UNITS[form[2]])
+
+
+def _shown(record: AccessToken) -> dict[str, Any]:
+    """A record without the digest of its secret."""
+    values: dict[str, Any] = to_json(record)
+    return {name: value for name, value in values.items() if name != "secret_sha256"}

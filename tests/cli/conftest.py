@@ -1,16 +1,25 @@
-"""`jobtable dynamodb serve` as a real process."""
+"""The command line in this process, as a real process, and `jobtable dynamodb serve` as one that goes on."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
+
+from jobtable.app import open_jobs
+from jobtable.cli.main import app
+from jobtable.jobs.conclusions import WorkerReport
+from jobtable.jobs.worker import Worker
 
 JOBTABLE = Path(sys.executable).parent / "jobtable"
 
@@ -53,3 +62,31 @@ def serve() -> Iterator[Callable[..., ServeProcess]]:
     for server in started:
         if server.process.poll() is None:
             server.stop(signal.SIGKILL)
+
+
+class CommandLine:
+    """The command line on one store, in this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.store = f"file:{folder / 'jobs.db'}"
+
+    def run(self, *arguments: str, code: int = 0) -> Result:
+        """Run a command, which is expected to end with this code."""
+        result = CliRunner().invoke(app, list(arguments), env={"JOBTABLE_STORE": self.store, "TERM": "dumb"})
+        assert result.exit_code == code, f"{result.exit_code}: {result.output}"
+        return result
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """What a command prints as JSON."""
+        return json.loads(self.run(*arguments, "--json", code=code).stdout)
+
+    def work(self) -> WorkerReport:
+        """Run everything that is in the default queue."""
+        return Worker(partial(open_jobs, self.store), ["default"], mode="inline", until_empty=True).run()
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The command line on a new store, in a new folder."""
+    monkeypatch.chdir(tmp_path)
+    return CommandLine(tmp_path)

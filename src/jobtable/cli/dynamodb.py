@@ -17,7 +17,7 @@ import typer
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.server import DynamoDbProtocol, Server, SignatureCheck
 
-app = typer.Typer(help="The embedded engine as a DynamoDB server.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 _FILE_NAME = "jobtable.db"
 

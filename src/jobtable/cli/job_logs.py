@@ -89,5 +89,9 @@ def _print_found(found: Iterator[FoundLine], as_json: bool) -> None:
 
 
 def _print_bytes(chunks: Iterator[bytes]) -> None:
-    for chunk in chunks:
+    first = next(chunks, None)
+    if first is None:
+        say("This run has no full output, or none yet.")
+        return
+    for chunk in chain([first], chunks):
         typer.echo(chunk, nl=False)

@@ -28,9 +28,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 
-app = typer.Typer(
-    help="Jobs: submit them, see how far they are, act on them.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.command("submit")(job_submission.submit)
 for name, command in job_records.COMMANDS.items():
     app.command(name)(command)

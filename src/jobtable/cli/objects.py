@@ -12,9 +12,7 @@ from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, duration, 
 from jobtable.cli.output import bar, print_fields, print_json, print_list
 from jobtable.objects import ListedObject, sweep
 
-app = typer.Typer(
-    help="The objects of the systems: files, logs, checkpoints.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only below this key, as in jobs/ID.")]
 

@@ -11,9 +11,7 @@ from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_servi
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, print_text
 from jobtable.jobs.entities import Queue, QueueJob
 
-app = typer.Typer(
-    help="Queues: how many jobs run at once, and in which order.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
 MostAtOnce = Annotated[

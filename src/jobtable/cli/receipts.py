@@ -11,7 +11,7 @@ from jobtable.cli.output import bar, print_json, print_table, print_text
 from jobtable.jobs.entities import main
 from jobtable.receipts.migration import Migration, Report
 
-app = typer.Typer(help="Receipts.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from jobtable.cli.options import AsJson, StoreUrl, open_store
+from jobtable.cli.output import ExitCode, print_json, print_list, print_text
 from jobtable.conversations.entities import CONVERSATION_INDEX
 from jobtable.model import Table
 from jobtable.reference import SYSTEMS, entity_references, render_page
 from jobtable.store import Store
 
-app = typer.Typer(help="The tables of the systems.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 class System(StrEnum):
@@ -90,19 +90,23 @@ def create(
         bool, typer.Option("--delete-existing", help="Delete the tables first, with everything in them.")
     ] = False,
     conversation_index: ConversationIndex = True,
+    as_json: AsJson = False,
 ) -> None:
     """Create tables."""
+    done: list[dict[str, Any]] = []
     with open_store(store) as opened:
         there = set() if delete_existing else _deployed(opened)
         for table in _chosen(system, conversation_index):
             name = opened.table_name(table)
-            if name in there:
-                typer.echo(f"{name} is there")
-                continue
-            if delete_existing:
-                opened.tables.delete(table)
-            opened.tables.create(table)
-            typer.echo(f"{name} created")
+            if name not in there:
+                if delete_existing:
+                    opened.tables.delete(table)
+                opened.tables.create(table)
+            done.append({"table": name, "created": name not in there})
+            if not as_json:
+                print_text(f"{name} {'is there' if name in there else 'created'}")
+    if as_json:
+        print_json(done)
 
 
 @app.command("list", help=_LIST_HELP)
@@ -114,33 +118,35 @@ def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson 
             {"table": opened.table_name(t), "deployed": opened.table_name(t) in deployed, "entities": len(t.entities)}
             for t in _chosen(system)
         ]
-    if as_json:
-        typer.echo(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        state = "deployed" if row["deployed"] else "not deployed"
-        typer.echo(f"{row['table']}: {state}, kinds of items: {row['entities']}")
+    print_list(rows, lambda row: row, as_json=as_json, empty="There are no such tables.")
 
 
 @app.command(help=_DIFF_HELP)
-def diff(store: StoreUrl = None, system: Systems = None, conversation_index: ConversationIndex = True) -> None:
+def diff(
+    store: StoreUrl = None,
+    system: Systems = None,
+    conversation_index: ConversationIndex = True,
+    as_json: AsJson = False,
+) -> None:
     """Compare tables."""
     with open_store(store) as opened:
         found = [
-            f"{opened.table_name(table)}: {difference}"
+            {"table": opened.table_name(table), "difference": difference}
             for table in _chosen(system, conversation_index)
             for difference in opened.tables.differences(table)
         ]
-    for line in found:
-        typer.echo(line)
+    print_list(found, lambda row: row, as_json=as_json, empty="Nothing differs.")
     if found:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 @app.command(help=_REFERENCE_HELP)
 def reference(as_json: AsJson = False) -> None:
     """Print the reference."""
-    typer.echo(json.dumps(entity_references(), indent=2) if as_json else render_page(), nl=as_json)
+    if as_json:
+        print_json(entity_references())
+    else:
+        typer.echo(render_page(), nl=False)
 
 
 def _deployed(store: Store) -> set[str]:

@@ -12,7 +12,7 @@ from jobtable.cli.output import print_fields, print_json, print_list, print_tabl
 from jobtable.jobs.entities import Instance, InstanceJob
 from jobtable.jobs.records import InstanceStatus
 
-app = typer.Typer(help="The workers that are or were there.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")

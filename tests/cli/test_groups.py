@@ -1,0 +1,91 @@
+"""Queues, objects, receipts and settings on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tests.cli.conftest import CommandLine
+from tests.receipts.legacy.table import legacy_items
+
+from jobtable import connect
+from jobtable.cli.output import ExitCode
+from jobtable.jobs.entities import main
+from jobtable.receipts.entities import Image
+from jobtable.receipts.legacy.entities import legacy
+
+
+def test_queues_are_created_changed_paused_resumed_and_shown(cli: CommandLine) -> None:
+    assert "There are no queues yet" in cli.run("queues", "list").stderr
+    made = cli.json("queues", "create", "gpu", "--max-concurrent-jobs", "2", "--description", "big ones")
+    assert (made["max_concurrent_jobs"], made["description"]) == (2, "big ones")
+    cli.run("queues", "create", "gpu", code=ExitCode.CONFLICT)
+    assert cli.json("queues", "change", "gpu", "--priority", "900")["priority"] == 900
+    assert cli.json("queues", "pause", "gpu")["paused_at"] is not None
+    assert "paused" in cli.run("queues", "list").stdout
+    assert cli.json("queues", "resume", "gpu")["paused_at"] is None
+    urgent = cli.json("jobs", "submit", "--task", "m:f", "--queue", "gpu", "--priority", "700")["job_id"]
+    usual = cli.json("jobs", "submit", "--task", "m:f", "--queue", "gpu")["job_id"]
+    shown = cli.json("queues", "show", "gpu")
+    assert [place["job_id"] for place in shown["next"]] == [urgent, usual]
+    assert shown["queue"]["job_count"] == 2
+    assert urgent in cli.run("queues", "show", "gpu").stdout
+    cli.run("queues", "show", "none", code=ExitCode.NOT_FOUND)
+
+
+def test_only_orphans_that_are_old_enough_are_swept(cli: CommandLine) -> None:
+    job_id = cli.json("jobs", "submit", "--task", "tests.cli.tasks:train")["job_id"]
+    cli.work()
+    folder = Path(cli.store.removeprefix("file:") + ".objects")
+    for orphan in ("jobs/gone/log/1.txt", f"jobs/{job_id}/artifacts/1/lost.txt", "elsewhere/kept.txt"):
+        (folder / orphan).parent.mkdir(parents=True, exist_ok=True)
+        (folder / orphan).write_text("12345")
+    young = cli.json("objects", "sweep")
+    assert (young["orphans"], young["objects"]) == (0, 5)
+    trial = cli.json("objects", "sweep", "--grace", "0s", "--dry-run")
+    assert (trial["orphans"], trial["orphan_bytes"], trial["is_dry_run"]) == (2, 10, True)
+    assert "orphans removed" in cli.run("objects", "sweep", "--grace", "0s").stdout
+    left = {each["key"] for each in cli.json("objects", "list")}
+    assert "elsewhere/kept.txt" in left
+    assert len([key for key in left if key.startswith(f"jobs/{job_id}/")]) == 2
+    assert [each["key"] for each in cli.json("objects", "list", "--prefix", "elsewhere/")] == ["elsewhere/kept.txt"]
+
+
+def test_a_grace_time_is_a_number_and_a_unit(cli: CommandLine) -> None:
+    for wrong in ("1", "h", "-1h", "1w", "", "99999999999999d"):
+        refused = cli.run("objects", "sweep", f"--grace={wrong}", code=ExitCode.USAGE)
+        assert "--grace" in refused.stderr
+    assert cli.json("objects", "sweep", "--grace", "90s")["orphans"] == 0
+
+
+def test_receipts_are_migrated_once(cli: CommandLine) -> None:
+    with connect(cli.store) as store:
+        store.tables.create(legacy, main)
+        store.batch_put(legacy_items(2))
+    trial = cli.json("receipts", "migrate", "--dry-run")
+    assert trial["kinds"]["IMAGE"]["read"] > 0
+    done = cli.json("receipts", "migrate")
+    assert done["finished"] is True
+    assert done["kinds"] == trial["kinds"]
+    assert "IMAGE" in cli.run("receipts", "migrate").stdout
+    with connect(cli.store) as store:
+        assert store.query(Image.by_type()).count() == done["kinds"]["IMAGE"]["migrated"]
+
+
+def test_a_missing_table_says_how_it_is_made(cli: CommandLine) -> None:
+    missing = cli.run("receipts", "migrate", "--dry-run", code=ExitCode.FAILED)
+    assert "create the tables with `jobtable tables create`" in missing.stderr
+
+
+def test_settings_are_shown_with_where_they_come_from(cli: CommandLine) -> None:
+    Path("jobtable.toml").write_text("slots = 3")
+    rows = {row["setting"]: row for row in cli.json("config", "show", "--objects", "s3://bucket")}
+    assert rows["store"] == {"setting": "store", "value": cli.store, "from": "JOBTABLE_STORE"}
+    assert rows["objects"] == {"setting": "objects", "value": "s3://bucket", "from": "--objects"}
+    assert rows["slots"] == {"setting": "slots", "value": 3, "from": os.path.join(os.getcwd(), "jobtable.toml")}
+    assert rows["port"]["from"] == "default"
+    assert "beside the store" in cli.run("config", "show").stdout
+    shown = json.dumps(cli.json("config", "show", "--store", "dynamodb+http://key:secret@host:1?prefix=a"))
+    assert "secret" not in shown
+    assert "dynamodb+http://key:***@host:1?prefix=a" in shown

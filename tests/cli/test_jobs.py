@@ -1,0 +1,213 @@
+"""`jobtable jobs` in this process: what it prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.conftest import CommandLine
+
+from jobtable.cli.output import ExitCode
+
+TRAIN, FAIL = "tests.cli.tasks:train", "tests.cli.tasks:fail"
+
+
+def submit(cli: CommandLine, task: str = TRAIN, *arguments: str) -> str:
+    return cli.run("jobs", "submit", "--task", task, *arguments).stdout.strip()
+
+
+def ids(jobs: list[dict[str, Any]]) -> list[str]:
+    return [job["job_id"] for job in jobs]
+
+
+def test_a_job_is_submitted_run_and_shown(cli: CommandLine) -> None:
+    job_id = submit(cli, TRAIN, "--param", "learning_rate=0.5", "--tag", "nightly", "--name", "night")
+    assert cli.work().completed == 1
+    shown = cli.json("jobs", "show", job_id)
+    assert shown["job"]["status"] == "COMPLETED"
+    assert shown["job"]["result"] == {"learning_rate": 0.5}
+    assert [status["status"] for status in shown["statuses"]][::3] == ["PENDING", "COMPLETED"]
+    assert [artifact["name"] for artifact in shown["artifacts"]] == ["model.txt"]
+    text = cli.run("jobs", "show", job_id).stdout
+    for part in (job_id, "COMPLETED", "night", "nightly", '{"learning_rate": 0.5}', "History", "Files", "model.txt"):
+        assert part in text
+
+
+def test_what_a_job_reports_is_listed(cli: CommandLine) -> None:
+    job_id = submit(cli)
+    cli.work()
+    metrics = cli.json("jobs", "metrics", job_id, "--name", "loss")
+    assert [(metric["step"], metric["value"]) for metric in metrics] == [(0, 1), (1, 0.5)]
+    assert cli.json("jobs", "metrics", job_id, "--name", "none") == []
+    assert [each["is_best"] for each in cli.json("jobs", "checkpoints", job_id)] == [True]
+    assert [each["size_bytes"] for each in cli.json("jobs", "artifacts", job_id)] == [7]
+    for command in ("metrics", "checkpoints", "artifacts"):
+        assert cli.run("jobs", command, job_id).stdout
+
+
+def test_logs_are_printed_by_level_from_the_end_and_whole(cli: CommandLine) -> None:
+    job_id = submit(cli)
+    cli.work()
+
+    def messages(*arguments: str) -> list[str]:
+        lines = cli.run("jobs", "logs", job_id, "--json", *arguments).stdout.splitlines()
+        return [json.loads(line)["message"] for line in lines]
+
+    assert messages() == ["step 0", "step 1", "nearly done"]
+    assert messages("--follow") == messages()
+    assert messages("--level", "warning") == ["nearly done"]
+    assert messages("--tail", "2") == ["step 1", "nearly done"]
+    assert messages("--tail", "0") == []
+    assert cli.run("jobs", "logs", job_id).stdout.splitlines()[-1].endswith("WARNING  nearly done")
+
+
+def test_a_job_without_full_output_says_so(cli: CommandLine) -> None:
+    job_id = submit(cli)
+    full = cli.run("jobs", "logs", job_id, "--full")
+    assert (full.stdout, full.stderr) == ("", "This run has no full output, or none yet.\n")
+    assert cli.run("jobs", "logs", job_id, "--search", "x").stderr == "No line has this text.\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--full", "--tail", "1"), ("--full", "--json"), ("--run", "1"), ("--search", "x", "--follow")]
+)
+def test_options_of_logs_that_do_not_go_together(cli: CommandLine, arguments: tuple[str, ...]) -> None:
+    cli.run("jobs", "logs", "any", *arguments, code=ExitCode.USAGE)
+
+
+def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> None:
+    first = submit(cli, TRAIN, "--tag", "old")
+    cli.work()
+    second = submit(cli, TRAIN, "--user", "ann")
+    third = submit(cli, TRAIN, "--queue", "gpu")
+    assert ids(cli.json("jobs", "list")) == [third, second, first]
+    assert ids(cli.json("jobs", "list", "--limit", "2")) == [third, second]
+    assert ids(cli.json("jobs", "list", "--status", "completed")) == [first]
+    assert ids(cli.json("jobs", "list", "--user", "ann")) == [second]
+    assert ids(cli.json("jobs", "list", "--user", "ann", "--status", "completed")) == []
+    assert ids(cli.json("jobs", "list", "--queue", "gpu")) == [third]
+    assert ids(cli.json("jobs", "list", "--tag", "old")) == [first]
+    assert ids(cli.json("jobs", "list", "--parent", first)) == []
+    assert cli.run("jobs", "list", "--status", "failed").stderr == "There are no such jobs.\n"
+    cli.run("jobs", "list", "--queue", "none", code=ExitCode.NOT_FOUND)
+
+
+def test_a_key_makes_one_job_however_often(cli: CommandLine) -> None:
+    assert submit(cli, TRAIN, "--key", "k") == submit(cli, TRAIN, "--key", "k")
+    refused = cli.run("jobs", "submit", "--task", FAIL, "--key", "k", code=ExitCode.CONFLICT)
+    assert "use another key" in refused.stderr
+
+
+def test_parameters_are_what_they_look_like(cli: CommandLine) -> None:
+    given = ["--param", "a=1", "--param", "b=0.5", "--param", "c=true", "--param", "d=null", "--param", "e=x=y"]
+    given += ["--param", "f=[1]", "--param", "g=NaN", "--param", "h=", "--param-json", 'i={"j": [1, "2"]}']
+    job = cli.json("jobs", "submit", "--task", TRAIN, *given)
+    params = job["job_config"]["params"]
+    assert params == {
+        "a": 1,
+        "b": 0.5,
+        "c": True,
+        "d": None,
+        "e": "x=y",
+        "f": "[1]",
+        "g": "NaN",
+        "h": "",
+        "i": {"j": [1, "2"]},
+    }
+
+
+@pytest.mark.parametrize("name", ["job.yaml", "job.json"])
+def test_a_file_defines_a_job_and_options_change_it(cli: CommandLine, tmp_path: Path, name: str) -> None:
+    first = submit(cli)
+    definition = {
+        "task": FAIL,
+        "name": "from file",
+        "params": {"message": "a", "more": [1]},
+        "max_attempts": 3,
+        "retry": {"first_delay_seconds": 5},
+        "tags": ["x"],
+        "depends_on": [first, {"job_id": submit(cli), "condition": "finished"}],
+    }
+    (tmp_path / name).write_text(json.dumps(definition))
+    third = submit(cli)
+    arguments = ["--config", name, "--param", "message=b", "--attempts", "2", "--depends-on", third]
+    job = cli.json("jobs", "submit", *arguments)
+    assert (job["name"], job["max_attempts"], job["tags"]) == ("from file", 2, ["x"])
+    assert job["job_config"]["params"] == {"message": "b", "more": [1]}
+    assert job["job_config"]["retry"]["first_delay_seconds"] == 5
+    edges = cli.json("jobs", "dependencies", job["job_id"])["waits_for"]
+    assert sorted(edge["condition"] for edge in edges) == ["completed", "completed", "finished"]
+    assert first in cli.run("jobs", "dependencies", job["job_id"]).stdout
+    assert [e["job_id"] for e in cli.json("jobs", "dependencies", third)["waited_for_by"]] == [job["job_id"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("task: m:f\nprioritty: 3", "a job has no prioritty"),
+        ("task: m:f\npriority: high", "the job's priority cannot be 'high'"),
+        ("params: {}", "a job needs a task"),
+        ("- a", "holds no definition"),
+        ("a: [", "is not understood"),
+    ],
+)
+def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, content: str, said: str) -> None:
+    (tmp_path / "job.yaml").write_text(content)
+    done = cli.run("jobs", "submit", "--config", "job.yaml", code=ExitCode.FAILED)
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_waiting_ends_with_5_unless_all_are_completed(cli: CommandLine) -> None:
+    good, bad = submit(cli), submit(cli, FAIL)
+    late = cli.run("jobs", "wait", good, bad, "--timeout", "0", code=ExitCode.NOT_COMPLETED)
+    assert good in late.stderr
+    cli.work()
+    assert [job["status"] for job in cli.json("jobs", "wait", good)] == ["COMPLETED"]
+    ended = cli.json("jobs", "wait", good, bad, code=ExitCode.NOT_COMPLETED)
+    assert [job["status"] for job in ended] == ["COMPLETED", "FAILED"]
+    cli.run("jobs", "wait", "nobody", code=ExitCode.NOT_FOUND)
+
+
+def test_jobs_are_prioritised_cancelled_retried_and_deleted(cli: CommandLine) -> None:
+    job_id = submit(cli)
+    assert cli.json("jobs", "prioritise", job_id, "--priority", "900")[0]["priority"] == 900
+    assert cli.json("jobs", "cancel", job_id, "--user", "ann")[0]["message"] == "cancelled by ann"
+    assert cli.json("jobs", "retry", job_id)[0]["status"] == "PENDING"
+    assert cli.json("jobs", "stop", job_id, "--message", "enough")[0]["status"] == "STOPPED"
+    cli.run("jobs", "cancel", job_id, code=ExitCode.CONFLICT)
+    assert cli.run("jobs", "delete", job_id, code=1).stdout.strip() == ""  # nobody says yes
+    assert cli.json("jobs", "delete", job_id, "--yes")[0]["items"] > 3
+    cli.run("jobs", "show", job_id, code=ExitCode.NOT_FOUND)
+
+
+def test_one_job_that_cannot_be_changed_does_not_stop_the_others(cli: CommandLine) -> None:
+    first, second = submit(cli), submit(cli)
+    done = cli.run("jobs", "cancel", first, "missing", second, code=ExitCode.NOT_FOUND)
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == ["CANCELLED", "CANCELLED"]
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_tree_is_drawn_and_given_as_json(cli: CommandLine) -> None:
+    root = submit(cli, TRAIN, "--name", "root")
+    definition = {"task": TRAIN, "name": "child [bold]", "parent_job_id": root, "job_stage": "embed"}
+    Path("child.json").write_text(json.dumps(definition))
+    child = cli.json("jobs", "submit", "--config", "child.json")["job_id"]
+    tree = cli.json("jobs", "tree", root)
+    assert (tree["job_id"], [each["job_id"] for each in tree["children"]]) == (root, [child])
+    drawn = cli.run("jobs", "tree", root).stdout.splitlines()
+    assert len(drawn) == 2
+    assert f"{child}  child [bold] (embed)  PENDING" in drawn[1]
+
+
+def test_nothing_that_a_job_says_reaches_the_terminal_as_a_command(cli: CommandLine) -> None:
+    job_id = submit(cli, FAIL, "--param", "message=\x1b]0;title\x07", "--name", "\x1b[2Jname")
+    cli.work()
+    for command in ("show", "logs", "tree"):
+        printed = cli.run("jobs", command, job_id).stdout
+        assert "\x1b" not in printed
+        assert "\x07" not in printed
+    assert "[bold]markup[/bold]" in cli.run("jobs", "logs", job_id).stdout
+    assert "\x1b" not in cli.run("jobs", "list").stdout

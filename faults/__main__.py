@@ -10,7 +10,7 @@ import importlib
 import json
 import sys
 
-EXPERIMENTS = ("kills", "counter", "fairness", "disk_full", "io_errors", "differential")
+EXPERIMENTS = ("kills", "counter", "fairness", "disk_full", "io_errors", "differential", "logs")
 
 
 def main(arguments: list[str]) -> int:

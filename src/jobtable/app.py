@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.journeys.runner import JourneyRunner
     from jobtable.journeys.service import Journeys
     from jobtable.objects.store import ObjectStore
+    from jobtable.sweeps.service import Sweeps
 
 _FORMS = (
     "memory:, file:PATH, dynamodb://REGION?prefix=NAME or dynamodb+http://HOST:PORT?prefix=NAME "
@@ -148,11 +149,11 @@ class Services:
         """Open what the URLs name; without `objects_url` the objects are beside the store's file."""
         from jobtable.objects import open_objects  # noqa: PLC0415 - whoever only connects to a store needs none
 
-        objects = open_objects(objects_url or default_objects_url(store_url), clock=clock)
+        store = connect(store_url, clock=clock)
         try:
-            store = connect(store_url, clock=clock)
+            objects = open_objects(objects_url or default_objects_url(store_url), clock=clock)
         except BaseException:
-            objects.close()
+            store.close()
             raise
         return cls(store, objects, creates_tables=store_url.startswith(("memory:", "file:")))
 
@@ -182,6 +183,13 @@ class Services:
 
         self._prepare(main)
         return Jobs(self.store, self.objects, clock=self.store.clock)
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """Hyperparameter sweeps."""
+        from jobtable.sweeps.service import Sweeps  # noqa: PLC0415 - loaded when it is used
+
+        return Sweeps(self.jobs)
 
     @cached_property
     def journeys(self) -> Journeys:

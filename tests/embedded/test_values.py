@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtable.embedded.values import compare, container_depth, equal, validate_item, validate_value
+from jobtable.embedded.values import (
+    compare,
+    container_depth,
+    equal,
+    measure_item,
+    measure_value,
+    validate_item,
+    validate_value,
+)
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 from jobtable.store.sizes import item_size, value_size
@@ -204,15 +212,15 @@ def test_refused_items(item: Any, message: str) -> None:
     ],
 )
 def test_size(value: AttributeValue, size: int) -> None:
-    assert value_size(value) == size
-    assert item_size({"née": value}) == 4 + size
+    assert value_size(value) == measure_value(value)[1] == size
+    assert item_size({"née": value}) == measure_item({"née": value})[1] == 4 + size
 
 
 @given(st.binary(), st.binary())
 def test_binary_values(left: bytes, right: bytes) -> None:
     here, there = ({"B": base64.b64encode(raw).decode()} for raw in (left, right))
     assert validate_value(here) is here
-    assert value_size(here) == len(left)
+    assert value_size(here) == measure_value(here)[1] == len(left)
     assert compare(here, there) == (left > right) - (left < right)
 
 
@@ -220,7 +228,20 @@ def test_binary_values(left: bytes, right: bytes) -> None:
 def test_strings_compare_by_their_utf8_bytes(left: str, right: str) -> None:
     here, there = (text.encode("utf-8", "surrogatepass") for text in (left, right))
     assert compare({"S": left}, {"S": right}) == (here > there) - (here < there)
-    assert value_size({"S": left}) == len(here)
+    assert value_size({"S": left}) == measure_value({"S": left})[1] == len(here)
+
+
+NUMBERS = st.decimals(allow_nan=False, allow_infinity=False).map(lambda number: f"{number:.38g}")
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=3))
+def test_numbers_are_measured_in_canonical_form_whatever_stands_in_the_request(texts: list[str]) -> None:
+    try:
+        measured, size = measure_item({"n": {"N": texts[0]}, "l": {"L": [{"N": text} for text in texts]}})
+    except RequestRefused:
+        return
+    assert size == item_size(measured)
+    assert measured["l"]["L"][0] == measured["n"] == measure_value({"N": texts[0]})[0]
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,13 @@ from __future__ import annotations
 import binascii
 from collections.abc import Callable
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from jobtable.embedded.numbers import canonical_number, compare_numbers
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
-from jobtable.store.sizes import utf8_length
+from jobtable.store.sizes import number_size, utf8_length
 
 MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
@@ -30,16 +31,29 @@ _TOO_DEEP = (
 )
 
 
-def validate_item(item: Any) -> Item:
-    """The item in canonical form, and itself where nothing had to change; RequestRefused if it is no item."""
+def measure_item(item: Any) -> tuple[Item, int]:
+    """The item in canonical form (itself where nothing had to change), and its bytes as DynamoDB measures them.
+
+    RequestRefused if it is no item.
+    """
     if type(item) is not dict:
         raise wrong_json_type(item, "java.util.Map")
-    return _validated_members(item, 1)
+    return _measured_members(item, 1)
+
+
+def measure_value(value: Any) -> tuple[AttributeValue, int]:
+    """The value in canonical form (itself where nothing had to change), and its bytes; RequestRefused if it is none."""
+    return _measured(value, 1)
+
+
+def validate_item(item: Any) -> Item:
+    """The item in canonical form, as `measure_item` gives it."""
+    return measure_item(item)[0]
 
 
 def validate_value(value: Any) -> AttributeValue:
-    """The value in canonical form, and itself where nothing had to change; RequestRefused if it is none."""
-    return _validated(value, 1)
+    """The value in canonical form, as `measure_value` gives it."""
+    return _measured(value, 1)[0]
 
 
 def container_depth(value: AttributeValue) -> int:
@@ -88,60 +102,84 @@ def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
     return RequestRefused(message, code="SerializationException")
 
 
-def _validated(value: Any, depth: int) -> AttributeValue:
+def _measured(value: Any, depth: int) -> tuple[AttributeValue, int]:
     if type(value) is dict and len(value) == 1:
-        [(kind, content)] = value.items()
-        check = _CHECKS.get(kind)
-        if check is not None and content is not None:
-            checked = check(content, depth)
-            return value if checked is content else {kind: checked}
-    return _validated_members_of_value(value, depth)
+        for kind, content in value.items():
+            measure = _MEASURES.get(kind)
+            if measure is not None and content is not None:
+                checked, size = measure(content, depth)
+                return (value if checked is content else {kind: checked}), size
+    return _measured_odd(value, depth)
 
 
-def _validated_members_of_value(value: Any, depth: int) -> AttributeValue:
+def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
     """The same for a value that has not exactly one known member: unknown and null ones do not count."""
     if value is None:
         raise RequestRefused("The supplied Item contains a null AttributeValue")
     if type(value) is not dict:
         raise wrong_json_type(value, "com.amazonaws.dynamodb.v20120810.AttributeValue")
-    found = {kind: check(value[kind], depth) for kind, check in _CHECKS.items() if value.get(kind) is not None}
+    found = {kind: measure(value[kind], depth) for kind, measure in _MEASURES.items() if value.get(kind) is not None}
     if not found:
         raise RequestRefused(_EMPTY_VALUE)
     if len(found) > 1:
         raise RequestRefused(_SEVERAL_TYPES)
-    return found
+    [(kind, (content, size))] = found.items()
+    return {kind: content}, size
 
 
-def _validated_members(members: dict[str, Any], depth: int) -> dict[str, AttributeValue]:
-    """The members of an item or a map."""
+def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, AttributeValue], int]:
+    """The members of an item or a map, and their bytes with their names."""
     changed: dict[str, AttributeValue] | None = None
+    total = 0
     for name, value in members.items():
-        if not (type(value) is dict and len(value) == 1 and type(value.get("S")) is str):
+        # Most values are strings: they are looked at here, without a call.
+        if type(value) is dict and len(value) == 1 and type(text := value.get("S")) is str:
+            total += len(text) if text.isascii() else utf8_length(text)
+        elif type(value) is dict and len(value) == 1 and type(text := value.get("N")) is str:
+            number, size = _measured_number(text)
+            total += size
+            if number != text:
+                if changed is None:
+                    changed = dict(members)
+                changed[name] = {"N": number}
+        else:
             if value is None:
                 raise RequestRefused(f"The supplied Item contains a null AttributeValue: {name} is null")
-            checked = _validated(value, depth)
+            checked, size = _measured(value, depth)
+            total += size
             if checked is not value:
                 if changed is None:
                     changed = dict(members)
                 changed[name] = checked
         if not name:
             raise RequestRefused("Empty attribute name")
-        if len(name) > MAX_NAME_BYTES // 4 and utf8_length(name) > MAX_NAME_BYTES:
+        name_bytes = len(name) if name.isascii() else utf8_length(name)
+        if name_bytes > MAX_NAME_BYTES:
             raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
-    return members if changed is None else changed
+        total += name_bytes
+    return (members if changed is None else changed), total
 
 
-def _text(content: Any, depth: int) -> str:
+def _text(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
         raise wrong_json_type(content, "java.lang.String")
-    return content
+    return content, len(content) if content.isascii() else utf8_length(content)
 
 
-def _number(content: Any, depth: int) -> str:
-    return canonical_number(_text(content, depth))
+def _number(content: Any, depth: int) -> tuple[str, int]:
+    if type(content) is not str:
+        raise wrong_json_type(content, "java.lang.String")
+    number, size = _measured_number(content)
+    return (content if number == content else number), size
 
 
-def _binary(content: Any, depth: int) -> str:
+@lru_cache(maxsize=16384)  # most numbers come again
+def _measured_number(text: str) -> tuple[str, int]:
+    number = canonical_number(text)
+    return number, number_size(number)
+
+
+def _binary(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
         if isinstance(content, (list, dict)):
             raise wrong_json_type(content, "java.nio.ByteBuffer")
@@ -151,7 +189,7 @@ def _binary(content: Any, depth: int) -> str:
     except ValueError as error:
         raise _wrong_base64(content) from error
     canonical = binascii.b2a_base64(raw, newline=False).decode("ascii")
-    return content if canonical == content else canonical
+    return (content if canonical == content else canonical), len(raw)
 
 
 def _wrong_base64(content: str) -> RequestRefused:
@@ -163,18 +201,18 @@ def _wrong_base64(content: str) -> RequestRefused:
     return RequestRefused(message, code="SerializationException")
 
 
-def _boolean(content: Any, depth: int) -> bool:
+def _boolean(content: Any, depth: int) -> tuple[bool, int]:
     if type(content) is not bool:
         if isinstance(content, (list, dict)):
             raise wrong_json_type(content, "java.lang.Boolean")
         raise RequestRefused("Unexpected token received from parser", code="SerializationException")
-    return content
+    return content, 1
 
 
-def _null(content: Any, depth: int) -> bool:
-    if not _boolean(content, depth):
+def _null(content: Any, depth: int) -> tuple[bool, int]:
+    if not _boolean(content, depth)[0]:
         raise RequestRefused(_INVALID + "Null attribute value types must have the value of true")
-    return True
+    return True, 1
 
 
 def _members(content: Any) -> list[Any]:
@@ -185,66 +223,69 @@ def _members(content: Any) -> list[Any]:
     return content
 
 
-def _string_set(content: Any, depth: int) -> list[str]:
+def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
         raise RequestRefused(_INVALID + "An string set  may not be empty")
     if None in members:
         raise RequestRefused(_INVALID + "An string set may not have a null string as a member")
-    for member in members:
-        _text(member, depth)
+    size = sum([_text(member, depth)[1] for member in members])
     if len(set(members)) < len(members):
         raise RequestRefused(f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates.")
-    return _same_or(members, sorted(members))
+    return _same_or(members, sorted(members)), size
 
 
-def _number_set(content: Any, depth: int) -> list[str]:
+def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
         raise RequestRefused(_INVALID + "An number set  may not be empty")
-    numbers = [canonical_number("" if member is None else _text(member, depth)) for member in members]
+    measured = [_number("" if member is None else member, depth) for member in members]
+    numbers = [number for number, _ in measured]
     if len(set(numbers)) < len(numbers):
         raise RequestRefused("Input collection contains duplicates")
-    return _same_or(members, sorted(numbers, key=Decimal))
+    return _same_or(members, sorted(numbers, key=Decimal)), sum([size for _, size in measured])
 
 
-def _binary_set(content: Any, depth: int) -> list[str]:
+def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
         raise RequestRefused(_INVALID + "Binary sets should not be empty")
     if None in members:
         raise RequestRefused(_INVALID + "Binary sets may not contain null values")
-    values = [_binary(member, depth) for member in members]
+    measured = [_binary(member, depth) for member in members]
+    values = [value for value, _ in measured]
     if len(set(values)) < len(values):
         listed = ", ".join(values)
         raise RequestRefused(f"{_INVALID}Input collection [{listed}]of type BS contains duplicates.")
-    return _same_or(members, sorted(values, key=binascii.a2b_base64))
+    return _same_or(members, sorted(values, key=binascii.a2b_base64)), sum([size for _, size in measured])
 
 
 def _same_or(given: list[Any], canonical: list[str]) -> list[str]:
     return given if given == canonical else canonical
 
 
-def _list(content: Any, depth: int) -> list[AttributeValue]:
+def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
         raise RequestRefused(_TOO_DEEP)
     members = _members(content)
-    checked = [_validated(member, depth + 1) for member in members]
-    for new, old in zip(checked, members, strict=True):
+    measured = [_measured(member, depth + 1) for member in members]
+    size = 3 + len(members) + sum([size for _, size in measured])
+    for (new, _), old in zip(measured, members, strict=True):
         if new is not old:
-            return checked
-    return members
+            return [checked for checked, _ in measured], size
+    return members, size
 
 
-def _map(content: Any, depth: int) -> dict[str, AttributeValue]:
+def _map(content: Any, depth: int) -> tuple[dict[str, AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
         raise RequestRefused(_TOO_DEEP)
     if type(content) is not dict:
         raise wrong_json_type(content, "java.util.Map")
-    return _validated_members(content, depth + 1)
+    members, size = _measured_members(content, depth + 1)
+    return members, 3 + len(members) + size
 
 
-_CHECKS: dict[str, Callable[[Any, int], Any]] = {
+_MEASURES: dict[str, Callable[[Any, int], tuple[Any, int]]] = {
     "S": _text,
     "N": _number,
     "B": _binary,
@@ -256,3 +297,4 @@ _CHECKS: dict[str, Callable[[Any, int], Any]] = {
     "L": _list,
     "M": _map,
 }
+"""For each type: the content in canonical form, and its bytes as `sizes` counts them too."""

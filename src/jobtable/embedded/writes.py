@@ -19,7 +19,7 @@ from jobtable.embedded.keys import (
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
-from jobtable.embedded.values import validate_item
+from jobtable.embedded.values import measure_item, validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, attributes_size, item_size
@@ -131,8 +131,7 @@ def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "ch
 
 def valid_item(item: Any) -> tuple[Item, int]:
     """An item to put, with its size; RequestRefused if it is none, or too large."""
-    valid = validate_item(item)
-    size = item_size(valid)
+    valid, size = measure_item(item)
     if size > MAX_ITEM_SIZE:
         raise RequestRefused("Item size has exceeded the maximum allowed size")
     return valid, size

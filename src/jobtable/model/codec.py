@@ -80,6 +80,7 @@ class EntityCodec:
     def __init__(self, schema: EntitySchema) -> None:
         self.schema = schema
         self.encode: Callable[[Any], dict[str, dict[str, Any]]] = self._encoder()
+        self._primary_key = self.renderer(schema.primary.parts)
         self._decode_declared: Callable[[dict[str, Any]], Any] = self._decoder()
 
     def decode(self, item: dict[str, Any]) -> Any:
@@ -91,11 +92,36 @@ class EntityCodec:
 
     def key_of(self, entity: Any) -> dict[str, dict[str, Any]]:
         """The primary key of an entity, in wire form."""
-        return self.render(self.schema.primary, entity.__dict__)
+        return self._primary_key(entity.__dict__)
 
-    def render(self, key: KeySchema, values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The attributes of one key, from fields that pydantic has accepted."""
-        return {part.attribute: self.render_part(part, values) for part in key.parts}
+    def renderer(self, parts: tuple[KeyPart, ...]) -> Callable[[Mapping[str, Any]], dict[str, dict[str, Any]]]:
+        """A generated function that renders some attributes of a key, as `render_part` does one by one."""
+        writer = Source()
+        writer.line("def render(d):")
+        writer.line("    try:")
+        sources: dict[str, str] = {}
+        for part in parts:
+            if part.template is not None:
+                name = render_source(part.template, writer, {}, "        ")
+                self._size_check(part, name, writer, "        ")
+                sources[part.attribute] = f'{{"S": {name}}}'
+            else:
+                one = writer.names.of(self.render_part, "render_part")
+                sources[part.attribute] = f"{one}({writer.names.of(part, 'part')}, d)"
+        writer.line(f"        return {{{', '.join(f'{k!r}: {v}' for k, v in sources.items())}}}")
+        writer.line(f"    except {writer.names.of(ValueRefusedError, 'error')}:")
+        # The slow way names the key and the template in its error.
+        slowly = writer.names.of(self._render_parts, "render_parts")
+        writer.line(f"        return {slowly}({writer.names.of(parts, 'parts')}, d)")
+        return writer.function("render")
+
+    def _render_parts(self, parts: tuple[KeyPart, ...], values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        return {part.attribute: self.render_part(part, values) for part in parts}
+
+    def _size_check(self, part: KeyPart, name: str, writer: Source, indent: str) -> None:
+        most = self._most_bytes[part.attribute]
+        check = writer.names.of(check_key_size, "check_size")
+        writer.line(f"{indent}if len({name}) > {most // 4}: {check}({name}, {part.attribute!r}, {most})")
 
     def render_part(self, part: KeyPart, values: Mapping[str, Any]) -> dict[str, Any]:
         """One key attribute, in wire form."""
@@ -174,10 +200,8 @@ class EntityCodec:
         sources: dict[str, str] = {}
         for part in key.parts:
             if part.template is not None:
-                name = texts.get(part.template.text) or _rendered(part.template, writer, texts, indent)
-                most = self._most_bytes[part.attribute]
-                check = writer.names.of(check_key_size, "check_size")
-                writer.line(f"{indent}if len({name}) > {most // 4}: {check}({name}, {part.attribute!r}, {most})")
+                name = texts.get(part.template.text) or render_source(part.template, writer, texts, indent)
+                self._size_check(part, name, writer, indent)
                 sources[part.attribute] = f'{{"S": {name}}}'
             elif part.natural is not None and part.natural.kind.tag in ("S", "B") and not part.natural.optional:
                 check = writer.names.of(self.encode_natural, "natural")
@@ -368,7 +392,7 @@ def construct(writer: Source, cls: type[BaseModel]) -> None:
     writer.line("    return self")
 
 
-def _rendered(template: Template, writer: Source, texts: dict[str, str], indent: str) -> str:
+def render_source(template: Template, writer: Source, texts: dict[str, str], indent: str) -> str:
     """Write the statements that render a template; gives the name of the text."""
     always = indent == "    "
     pieces = []

@@ -452,9 +452,10 @@ class Update:
 
 def write_updates(clauses: list[tuple[Clause, str]]) -> str:
     """The whole update expression."""
-    words: tuple[Clause, ...] = ("SET", "REMOVE", "ADD", "DELETE")
-    groups = ((word, [text for clause, text in clauses if clause == word]) for word in words)
-    return " ".join(f"{word} {', '.join(texts)}" for word, texts in groups if texts)
+    texts: dict[Clause, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
+    for clause, text in clauses:
+        texts[clause].append(text)
+    return " ".join([f"{clause} {', '.join(own)}" for clause, own in texts.items() if own])
 
 
 def all_of(*conditions: Condition | None) -> Condition | None:

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model import wire
+from jobtable.model.source import Names
 from jobtable.model.table import Index, KeyType, Table
 from jobtable.model.templates import Template
 
@@ -65,6 +66,15 @@ class FieldSchema:
         for mark in self.info.metadata:
             annotation = Annotated[annotation, mark]
         return TypeAdapter(annotation)
+
+    def accept_source(self, value: str, names: Names) -> str:
+        """The source of an expression that accepts `value`, without a call where the value needs no look."""
+        accept = names.of(self.accept, "accept")
+        if self._as_given is None:
+            return f"{accept}({value})"
+        look = {str: " and v.isascii()", float: " and v - v == 0", datetime: f" and v.tzinfo is {names.of(UTC, 'UTC')}"}
+        test = f"type(v := {value}) is {names.of(self._as_given, 'type')}{look.get(self._as_given, '')}"
+        return f"v if {test} else {accept}(v)"
 
     def accept(self, value: Any) -> Any:
         """The value as the field holds it, or ValueRefusedError."""

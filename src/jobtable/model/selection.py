@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.schema import FieldSchema, KeyPart, KeySchema
+from jobtable.model.source import Source
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Entity
@@ -76,20 +77,29 @@ class BoundKey(Generic[E]):
         fields = self.entity.__schema__.fields
         following = next((name for name in open_part.inputs if name not in names), None) if open_part else None
         next_field = fields[following] if following else None
-        accepts = [(name, fields[name].accept) for name in names]
-        render = self.entity.__schema__.codec.render_part
+        accept, render = self._acceptor(names), self.entity.__schema__.codec.renderer(tuple(equal))
+        prefix_of = open_part.template.prefix_of if open_part is not None and open_part.template is not None else None
 
         def build(given: dict[str, Any]) -> Selection[E]:
-            values = {name: accept(given[name]) for name, accept in accepts}
-            if None in values.values():
-                raise ValueRefusedError(f"{self!r}: an item without a value for it is not there to be selected")
-            prefix = ""
-            if open_part is not None and open_part.template is not None:
-                prefix = open_part.template.prefix_of(values)
-            keys = {part.attribute: render(part, values) for part in equal}
-            return Selection(self.entity, self.schema, values, keys, open_part, prefix, next_field)
+            values = accept(given)
+            prefix = "" if prefix_of is None else prefix_of(values)
+            return Selection(self.entity, self.schema, values, render(values), open_part, prefix, next_field)
 
         return build
+
+    def _acceptor(self, names: tuple[str, ...]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+        """A generated function that accepts the values of these fields."""
+        fields, source = self.entity.__schema__.fields, Source()
+        pairs = [f"{name!r}: {fields[name].accept_source(f'given[{name!r}]', source.names)}" for name in names]
+        source.line("def accept(given):")
+        source.line(f"    values = {{{', '.join(pairs)}}}")
+        if any(fields[name].optional for name in names):
+            source.line(f"    if None in values.values(): {source.names.of(self._refuse_none, 'refuse')}()")
+        source.line("    return values")
+        return source.function("accept")
+
+    def _refuse_none(self) -> NoReturn:
+        raise ValueRefusedError(f"{self!r}: an item without a value for it is not there to be selected")
 
     def _check(self, names: tuple[str, ...]) -> None:
         for name in names:

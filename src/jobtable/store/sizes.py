@@ -50,19 +50,12 @@ def number_size(text: str) -> int:
         return (len(text) + 1) // 2 + 1
     negative = text[0] == "-"
     whole, _, fraction = (text[1:] if negative else text).partition(".")
-    if len(whole) % 2:
-        whole = "0" + whole
-    if len(fraction) % 2:
-        fraction += "0"
-    digits = whole + fraction
-    pairs = len(digits) // 2
-    if digits[:2] == "00" or digits[-2:] == "00":
-        first, last = 0, pairs
-        while digits[2 * first : 2 * first + 2] == "00":
-            first += 1
-        while digits[2 * last - 2 : 2 * last] == "00":
-            last -= 1
-        pairs = last - first
+    whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
+    pairs = (len(whole) + 1) // 2 + (len(fraction) + 1) // 2
+    if not fraction:
+        pairs -= (len(whole) - len(whole.rstrip("0"))) // 2
+    elif not whole:
+        pairs -= (len(fraction) - len(fraction.lstrip("0"))) // 2
     return min(pairs + 1 + negative, 21)
 
 

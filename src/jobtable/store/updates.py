@@ -43,15 +43,15 @@ class UpdatePlan:
     def write(self, placeholders: Placeholders) -> str:
         """The update expression."""
         clauses = [update.write(placeholders) for update in self.updates]
-        for key in self.schema.indexes.values():
+        made_from = self.schema.keys_made_from
+        keys = dict.fromkeys(key for update in self.updates for key in made_from[update.attribute.field.name])
+        for key in keys:
             clauses += self._write_key(key, placeholders)
         return write_updates(clauses)
 
     def _write_key(self, key: KeySchema, placeholders: Placeholders) -> list[tuple[Clause, str]]:
-        changed = {update.attribute.field.name for update in self.updates} & set(key.inputs)
-        templated = [part for part in key.parts if part.template]
-        if not changed or not templated:
-            return []
+        changed = {update.attribute.field.name for update in self.updates}.intersection(key.inputs)
+        templated = key.templated
         for update in self.updates:
             if update.attribute.field.name in changed and update.attribute.field.name not in self._new:
                 raise ValueRefusedError(
@@ -61,7 +61,7 @@ class UpdatePlan:
         if sparse and any(self._new.get(name, "") is None for name in changed):
             return [("REMOVE", placeholders.name(part.attribute)) for part in templated]
         # A sparse key may be absent as a whole, so all of it is written; of a key that is always there, what changed.
-        wanted = templated if sparse else [part for part in templated if changed & set(part.inputs)]
+        wanted = templated if sparse else [part for part in templated if not changed.isdisjoint(part.inputs)]
         values = {name: self._value(name, key) for name in (key.inputs if sparse else _inputs(wanted))}
         if any(value is None for value in values.values()):
             return [("REMOVE", placeholders.name(part.attribute)) for part in templated]

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from jobtable.embedded.values import MAX_NAME_BYTES, validate_value, wrong_json_type
+from jobtable.embedded.values import MAX_NAME_BYTES, measure_value, wrong_json_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
-from jobtable.store.sizes import value_size
 
 MAX_KEY_LENGTH = 255
 MAX_MAP_BYTES = 2 * 1024 * 1024
@@ -143,14 +142,14 @@ def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
         _check_value_key(key)
         size_of_keys += len(key)
         try:
-            valid[key] = checked = validate_value(value)
+            valid[key], value_size = measure_value(value)
         except RequestRefused as error:
             if error.code != RequestRefused.code:
                 raise
             raise RequestRefused(
                 f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}"
             ) from error
-        size += value_size(checked)
+        size += value_size
     if size + size_of_keys > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeValues exceeds max size")
     return valid, size

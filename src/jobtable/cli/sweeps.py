@@ -14,9 +14,9 @@ from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, 
 from jobtable.cli.sweep_table import counts, follow, params_text
 from jobtable.errors import NotFoundError
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import SweepEntry
 from jobtable.jobs.records import Status
 from jobtable.settings import Settings
-from jobtable.sweeps.entities import SweepEntry
 from jobtable.sweeps.samplers import Optuna
 from jobtable.sweeps.service import Progress, Sweeps, TrialResult
 from jobtable.sweeps.sweep import Sweep

@@ -11,10 +11,9 @@ from typing import Any
 from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.definition import NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric
+from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, SweepEntry
 from jobtable.jobs.records import Status
 from jobtable.store import Query
-from jobtable.sweeps.entities import SweepEntry
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.planning import new_planning, planning_id
 from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of

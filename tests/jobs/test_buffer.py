@@ -51,7 +51,7 @@ def test_a_writer_that_is_faster_than_the_store_waits(backend: AwayBackend, stor
     while backend.transactions < 20 and not is_done.wait(0.001):
         pass
     assert not is_done.is_set()
-    assert len(buffer) <= 25
+    assert len(buffer) <= 10
     backend.is_away = False
     writer.join()
     buffer.close()
@@ -59,7 +59,7 @@ def test_a_writer_that_is_faster_than_the_store_waits(backend: AwayBackend, stor
 
 
 def test_a_store_that_will_never_take_the_lines_is_no_reason_to_wait(backend: AwayBackend, store: Store) -> None:
-    buffer = RecordBuffer(store, "j", most_bytes=1_000)
+    buffer = RecordBuffer(store, "j", most_bytes=3_000)
     backend.is_away, backend.error = True, TableNotFound("there is no table")
     for number in range(3):
         add(buffer, store, f"{number}")

@@ -435,9 +435,10 @@ def test_objects_that_a_record_names_are_told_from_orphans() -> None:
 
 
 def test_the_definition_of_reports_is_checked() -> None:
-    run = run_in_memory({"metrics_ttl_seconds": "long"})
-    with pytest.raises(ValueRefusedError, match="metrics_ttl_seconds in job_config is 'long'"):
-        JobContext(run.jobs, run.lease)
+    for name in ("metrics_ttl_seconds", "logs_ttl_seconds", "keep_checkpoints"):
+        run = run_in_memory({name: "long"})
+        with pytest.raises(ValueRefusedError, match=f"{name} in job_config is 'long'"):
+            JobContext(run.jobs, run.lease)
 
 
 def test_the_context_knows_its_run() -> None:

@@ -15,8 +15,8 @@ MOST_BYTES = 8 << 20
 """What a buffer holds at most. A writer that is faster than the store waits."""
 _MOST_BYTES_TOGETHER = 2 << 20
 """DynamoDB takes 4 MB in one transaction; the sizes here are estimates."""
-_BYTES_BESIDE_TEXT = 400
-"""The estimated size of a record without its texts, here and in memory."""
+_BYTES_BESIDE_TEXT = 1_000
+"""What a record takes of memory beside its texts, about; of an item it is less."""
 
 
 class RecordBuffer:

@@ -44,7 +44,7 @@ class ReportRules:
             _seconds(job, config, "metrics_ttl_seconds"),
             _seconds(job, sweep, "metrics_ttl_seconds"),
             _seconds(job, config, "logs_ttl_seconds"),
-            config.get("keep_checkpoints"),
+            _count(job, config, "keep_checkpoints"),
         )
 
 
@@ -86,3 +86,10 @@ def _seconds(job: Job, config: dict[str, Any], name: str) -> float | None:
     if isinstance(given, int | float) and not isinstance(given, bool) and given > 0:
         return float(given)
     raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a number of seconds over 0")
+
+
+def _count(job: Job, config: dict[str, Any], name: str) -> int | None:
+    given = config.get(name)
+    if given is None or (isinstance(given, int) and not isinstance(given, bool) and given > 0):
+        return given
+    raise ValueRefusedError(f"job {job.job_id}: {name} in job_config is {given!r}; it is a whole number over 0")

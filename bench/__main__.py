@@ -5,7 +5,17 @@ from __future__ import annotations
 import importlib
 import sys
 
-BENCHMARKS = ("round_trip", "in_process", "transactions", "over_http", "typed_against_local", "receipts", "scale")
+BENCHMARKS = (
+    "round_trip",
+    "in_process",
+    "transactions",
+    "over_http",
+    "typed_against_local",
+    "receipts",
+    "scale",
+    "jobs",
+    "metrics",
+)
 
 
 def main(names: list[str]) -> None:

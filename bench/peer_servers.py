@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -51,6 +52,17 @@ def dynalite_server() -> AbstractContextManager[str]:
         except (OSError, subprocess.CalledProcessError) as error:
             raise ServerUnavailable(f"npm could not install {DYNALITE_PACKAGE}: {error}") from error
     return _served(lambda port: [str(program), "--port", str(port), "--createTableMs", "0"])
+
+
+@contextlib.contextmanager
+def redis_server(folder: Path) -> Iterator[int]:
+    """The port of a Redis that syncs every write to disk."""
+    program = shutil.which("redis-server")
+    if program is None:
+        raise ServerUnavailable("redis-server is not installed; it comes with Debian's package redis-server")
+    command = [program, "--bind", "127.0.0.1", "--dir", str(folder), "--appendonly", "yes", "--appendfsync", "always"]
+    with _served(lambda port: [*command, "--port", str(port)]) as url:
+        yield int(url.rpartition(":")[2])
 
 
 OURS = "jobtable"

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO, Literal
 
+from pydantic_core import to_jsonable_python
+
 from jobtable.clock import Clock
-from jobtable.errors import NotFoundError, TransactionFailedError
+from jobtable.errors import NotFoundError, TransactionFailedError, ValueRefusedError
 from jobtable.journeys import aggregates, reports
 from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
 from jobtable.journeys.flow import Fence, JourneyFlow, State, Written, key_of_execution, seconds_between
-from jobtable.journeys.locations import DEFAULT_BUCKETS, Place, location
+from jobtable.journeys.locations import Place
 from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, LogCounts, LogLevel, RuleType, StepLogFile, StepRun
 from jobtable.journeys.reports import ENGINE_REPORTS, Content, ReportDraft
 from jobtable.journeys.rules import applicable
@@ -103,12 +105,13 @@ class StageRun:
             self._stage_class.check(self.definition)
             stage = self._stage_class(self)
         except Exception as error:
-            return self._fail(error)
+            with self._new_log():
+                return self._fail(error)
         while self._index < len(self.execution.steps):
             if self.should_stop():
                 return self._set_aside()
             try:
-                with StepLog(self.execution.job_id, self._step.step_id) as self._log:
+                with self._new_log():
                     self._run_step(stage)
             except StageStopped:
                 return self._set_aside()
@@ -221,6 +224,11 @@ class StageRun:
         of_step = LogEntry.key(journey_id=self._place.journey_id, job_id=self._place.job_id, step=self._step.step_id)
         self._store.batch_delete(list(self._store.query(of_step)))
 
+    def _new_log(self) -> StepLog:
+        step_id = self._step.step_id if self._index < len(self.execution.steps) else ""
+        self._log = StepLog(self.execution.job_id, step_id)
+        return self._log
+
     # --- one step -----------------------------------------------------------------------------------------------------
 
     def _run_step(self, stage: Stage) -> None:
@@ -234,75 +242,44 @@ class StageRun:
             raise _StepFailed(self._fail(error).message or "") from error
         finally:
             self._discard_drafts()
-        for name, value in stage.metrics.items():
-            self._hold.metric(name, value)
 
     def _commit(self, stage: Stage) -> None:
         """Make the step durable, and the next one the current one: one transaction."""
-        run = _finished(self._step, ExecutionStatus.COMPLETED, self.clock.now())
-        run, written = self._written(run)
-        updates = [*written.updates, *self._changes_of(stage)]
+        run, written = self._written(_finished(self._step, ExecutionStatus.COMPLETED, self.clock.now()))
         following = self._index + 1
-        if following < len(self.execution.steps):
-            step = _started(self.execution.steps[following], run.end_time or self.clock.now())
-            updates += [JobExecution.steps[following].set(step), JobExecution.current_step.set(step.step_id)]
-        percent = 100 * following / len(self.execution.steps)
-        updates.append(JobExecution.progress.set(int(percent)))
-        self._write(Written(updates, written.logged, written.entities), percent)
         steps = list(self.execution.steps)
         steps[self._index] = run
         if following < len(steps):
-            steps[following] = step
-        self.execution = self.execution.replace(
+            steps[following] = _started(steps[following], run.end_time or self.clock.now())
+        measured = {n: v for n, v in stage.metrics.items() if v != (self.execution.measurements or {}).get(n)}
+        percent = 100 * following / len(steps)
+        after = self.execution.replace(
             steps=steps,
+            current_step=steps[min(following, len(steps) - 1)].step_id,
             progress=int(percent),
             metrics=aggregates.added(self.execution.metrics, written.logged),
-            results=dict(stage.results),
+            # A copy, so that nothing that the stage does later changes what is known to be stored.
+            results=to_jsonable_python(stage.results),
             measurements=dict(stage.metrics) or None,
         )
+        self._write(Written(_changes(after), written.logged, written.entities), percent)
+        self.execution = after
         self._index = following
         self._hold.progress(percent, run.step_id)
-
-    def _changes_of(self, stage: Stage) -> list[Update]:
-        changes: list[Update] = []
-        if stage.results != self.execution.results:
-            changes.append(JobExecution.results.set(stage.results))
-        if stage.metrics and stage.metrics != self.execution.measurements:
-            changes.append(JobExecution.measurements.set(dict(stage.metrics)))
-        return changes
+        for name, value in measured.items():
+            self._hold.metric(name, value)
 
     def _written(self, run: StepRun) -> tuple[StepRun, Written]:
         """Put the log and the reports of a step into object storage; gives the step and the records that name them."""
-        counts = self._log.counts()
         entries: list[Entity] = []
         if len(self._log):
             info = self._log.store(self._objects, self._place.log(run.step_id))
             run = run.replace(log=StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256))
-            entries += self._log_entries(run.step_id, info.key)
+            entries += self._log.entries(self.execution, info.key)
         about = reports.step_summary(self.execution.job_id, run)
         entries += [draft.store(self._objects, self.execution, about) for draft in self._drafts]
-        updates = [JobExecution.steps[self._index].set(run)]
-        if counts.total_logs:
-            updates.append(JobExecution.metrics.set(aggregates.added(self.execution.metrics, counts)))
         self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
-        return run, Written(updates, counts, entries[-_ENTITIES_AT_ONCE:])
-
-    def _log_entries(self, step_id: str, key: str) -> Iterator[LogEntry]:
-        bucket = (self.execution.s3_config or DEFAULT_BUCKETS).logs_bucket
-        for line in self._log.catalogue():
-            yield LogEntry(
-                journey_id=self._place.journey_id,
-                job_id=self._place.job_id,
-                step=step_id,
-                timestamp=line.timestamp,
-                log_id=f"LOG-{line.number:07d}",
-                level=line.level,
-                message=line.message,
-                source=line.source,
-                s3_location=location(bucket, key),
-                details=line.details,
-                created_at=line.timestamp,
-            )
+        return run, Written((), self._log.counts(), entries[-_ENTITIES_AT_ONCE:])
 
     def _write_ahead(self, entries: Sequence[Entity]) -> None:
         for start in range(0, len(entries), _ENTITIES_AT_ONCE):
@@ -318,7 +295,7 @@ class StageRun:
         except TransactionFailedError as error:
             current = next((f.current for f in error.failures if isinstance(f.current, Journey)), None)
             if current is None or current.status is not JourneyStatus.PAUSED or len(error.failures) > 1:
-                raise ExecutionLost(str(error)) from error
+                raise _meaning(error) from error
             self._is_stopping = True
             with _held():
                 self._send(written, percent, is_running=False)
@@ -378,11 +355,14 @@ class StageRun:
                 self._flow.fail(self.execution, message, Written(), self._hold.fence)
             return Ended("failed", message=message)
         self.log(LogLevel.ERROR, f"the step failed: {message}", {"trace": trace})
-        run = _finished(self._step, ExecutionStatus.FAILED, self.clock.now())
-        run, written = self._written(run)
+        run, written = self._written(_finished(self._step, ExecutionStatus.FAILED, self.clock.now()))
         draft = self._engine_draft(reports.error_analysis(self.execution, run.step_id, error, trace))
         report = draft.store(self._objects, self.execution, reports.execution_summary(self.execution))
-        ended = Written(written.updates, written.logged, [*written.entities, report])
+        updates = [
+            JobExecution.steps[self._index].set(run),
+            JobExecution.metrics.set(aggregates.added(self.execution.metrics, written.logged)),
+        ]
+        ended = Written(updates, written.logged, [*written.entities, report])
         with _held():
             self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
         return Ended("failed", message=f"{run.step_id}: {message}")
@@ -414,7 +394,15 @@ def _held() -> Iterator[None]:
     try:
         yield
     except TransactionFailedError as error:
-        raise ExecutionLost(str(error)) from error
+        raise _meaning(error) from error
+
+
+def _meaning(error: TransactionFailedError) -> BaseException:
+    """A condition that did not hold means that the execution is lost; anything else is what was to be written."""
+    if any(failure.code == "ConditionalCheckFailed" for failure in error.failures):
+        return ExecutionLost(str(error))
+    reasons = "; ".join(failure.message for failure in error.failures) or str(error)
+    return ValueRefusedError(f"what the stage has found cannot be stored: {reasons}. Keep what is large in a file")
 
 
 def _started(run: StepRun, now: datetime) -> StepRun:
@@ -424,6 +412,18 @@ def _started(run: StepRun, now: datetime) -> StepRun:
 def _finished(run: StepRun, status: ExecutionStatus, now: datetime) -> StepRun:
     duration = seconds_between(run.start_time, now)
     return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None)
+
+
+def _changes(after: JobExecution) -> list[Update]:
+    """What the end of a step changes in an execution; the same set each time, which backends can prepare for."""
+    return [
+        JobExecution.steps.set(after.steps),
+        JobExecution.current_step.set(after.current_step),
+        JobExecution.progress.set(after.progress),
+        JobExecution.metrics.set(after.metrics),
+        JobExecution.results.set(after.results),
+        JobExecution.measurements.set(after.measurements),
+    ]
 
 
 def _counting(logged: LogCounts) -> list[Update]:

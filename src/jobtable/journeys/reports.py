@@ -48,12 +48,15 @@ class ReportDraft:
         self._content = content
         self._clock = clock
         self._begun = clock.monotonic()
+        self._record: JobReport | None = None
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed when it is stored
         head = {"reportId": report_id, "reportType": content.type.value}
         self._write("{", {**head, "title": content.title, "summary": content.summary, **content.sections})
 
     def store(self, objects: ObjectStore, execution: JobExecution, about: Mapping[str, Any]) -> JobReport:
-        """Put the report into object storage, and give the record that names it."""
+        """Put the report into object storage, and give the record that names it; what was stored stays so."""
+        if self._record is not None:
+            return self._record
         now = self._clock.now()
         self._write(", ", {"executionSummary": about, "generatedAt": now})
         self._file.write(b"}\n")
@@ -62,7 +65,7 @@ class ReportDraft:
         with self._file:
             info = objects.put(place.report(self._name), self._file)
         buckets = execution.s3_config or DEFAULT_BUCKETS
-        return JobReport(
+        self._record = JobReport(
             journey_id=execution.journey_id,
             report_id=self._report_id,
             job_id=execution.job_id,
@@ -79,6 +82,7 @@ class ReportDraft:
             ),
             created_at=now,
         )
+        return self._record
 
     def discard(self) -> None:
         """Give up what was written."""

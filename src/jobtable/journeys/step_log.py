@@ -14,6 +14,8 @@ from typing import IO, Any, Self
 from pydantic_core import to_jsonable_python
 
 from jobtable.errors import ValueRefusedError
+from jobtable.journeys.entities import JobExecution, LogEntry
+from jobtable.journeys.locations import DEFAULT_BUCKETS, location
 from jobtable.journeys.parts import LogCounts, LogLevel
 from jobtable.model.wire import wire_form
 from jobtable.objects import ObjectInfo, ObjectStore
@@ -46,7 +48,7 @@ class StepLog:
     def __init__(self, job_id: str, step_id: str) -> None:
         self._job_id = job_id
         self._step_id = step_id
-        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the log
+        self._file: IO[bytes] | None = None
         self._recent: deque[Line] = deque(maxlen=RECENT_LINES)
         self._noted: list[Line] = []
         self._levels: Counter[LogLevel] = Counter()
@@ -57,7 +59,8 @@ class StepLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def __len__(self) -> int:
         return self._levels.total()
@@ -76,6 +79,8 @@ class StepLog:
             **({"source": source} if source else {}),
             "details": plain,
         }
+        if self._file is None:
+            self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the log
         self._file.write(b",\n" if self._levels else b"[\n")
         self._file.write(json.dumps(entry, ensure_ascii=False).encode("utf-8", "backslashreplace"))
         line = Line(len(self), level, _cut(message), at, source, _small(plain))
@@ -99,10 +104,34 @@ class StepLog:
         return [*self._noted, *self._recent]
 
     def store(self, objects: ObjectStore, key: str) -> ObjectInfo:
-        """Put the full log into object storage."""
+        """Put the full log into object storage; lines may follow, and then it is stored again."""
+        if self._file is None:
+            return objects.put(key, b"[]\n")
+        end = self._file.tell()
         self._file.write(b"\n]\n")
         self._file.seek(0)
-        return objects.put(key, self._file)
+        info = objects.put(key, self._file)
+        self._file.seek(end)
+        self._file.truncate()
+        return info
+
+    def entries(self, execution: JobExecution, key: str) -> Iterator[LogEntry]:
+        """The records of the lines worth a quick look, which name the object that has all of them."""
+        buckets = execution.s3_config or DEFAULT_BUCKETS
+        for line in self.catalogue():
+            yield LogEntry(
+                journey_id=execution.journey_id,
+                job_id=execution.job_id,
+                step=self._step_id,
+                timestamp=line.timestamp,
+                log_id=f"LOG-{line.number:07d}",
+                level=line.level,
+                message=line.message,
+                source=line.source,
+                s3_location=location(buckets.logs_bucket, key),
+                details=line.details,
+                created_at=line.timestamp,
+            )
 
 
 def read_lines(objects: ObjectStore, key: str) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,328 @@
+"""Journeys on the job engine: in order, durable steps, paused, resumed, cancelled, retried; sums always right."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from tests.access_patterns.journeys import journey
+from tests.journeys.stages import Killed, Scripted, die, fail, fail_passingly, script
+from tests.journeys.worlds import World, stage, world_on
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import ConflictError, NotFoundError
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.records import Status
+from jobtable.jobs.runner import StopFlag, run_task
+from jobtable.journeys.entities import Journey, LogEntry, StageDefinition
+from jobtable.journeys.execution import StageRun
+from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, ReportType, StageStatus
+from jobtable.journeys.runner import QUEUE, JourneyRunner
+from jobtable.journeys.stage import Stage
+from jobtable.store import Store
+
+ALL_STEPS = ["one.first", "one.second", "one.third", "two.first", "two.second", "two.third"]
+
+
+@pytest.fixture
+def world(each_store: Store) -> World:
+    return world_on(each_store)
+
+
+@pytest.fixture
+def quick() -> Any:
+    with Store(EmbeddedBackend(None)) as store:
+        yield world_on(store)
+
+
+def test_stages_run_in_order_with_everything_recorded(world: World) -> None:
+    script(one__first=lambda s: (s.log_warning("look", n=1), s.results.update(found=[1, 2]), s.report("R", results=7)))
+    world.runner.run("J1")
+    world.work()
+    assert Scripted.ran == ALL_STEPS
+    journey = world.journey()
+    assert (journey.status, journey.overall_progress) == (JourneyStatus.COMPLETED, 100)
+    assert journey.execution_counts == {"one": 1, "two": 1}
+    (one,) = world.executions("one")
+    assert journey.current_jobs["one"] == one.job_id
+    assert (one.status, one.progress, one.results) == (ExecutionStatus.COMPLETED, 100, {"found": [1, 2]})
+    assert [run.status for run in one.steps] == [ExecutionStatus.COMPLETED] * 3
+    assert (one.metrics.total_logs, one.metrics.warning_count) == (1, 1)
+    assert {each.status for each in world.verbs.list_stages("J1")} == {StageStatus.COMPLETED}
+    job = world.jobs.queries.get_job(one.job_id)
+    assert (job.status, job.job_stage, job.progress) == (Status.COMPLETED, "one", 100)
+    types = [record.report_type for record in world.verbs.list_job_reports(one.job_id)]
+    assert types == [ReportType.CUSTOM, ReportType.SUMMARY, ReportType.PERFORMANCE, ReportType.TIMELINE]
+    world.check_sums()
+
+
+def test_a_stage_goes_on_behind_its_last_finished_step(world: World) -> None:
+    script(one__second=die)
+    world.runner.run("J1")
+    assert world.work(1) == 1
+    (one,) = world.executions("one")
+    assert [run.status.value for run in one.steps] == ["completed", "running", "pending"]
+    world.check_sums()
+    script()
+    world.work()
+    assert Scripted.ran == ALL_STEPS[1:]
+    assert world.journey().status is JourneyStatus.COMPLETED
+    world.check_sums()
+
+
+def test_a_step_goes_on_behind_the_position_that_it_saved(quick: World) -> None:
+    seen = []
+
+    def save_and_die(step: Stage) -> None:
+        seen.append(step.position)
+        step.save({"batch": 7}, percent=40)
+        die(step)
+
+    script(one__second=save_and_die)
+    quick.runner.run("J1")
+    quick.work(1)
+    (one,) = quick.executions("one")
+    assert (one.steps[1].progress, one.progress) == (40, 46)
+    assert quick.journey().overall_progress == 23
+    script(one__second=lambda step: seen.append(step.position), one__third=lambda step: seen.append(step.position))
+    quick.work()
+    assert seen == [None, {"batch": 7}, None]
+
+
+def test_what_an_interrupted_step_had_logged_is_not_there_twice(quick: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies between the log entries and the end of the step."""
+    script(one__first=lambda step: [step.log_info(f"line {n}") for n in range(150)])
+    real = StageRun._write
+
+    def dies(run: StageRun, *arguments: Any) -> None:
+        raise Killed
+
+    monkeypatch.setattr(StageRun, "_write", dies)
+    quick.runner.run("J1")
+    quick.work(1)
+    (one,) = quick.executions("one")
+    assert quick.jobs.store.count(LogEntry.key(journey_id="J1", job_id=one.job_id)) > 0
+    monkeypatch.setattr(StageRun, "_write", real)
+    quick.work()
+    lines = [entry.message for entry in quick.verbs.list_job_logs(one.job_id)]
+    assert lines == [f"line {n}" for n in range(50, 150)]
+    quick.check_sums()
+
+
+def test_a_failed_step_fails_stage_and_journey_and_a_retry_is_a_new_execution(world: World) -> None:
+    script(one__second=fail)
+    world.runner.run("J1")
+    world.work()
+    (one,) = world.executions("one")
+    assert (one.status, one.error_message) == (ExecutionStatus.FAILED, "second: RuntimeError: it does not work")
+    assert world.journey().status is JourneyStatus.FAILED
+    assert world.jobs.queries.get_job(one.job_id).status is Status.FAILED
+    assert world.verbs.get_stage("J1", "one").status is StageStatus.FAILED
+    logged = [line["message"] for line in world.records.get_job_logs("J1", "one", one.job_id, "second")]
+    assert logged == ["about to fail", "the step failed: RuntimeError: it does not work"]
+    (analysis,) = world.records.get_job_reports("J1", one.job_id, "one", ReportType.ERROR_ANALYSIS)
+    assert "RuntimeError" in analysis["error"]["trace"]
+    world.check_sums()
+
+    script()
+    assert world.runner.retry("J1").status is JourneyStatus.RUNNING
+    world.work()
+    assert [each.execution_number for each in world.executions("one")] == [1, 2]
+    assert Scripted.ran == ALL_STEPS
+    assert (world.journey().status, world.journey().aggregates.failed_jobs) == (JourneyStatus.COMPLETED, 1)
+    world.check_sums()
+
+
+def test_a_passing_error_is_tried_again_within_the_execution(quick: World) -> None:
+    script(one__second=fail_passingly)
+    quick.runner.run("J1")
+    quick.work(1)
+    (one,) = quick.executions("one")
+    assert one.status is ExecutionStatus.RUNNING
+    assert quick.jobs.queries.get_job(one.job_id).status is Status.PENDING
+    script()
+    while quick.journey().status is JourneyStatus.RUNNING:
+        quick.jobs.clock.sleep(0.05)
+        quick.jobs.promote_due(QUEUE)
+        quick.work()
+    assert Scripted.ran == ALL_STEPS[1:]
+    assert [each.execution_number for each in quick.executions("one")] == [1]
+
+
+def test_a_paused_journey_stops_behind_its_step_and_goes_on_there(world: World) -> None:
+    script(one__second=lambda step: world.runner.pause("J1"))
+    world.runner.run("J1")
+    world.work()
+    (one,) = world.executions("one")
+    assert Scripted.ran == ALL_STEPS[:2]
+    assert [run.status.value for run in one.steps] == ["completed", "completed", "pending"]
+    assert (one.status, world.journey().status) == (ExecutionStatus.PENDING, JourneyStatus.PAUSED)
+    assert world.jobs.queries.get_job(one.job_id).status is Status.STOPPED
+    with pytest.raises(ConflictError, match="cannot run journey J1: it is paused"):
+        world.runner.run("J1")
+    script()
+    world.runner.resume("J1")
+    world.work()
+    assert Scripted.ran == ALL_STEPS[2:]
+    assert world.journey().status is JourneyStatus.COMPLETED
+    assert len(world.executions("one")) == 1
+    world.check_sums()
+
+
+def test_a_journey_that_is_resumed_before_the_pause_was_noticed_goes_on(quick: World) -> None:
+    def pause_and_resume(step: Stage) -> None:
+        quick.runner.pause("J1")
+        step.progress(10)
+        quick.runner.resume("J1")
+
+    script(one__second=pause_and_resume)
+    quick.runner.run("J1")
+    quick.work()
+    assert Scripted.ran == ALL_STEPS
+    assert quick.journey().status is JourneyStatus.COMPLETED
+
+
+def test_a_pause_between_two_stages_opens_the_next_one_when_it_is_resumed(quick: World) -> None:
+    script(one__third=lambda step: quick.runner.pause("J1"))
+    quick.runner.run("J1")
+    quick.work()
+    assert quick.executions("two") == []
+    assert quick.journey().status is JourneyStatus.PAUSED
+    quick.runner.resume("J1")
+    quick.work()
+    assert Scripted.ran == ALL_STEPS
+    quick.check_sums()
+
+
+def test_a_cancelled_journey_writes_nothing_more_and_can_be_retried(world: World) -> None:
+    script(one__second=lambda step: (step.log_info("x"), world.runner.cancel("J1")))
+    world.runner.run("J1")
+    world.work()
+    (one,) = world.executions("one")
+    assert Scripted.ran == ALL_STEPS[:2]
+    assert (one.status, world.journey().status) == (ExecutionStatus.CANCELLED, JourneyStatus.CANCELLED)
+    assert [run.status.value for run in one.steps] == ["completed", "running", "pending"]
+    assert one.metrics.total_logs == 0
+    world.check_sums()
+    script()
+    world.runner.retry("J1")
+    world.work()
+    assert [each.execution_number for each in world.executions("one")] == [1, 2]
+    assert world.journey().status is JourneyStatus.COMPLETED
+    world.check_sums()
+
+
+def test_a_stage_that_may_be_skipped_is_passed_over(quick: World) -> None:
+    with pytest.raises(ConflictError, match="stage one of journey J1 cannot be skipped"):
+        quick.runner.skip("J1", "one")
+    quick.runner.skip("J1", "two")
+    quick.runner.run("J1")
+    quick.work()
+    assert Scripted.ran == ALL_STEPS[:3]
+    assert quick.verbs.get_stage("J1", "two").status is StageStatus.SKIPPED
+    assert (quick.journey().status, quick.journey().overall_progress) == (JourneyStatus.COMPLETED, 100)
+
+
+def test_a_job_that_was_ended_from_outside_ends_its_execution(quick: World) -> None:
+    """As after a timeout, or when its workers were lost too often: the stage itself could not record it."""
+    quick.runner.run("J1")
+    (one,) = quick.executions("one")
+    quick.jobs.cancel(one.job_id)
+    quick.work()
+    assert (quick.journey().status, quick.executions("one")[0].status.value) == (JourneyStatus.CANCELLED, "cancelled")
+    quick.check_sums()
+
+
+def test_a_stopped_job_pauses_its_journey(quick: World) -> None:
+    quick.runner.run("J1")
+    (one,) = quick.executions("one")
+    quick.jobs.stop(one.job_id)
+    quick.work()
+    assert quick.journey().status is JourneyStatus.PAUSED
+    quick.runner.resume("J1")
+    quick.work()
+    assert quick.journey().status is JourneyStatus.COMPLETED
+
+
+def test_a_journey_whose_job_was_never_submitted_gets_one(quick: World) -> None:
+    """The process died between the records and the job."""
+    quick.runner.flow.start("J1", "user")
+    assert quick.work() == 0
+    quick.runner.run("J1")
+    quick.work()
+    assert quick.journey().status is JourneyStatus.COMPLETED
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing(quick: World) -> None:
+    """A step ends after another worker has taken the job over: the step counts once."""
+    taken: list[bool] = []
+
+    def lose_the_lease(step: Stage) -> None:
+        if not taken:
+            taken.append(True)
+            quick.jobs.release(lease, "taken for dead")
+
+    script(one__second=lose_the_lease)
+    quick.runner.run("J1")
+    (lease,) = quick.jobs.claim(QUEUE, limit=1, instance_id="zombie", lease_seconds=60)
+    context = JobContext(quick.jobs, lease)
+    report = run_task(lease.job.definition, StopFlag(), lambda: context)
+    assert report.has_stopped
+    (one,) = quick.executions("one")
+    assert [run.status.value for run in one.steps] == ["completed", "running", "pending"]
+    quick.work()
+    assert Scripted.ran == ["one.first", "one.second", *ALL_STEPS[1:]]
+    quick.check_sums()
+
+
+def test_a_stage_without_its_class_or_a_method_fails_with_the_reason(quick: World) -> None:
+    broken = stage("J2", 1, "one").replace(implementation="nowhere:Stage")
+    quick.verbs.create_journey(journey("J2"), [broken])
+    quick.runner.run("J2")
+    lacking = stage("J3", 1, "one")
+    lacking = lacking.replace(steps=[lacking.steps[0].replace(step_id="fourth")])
+    quick.verbs.create_journey(journey("J3"), [lacking])
+    quick.runner.run("J3")
+    quick.work()
+    for journey_id, reason in (("J2", "cannot load 'nowhere:Stage'"), ("J3", "no method for the step fourth")):
+        (execution,) = quick.verbs.list_executions(journey_id)
+        assert execution.status is ExecutionStatus.FAILED
+        assert reason in (execution.error_message or "")
+
+
+def test_results_that_no_item_can_hold_fail_the_step_with_the_reason(quick: World) -> None:
+    script(one__first=lambda step: step.results.update(large="x" * 500_000))
+    quick.runner.run("J1")
+    quick.work()
+    (one,) = quick.executions("one")
+    assert one.status is ExecutionStatus.FAILED
+    assert "exceeded the maximum allowed size" in (one.error_message or "")
+    assert one.results == {}
+    quick.check_sums()
+
+
+def test_many_starts_at_once_make_one_execution(quick: World) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: JourneyRunner(quick.jobs).run("J1"), range(8)))
+    assert len(quick.executions("one")) == 1
+    quick.work()
+    assert Scripted.ran == ALL_STEPS
+    quick.check_sums()
+
+
+def test_what_is_not_there_is_named(quick: World) -> None:
+    with pytest.raises(NotFoundError, match="Journey"):
+        quick.runner.run("J9")
+    with pytest.raises(NotFoundError, match="journey J1 has no stage nine"):
+        quick.runner.skip("J1", "nine")
+    with pytest.raises(ConflictError, match="cannot pause journey J1: it is pending, not running"):
+        quick.runner.pause("J1")
+
+
+def test_a_half_created_journey_is_not_run(quick: World) -> None:
+    marker = Creation(done=1, total=2, fingerprint="x")
+    quick.jobs.store.update(Journey.key(journey_id="J1"), Journey.creation.set(marker))
+    with pytest.raises(ConflictError, match="not there completely"):
+        quick.runner.run("J1")
+    assert quick.jobs.store.count(StageDefinition.key(journey_id="J1")) == 2

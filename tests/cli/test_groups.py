@@ -89,3 +89,28 @@ def test_settings_are_shown_with_where_they_come_from(cli: CommandLine) -> None:
     shown = json.dumps(cli.json("config", "show", "--store", "dynamodb+http://key:secret@host:1?prefix=a"))
     assert "secret" not in shown
     assert "dynamodb+http://key:***@host:1?prefix=a" in shown
+
+
+def test_a_table_is_exported_and_imported_elsewhere(cli: CommandLine) -> None:
+    job_id = cli.json("jobs", "submit", "--task", "m:f")["job_id"]
+    exported = cli.json("export", "jobtable", "jobs.jsonl")
+    assert exported["items"] > 3
+    refused = cli.run("import", "jobs.jsonl", code=ExitCode.CONFLICT)
+    assert "is not empty" in refused.stderr
+    cli.run("import", "jobs.jsonl", "--existing", "merge")
+    assert cli.json("import", "jobs.jsonl", "--store", "file:copy.db") == exported
+    assert cli.json("jobs", "show", job_id, "--store", "file:copy.db") == cli.json("jobs", "show", job_id)
+    Path("jobs.jsonl").write_bytes(Path("jobs.jsonl").read_bytes()[:-10])
+    cut = cli.run("import", "jobs.jsonl", "--store", "file:other.db", code=ExitCode.FAILED)
+    assert "cut off or altered" in cut.stderr
+
+
+def test_files_that_cannot_be_used_are_told_in_one_line(cli: CommandLine) -> None:
+    cli.run("tables", "create", "--system", "jobs")
+    missing = cli.run("import", "missing.jsonl", code=ExitCode.FAILED)
+    assert missing.stderr == "Error: missing.jsonl: No such file or directory\n"
+    nowhere = cli.run("export", "jobtable", "no/folder/jobs.jsonl", code=ExitCode.FAILED)
+    assert "no/folder" in nowhere.stderr
+    assert len(nowhere.stderr.splitlines()) == 1
+    unknown = cli.run("export", "jobs", "jobs.jsonl", code=ExitCode.FAILED)
+    assert "no table 'jobs' is declared; there are jobtable, " in unknown.stderr

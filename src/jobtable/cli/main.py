@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import jobtable
-from jobtable.cli.output import exit_code_of, line_of, say
+from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.errors import JobtableError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sweeps": ("sweeps", "Sweeps: try many parameters, and find the best ones."),
     "conversations": ("conversations", "Conversations: analyse Polis exports, compare runs, look at their results."),
     "tables": ("tables", "The tables of the systems."),
+    "export": ("export", "Write every item of a table to a file."),
+    "import": ("importing", "Store the items of a file in their table."),
     "objects": ("objects", "The objects of the systems: files, logs, checkpoints."),
     "receipts": ("receipts", "Receipts."),
     "tokens": ("tokens", "Tokens of the server: who may read, write, or work."),
@@ -74,6 +76,11 @@ class Commands(TyperGroup):
         except JobtableError as error:
             say(line_of(error))
             raise typer.Exit(exit_code_of(error)) from error
+        except OSError as error:
+            if error.filename is None:
+                raise
+            say(f"Error: {error.filename}: {error.strerror}")
+            raise typer.Exit(ExitCode.FAILED) from error
 
 
 def load(name: str) -> Any:

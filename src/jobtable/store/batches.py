@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jobtable.errors import IncompleteBatchError, ValueRefusedError
 from jobtable.model.entity import Entity
 from jobtable.model.selection import Selection
+from jobtable.model.table import Table
 from jobtable.store import requests
 from jobtable.store.backend import Item, Request, Response
 from jobtable.store.requests import Target
@@ -52,6 +53,17 @@ class Batches:
     def delete(self, targets: Iterable[Target]) -> int:
         """Take the items out."""
         return self._write(self._delete_request(target) for target in targets)
+
+    def put_items(self, table: Table, items: Iterable[Item]) -> int:
+        """Store items of a table as they are, whatever their kinds."""
+        name = self._store.table_name(table)
+        return self._write((name, _key_of(table, item), {"PutRequest": {"Item": item}}) for item in items)
+
+    def delete_items(self, table: Table, items: Iterable[Item]) -> int:
+        """Take items of a table out, by their keys alone."""
+        name = self._store.table_name(table)
+        keys = (_key_of(table, item) for item in items)
+        return self._write((name, key, {"DeleteRequest": {"Key": key}}) for key in keys)
 
     def _put_request(self, entity: Entity) -> tuple[str, Item, Request]:
         write = requests.put(entity, None)
@@ -103,6 +115,10 @@ class Batches:
                     raise IncompleteBatchError(f"{operation}: the backend left items unprocessed", tuple(left.items()))
 
         return send
+
+
+def _key_of(table: Table, item: Item) -> Item:
+    return {name: item[name] for name in table.primary}
 
 
 def _name_of(table: str, key: Item) -> str:

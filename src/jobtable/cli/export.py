@@ -1,0 +1,49 @@
+"""`jobtable export`: a whole table as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.cli.options import AsJson, StoreUrl, open_store
+from jobtable.cli.output import bar, print_fields, print_json
+from jobtable.errors import ValueRefusedError
+from jobtable.model import Table
+from jobtable.reference import tables
+from jobtable.store.exports import export_table
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def export(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, as `jobtable tables list` names it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; one that is there is replaced at the end.")],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write every item of a table to a file.
+
+    The file has an item a line, as DynamoDB has it, and ends with a digest, so that `jobtable import` refuses it if it
+    is cut or altered. Objects are not in it.
+
+    \b
+    Example:
+        jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1
+    """
+    with open_store(store) as opened, bar("Writing items") as advance:
+        made = export_table(opened, table_named(table.removeprefix(opened.prefix)), file, advance)
+    if as_json:
+        print_json(made)
+    else:
+        print_fields(vars(made))
+
+
+def table_named(name: str) -> Table:
+    """The declared table with this name."""
+    found = next((table for table in tables() if table.name == name), None)
+    if found is None:
+        raise ValueRefusedError(f"no table {name!r} is declared; there are {', '.join(t.name for t in tables())}")
+    return found

@@ -1,0 +1,168 @@
+"""Whole tables as files: every item as it is stored, and proof that the file is whole.
+
+A file has one JSON document a line. The first names the table, the last gives the number of items and the SHA-256 of
+all bytes before it, and each line between them is an item in DynamoDB's wire form. So no byte can be cut off, altered
+or added unnoticed, and any tool that reads lines can read the items.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from pydantic_core import from_json, to_json
+
+from jobtable.errors import ArchiveError, ConflictError
+from jobtable.model.table import Table
+from jobtable.store.backend import Item, Request
+from jobtable.store.batches import Batches
+from jobtable.store.scans import Scan
+from jobtable.store.store import Store
+
+FORMAT = "jobtable table 1"
+Mode = Literal["refuse", "merge", "replace"]
+"""What becomes of items that are there: none may be; those of the file are put over them; they are deleted first."""
+
+_LONGEST_LINE = 4 << 20
+"""An item has 400 KB at most; as JSON, with everything escaped, it stays under this."""
+_LAST = b'{"items": '
+"""How the last line begins. Items are written without spaces, so none begins like it."""
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Export:
+    """What a file holds."""
+
+    table: str
+    items: int
+    sha256: str
+
+
+def export_table(store: Store, table: Table, file: Path, progress: Progress = lambda count: None) -> Export:
+    """Write every item of a table to a file, which appears when it is whole, in place of one that is there.
+
+    Items that change meanwhile are written as they were or as they are; each by itself is consistent.
+    """
+    digest = hashlib.sha256()
+    count = 0
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
+        try:
+            _append(made, digest, {"format": FORMAT, "table": table.name})
+            for item in _items(store, table):
+                _append(made, digest, item)
+                count += 1
+                progress(1)
+            made.write(_last_line(count, digest.hexdigest()))
+            made.flush()
+            os.fsync(made.fileno())
+            os.replace(made.name, file)
+        except BaseException:
+            os.unlink(made.name)
+            raise
+    return Export(table.name, count, digest.hexdigest())
+
+
+def check_export(file: Path, primary: Sequence[str] = ()) -> Export:
+    """What a file holds, after every byte of it was checked; ArchiveError if it is not as it was written.
+
+    `primary` names the attributes that every item must have.
+    """
+    with file.open("rb") as stream:
+        header = _header(stream, file)
+        digest = hashlib.sha256(_line_of(header))
+        for count, line in enumerate(_lines(stream, file)):
+            if line.startswith(_LAST):
+                if line != _last_line(count, digest.hexdigest()) or stream.read(1):
+                    break
+                return Export(header["table"], count, digest.hexdigest())
+            if not _is_item(line, primary):
+                raise ArchiveError(f"{file} is altered: line {count + 2} is no item of table {header['table']}")
+            digest.update(line)
+    raise ArchiveError(f"{file} is cut off or altered: it does not end with the digest of what is in it")
+
+
+def import_table(
+    store: Store, table: Table, file: Path, mode: Mode = "refuse", progress: Progress = lambda count: None
+) -> Export:
+    """Store the items of a file in a table, which is created if it is missing.
+
+    Nothing is written before everything is checked. If it is interrupted, the same call with mode "merge" finishes it.
+    """
+    found = check_export(file, table.primary)
+    if found.table != table.name:
+        raise ArchiveError(f"{file} holds table {found.table}, not {table.name}")
+    store.tables.create(table)
+    if mode == "refuse" and next(_items(store, table, Limit=1), None) is not None:
+        raise ConflictError(
+            f"table {store.table_name(table)} is not empty: choose to merge, or to replace what is there"
+        )
+    batches = Batches(store)
+    if mode == "replace":
+        names = {f"#{number}": name for number, name in enumerate(table.primary)}
+        keys = _items(store, table, ProjectionExpression=", ".join(names), ExpressionAttributeNames=names)
+        batches.delete_items(table, keys)
+    batches.put_items(table, _read(file, found.items, progress))
+    return found
+
+
+def _items(store: Store, table: Table, **members: Any) -> Iterator[Item]:
+    request: Request = {"TableName": store.table_name(table), "ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"}
+    scan = Scan(lambda operation, asked: store.ask(operation, asked, "export.Scan"), {**request, **members}, 1)
+    return iter(scan)
+
+
+def _is_item(line: bytes, primary: Sequence[str]) -> bool:
+    try:
+        item = from_json(line)
+    except ValueError:
+        return False
+    if not isinstance(item, dict) or not all(name in item for name in primary):
+        return False
+    return all(isinstance(value, dict) and len(value) == 1 for value in item.values())
+
+
+def _read(file: Path, count: int, progress: Progress) -> Iterator[Item]:
+    with file.open("rb") as stream:
+        stream.readline()
+        for _ in range(count):
+            yield from_json(stream.readline())
+            progress(1)
+
+
+def _header(stream: IO[bytes], file: Path) -> dict[str, Any]:
+    line = stream.readline(_LONGEST_LINE)
+    try:
+        header = json.loads(line)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != FORMAT or line != _line_of(header):
+        raise ArchiveError(f"{file} is no export of a table, or its beginning is altered")
+    return header
+
+
+def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
+    while line := stream.readline(_LONGEST_LINE):
+        if not line.endswith(b"\n"):
+            raise ArchiveError(f"{file} is cut off or altered: a line has no end")
+        yield line
+
+
+def _append(file: IO[bytes], digest: Any, document: Any) -> None:
+    line = _line_of(document)
+    digest.update(line)
+    file.write(line)
+
+
+def _line_of(document: Any) -> bytes:
+    return to_json(document) + b"\n"
+
+
+def _last_line(count: int, sha256: str) -> bytes:
+    return _LAST + f'{count}, "sha256": "{sha256}"}}\n'.encode()

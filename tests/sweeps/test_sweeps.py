@@ -154,6 +154,7 @@ def test_the_best_is_the_best_final_value_and_no_report_on_the_way() -> None:
         on_the_way = driver.jobs.queries.find_best_metric("s", "loss", highest=True)
         assert finished.best is not None
         assert on_the_way is not None
+        assert finished.best.value is not None
         assert finished.best.value == max(trial.value for trial in finished.trials if trial.value is not None)
         assert on_the_way.value > finished.best.value
 

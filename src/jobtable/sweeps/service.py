@@ -51,6 +51,8 @@ class Progress:
     open: int
     """Trials that wait or run."""
     best: TrialResult | None
+    problem: str | None = None
+    """Why the sweep has failed."""
 
     @property
     def made(self) -> int:
@@ -185,7 +187,14 @@ class Sweeps:
             cancelled=gates.cancelled - (outcome is Status.CANCELLED),
             open=gates.open_completions - (edge is not None and outcome is None),
             best=self.find_best(sweep_id),
+            problem=self._problem(parent) if parent.status is Status.FAILED else None,
         )
+
+    def _problem(self, parent: Job) -> str | None:
+        """What went wrong in the planning, by which alone a sweep can fail."""
+        planning = self._jobs.queries.get_job(planning_id(parent.job_id))
+        failed = (job for job in self._jobs.queries.list_children(planning) if job.status is Status.FAILED)
+        return next((job.message for job in failed), parent.message)
 
     def _list_finals(self, sweep_id: str, name: str) -> Query[JobMetric]:
         return self._jobs.queries.list_metric(sweep_id, name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -11,9 +12,10 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy
 from jobtable.jobs.entities import Job
 from jobtable.jobs.tasks import path_of
-from jobtable.sweeps.samplers import Direction, Grid, RandomChoice, Sampler
+from jobtable.sweeps.parameters import Choice, FloatRange, IntRange
+from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
-from jobtable.sweeps.stoppers import Stopper
+from jobtable.sweeps.stoppers import Asha, Median, Stopper
 
 SWEEP = "sweep"
 """The job_type of a parent."""
@@ -61,6 +63,25 @@ class Sweep(BaseModel):
     memory_mb: Annotated[float, Field(gt=0)] | None = None
     metrics_ttl_seconds: Annotated[float, Field(gt=0)] | None = None
     """How long reports on the way are kept; what decisions were made by, and final values, stay."""
+
+    if TYPE_CHECKING:  # What may be written is more than what is kept: functions, plain lists, names.
+
+        def __init__(
+            self,
+            *,
+            name: str,
+            task: str | Callable[..., Any],
+            space: Space | Mapping[str, Choice | IntRange | FloatRange | list[Any]],
+            objective: str = ...,
+            direction: Direction = ...,
+            trials: int | None = ...,
+            sampler: Grid
+            | RandomChoice
+            | Optuna
+            | Literal["grid", "random", "tpe", "cmaes", "gp", "qmc", "nsgaii"] = ...,
+            stopper: Asha | Median | Literal["asha", "median"] | None = ...,
+            **settings: Any,
+        ) -> None: ...
 
     @field_validator("task", mode="before")
     @classmethod

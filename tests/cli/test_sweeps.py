@@ -1,0 +1,162 @@
+"""Sweeps on the command line: what is printed, and what becomes of one whose processes are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tests.cli.conftest import JOBTABLE, CommandLine
+from tests.sweeps.driving import Driver, finish
+
+from jobtable.app import open_jobs
+from jobtable.embedded import EmbeddedBackend
+from jobtable.jobs.entities import JobGates
+from jobtable.store import Store
+from jobtable.sweeps.file import parse_sweep
+from jobtable.sweeps.service import Sweeps, TrialResult
+
+ROOT = Path(__file__).parent.parent.parent
+
+SMALL = """
+task: tests.sweeps.sweep_tasks:bowl
+objective: loss
+trials: 6
+space:
+  x: {type: float, low: -5, high: 5}
+  y: {type: float, low: -5, high: 5}
+"""
+
+KILLED = """
+name: killed
+task: tests.sweeps.sweep_tasks:train
+objective: loss
+trials: 12
+generation_size: 4
+seed: 5
+sampler: {name: tpe, options: {n_startup_trials: 4}}
+stopper: {name: asha, last_epoch: 9, factor: 2}
+params: {seconds: 0.03}
+space:
+  x: {type: float, low: -5, high: 5}
+  y: {type: float, low: -5, high: 5}
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    (tmp_path / "small.yaml").write_text(SMALL)
+    return "small.yaml"
+
+
+def test_a_sweep_from_its_file_to_its_best(cli: CommandLine, small: str) -> None:
+    sweep_id = cli.run("sweep", "run", small).stdout.strip()
+    waiting = cli.json("sweeps", "show", sweep_id)
+    assert (waiting["status"], waiting["made"], waiting["total"], waiting["best"]) == ("RUNNING", 0, 6, None)
+    cli.run("sweeps", "best", sweep_id, code=3)
+    cli.work()
+    done = cli.json("sweeps", "show", sweep_id, "--trials")
+    assert (done["status"], done["completed"], done["open"]) == ("COMPLETED", 6, 0)
+    assert [trial["number"] for trial in done["trials"]] == list(range(6))
+    by_value = sorted(done["trials"], key=lambda trial: trial["value"])
+    assert cli.json("sweeps", "best", sweep_id, "-n", "3") == by_value[:3]
+    assert done["best"] == by_value[0]
+    assert f"(trial {by_value[0]['number']})" in cli.run("sweeps", "show", sweep_id).stdout
+    (entry,) = cli.json("sweeps", "list")
+    assert (entry["job_id"], entry["name"], entry["trial_count"]) == (sweep_id, "small", 6)
+
+
+def test_a_sweep_is_stopped_and_resumed(cli: CommandLine, small: str) -> None:
+    cli.run("sweeps", "run", small, "--id", "s")
+    assert cli.json("sweeps", "stop", "s")["status"] == "STOPPED"
+    cli.work()
+    assert cli.json("sweeps", "show", "s")["completed"] == 0
+    assert cli.json("sweeps", "resume", "s")["status"] == "RUNNING"
+    cli.work()
+    assert cli.json("sweeps", "show", "s", "--follow")["completed"] == 6
+
+
+def test_workers_of_the_command_run_it(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("from jobtable.jobs.tasks import task\n\n@task\ndef f(x):\n    return 2 * x\n")
+    (tmp_path / "mine.yaml").write_text("task: mine:f\nspace: {x: [3, 1, 2]}\nsampler: grid\n")
+    printed = cli.run("sweeps", "run", "mine.yaml", "--workers", "1").stdout
+    assert "3 completed of 3" in printed
+    assert "objective = 2 (trial 1)" in printed
+
+
+def test_why_a_sweep_fails_is_said(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("task: nowhere:train\ntrials: 1\nspace: {x: [1]}\n")
+    printed = cli.run("sweeps", "run", "none.yaml", "--workers", "1", "--inline", code=5).stdout
+    assert "nowhere cannot be imported" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "complaint"),
+    [
+        ("task: a:b\nspace: {x: [1]}\n", 1, "does not end by itself"),
+        ("task: nowhere:train\ntrials: 1\nspace: {x: [1]}\n", 1, "nowhere cannot be imported"),
+    ],
+)
+def test_what_cannot_be_run_is_said(cli: CommandLine, tmp_path: Path, text: str, code: int, complaint: str) -> None:
+    (tmp_path / "sweep.yaml").write_text(text)
+    assert complaint in cli.run("sweeps", "run", "sweep.yaml", "--workers", "1", code=code).stderr
+
+
+def test_an_unknown_sweep_is_not_found(cli: CommandLine) -> None:
+    for command in ("show", "best", "stop", "resume"):
+        cli.run("sweeps", command, "nothing", code=3)
+
+
+def decisions(trials: list[TrialResult]) -> list[Any]:
+    return [(trial.number, trial.params, trial.status, trial.value) for trial in trials]
+
+
+def test_a_sweep_that_was_killed_comes_to_the_same(tmp_path: Path) -> None:
+    """All processes are killed in the middle; another command goes on. What comes of it is what comes undisturbed."""
+    (tmp_path / "killed.yaml").write_text(KILLED)
+    with Store(EmbeddedBackend(None)) as store:
+        quick = parse_sweep(KILLED.replace("0.03", "0").replace(":train", ":descend"), "text", name="killed")
+        expected = finish(Driver.on(store), quick, random=Random(1))
+    url = f"file:{tmp_path / 'jobs.db'}"
+    options = ["--workers", "2", "--lease-seconds", "1", "--store", url]
+    first = start("sweep", "run", str(tmp_path / "killed.yaml"), "--id", "s", *options)
+    jobs = open_jobs(url)
+    sweeps = Sweeps(jobs)
+    wait_for(
+        lambda: jobs.store.find(JobGates.key(job_id="s")) is not None and sweeps.get_progress("s").completed >= 5, first
+    )
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    assert sweeps.get_progress("s").open > 0
+    second = start("sweeps", "resume", "s", "--json", *options)
+    printed, said = second.communicate(timeout=120)
+    assert second.returncode == 0, said
+    assert json.loads(printed)["status"] == "COMPLETED"
+    assert decisions(list(sweeps.list_trials("s"))) == decisions(expected.trials)
+    jobs.store.close()
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [str(JOBTABLE), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,
+    )
+
+
+def wait_for(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 120
+    while not is_so():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

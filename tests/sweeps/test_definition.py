@@ -1,0 +1,117 @@
+"""Sweeps as people write them: in Python and in files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.sweeps import sweep_tasks
+
+from jobtable.errors import TaskError, ValueRefusedError
+from jobtable.sweeps.file import parse_sweep, read_sweep
+from jobtable.sweeps.parameters import choice, float_range, int_range
+from jobtable.sweeps.samplers import Optuna
+from jobtable.sweeps.stoppers import Asha
+from jobtable.sweeps.sweep import Sweep
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "sweeps" / "gradient_boosting.yaml"
+
+TEXT = """
+task: tests.sweeps.sweep_tasks:descend
+objective: loss
+direction: maximize
+trials: 20
+sampler: {name: tpe, options: {n_startup_trials: 5}}
+stopper: asha
+space:
+  x: {type: float, low: 1e-4, high: 1, log: true}
+  y: [1e-3, 0.5, 2]
+  z: {type: int, low: 1, high: 9, step: 2, when: {y: 0.5}}
+"""
+
+
+def test_a_file_says_what_python_says() -> None:
+    written = Sweep(
+        name="mine",
+        task=sweep_tasks.descend,
+        objective="loss",
+        direction="maximize",
+        trials=20,
+        sampler=Optuna(name="tpe", options={"n_startup_trials": 5}),
+        stopper=Asha(),
+        space={
+            "x": float_range(0.0001, 1, log=True),
+            "y": choice(0.001, 0.5, 2),
+            "z": int_range(1, 9, step=2).only_if(y=0.5),
+        },
+    )
+    assert parse_sweep(TEXT, "text", name="mine") == written
+    assert written.task == "tests.sweeps.sweep_tasks:descend"
+
+
+def test_the_example_is_understood() -> None:
+    sweep = read_sweep(EXAMPLE)
+    assert (sweep.trials, sweep.name) == (30, "gradient boosting")
+
+
+def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
+    lines = TEXT.strip().splitlines()
+    turned = "\n".join([*lines[:-3], lines[-1], lines[-2], lines[-3]])
+    assert parse_sweep(turned, "text", name="mine") == parse_sweep(TEXT, "text", name="mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[1, 2]", "defines no sweep"),
+        ("a: [", "is no YAML"),
+        ("task: a:b\ntrials: 3", "space: Field required"),
+        ("task: a:b\nspace: {x: [1]}", "does not end by itself"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nsampler: tpo", "sampler: Input tag 'tpo'"),
+        ("task: a:b\nspace: {x: {type: float, low: 0, high: 1}}\nsampler: grid", "x: a grid needs a step"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nparams: {x: 2}", "x is in the space and among the fixed params"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 0", "trials: Input should be greater"),
+        ("task: a:b\nspace: {x: [1]}\ntrails: 3", "trails: Extra inputs"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\ngeneration_size: 41", "generation_size: "),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_said(text: str, problem: str) -> None:
+    with pytest.raises(ValueRefusedError, match=f"(?s)sweep.yaml.*{problem}"):
+        parse_sweep(text, "sweep.yaml", name="sweep")
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ValueRefusedError, match="cannot read"):
+        read_sweep(tmp_path / "sweep.yaml")
+
+
+def test_a_function_that_is_no_task_is_refused() -> None:
+    with pytest.raises(TaskError, match="write @task above it"):
+        Sweep(name="a", task=print, space={"x": [1]}, trials=1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "generations"),
+    [
+        ({"trials": 20}, [20]),
+        ({"trials": 20, "sampler": "qmc"}, [20]),
+        ({"trials": 20, "sampler": "tpe"}, [8, 8, 4]),
+        ({"trials": 20, "stopper": "asha", "generation_size": 10}, [10, 10]),
+        ({"trials": 20, "stopper": {"name": "asha", "peers": "now"}}, [20]),
+        ({"sampler": "grid"}, [6]),
+        ({"sampler": "grid", "trials": 4}, [4]),
+        ({"sampler": "grid", "stopper": "median", "generation_size": 5}, [5, 1]),
+    ],
+)
+def test_only_what_counts_is_waited_for(changes: dict[str, Any], generations: list[int]) -> None:
+    sweep = Sweep.model_validate({"name": "a", "task": "a:b", "space": {"x": [1, 2, 3], "y": [1, 2]}, **changes})
+    found = [sweep.numbers_of(generation) for generation in range(sweep.generation_count())]
+    assert [len(numbers) for numbers in found] == generations
+    assert [number for numbers in found for number in numbers] == list(range(sum(generations)))
+
+
+def test_definitions_are_frozen() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        parse_sweep(TEXT, "text", name="mine").seed = 2

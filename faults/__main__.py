@@ -10,7 +10,20 @@ import importlib
 import json
 import sys
 
-EXPERIMENTS = ("kills", "counter", "fairness", "disk_full", "io_errors", "differential", "logs")
+EXPERIMENTS = (
+    "kills",
+    "counter",
+    "fairness",
+    "disk_full",
+    "io_errors",
+    "differential",
+    "logs",
+    "claims",
+    "workers",
+    "zombies",
+    "clock_jumps",
+    "poison",
+)
 
 
 def main(arguments: list[str]) -> int:

@@ -245,6 +245,19 @@ def test_a_preloaded_module_that_is_not_there_is_told_at_once(bench: Bench) -> N
         Worker(bench.opener, ["default"], preload=["nowhere_at_all"]).run()
 
 
+def test_what_a_job_could_not_open_is_told_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueRefusedError, match="cannot be handed to the process of a job"):
+        Worker(lambda: open_jobs(bench.url), ["default"]).run()
+    monkeypatch.setattr(open_in_script, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "open_in_script", open_in_script, raising=False)
+    with pytest.raises(ValueRefusedError, match="move it into a module"):
+        Worker(partial(open_in_script, bench.url), ["default"]).run()
+
+
+def open_in_script(url: str) -> Jobs:
+    return open_jobs(url)
+
+
 def test_a_worker_without_a_queue_is_refused(bench: Bench) -> None:
     with pytest.raises(ValueRefusedError, match="a worker needs a queue"):
         Worker(bench.opener, [])

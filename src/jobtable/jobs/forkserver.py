@@ -134,12 +134,19 @@ def serve(fd: int, modules: Sequence[str]) -> NoReturn:
             importlib.import_module(module)
         except Exception as error:  # whatever a module raises while it is imported
             problem = f"{module} cannot be imported: {type(error).__name__}: {error}"
-            connection.sendall(problem.replace("\n", " ").encode() + b"\n")
+            _say(connection, problem.replace("\n", " "))
             sys.exit(1)
-    connection.sendall(b"ready\n")
+    _say(connection, "ready")
     gc.freeze()  # what is imported stays shared with the children
     _Server(connection).run()
     sys.exit(0)
+
+
+def _say(connection: socket.socket, line: str) -> None:
+    try:
+        connection.sendall(line.encode() + b"\n")
+    except BrokenPipeError:
+        sys.exit(0)  # the worker has ended in the meantime
 
 
 class _Server:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import pickle
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from jobtable.errors import JobtableError
+from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.jobs.conclusions import Conclusions
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.forkserver import ForkServer, ServerLostError
@@ -35,6 +36,7 @@ class ProcessSlots:
         on_free: Callable[[BaseException | None], None],
         preload: Sequence[str] = (),
     ) -> None:
+        _check_picklable(open_jobs)
         self._count = count
         self._open_jobs = open_jobs
         self._jobs = jobs
@@ -147,6 +149,19 @@ class ProcessSlots:
                 _LOG.warning("the process that starts jobs is gone; starting another")
                 self._server.close()
                 self._server = ForkServer(self._preload)
+
+
+def _check_picklable(open_jobs: Callable[[], Jobs]) -> None:
+    """Refuse what the process of a job could not import, before any job fails of it."""
+    try:
+        text = pickle.dumps(open_jobs)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ValueRefusedError(f"open_jobs cannot be handed to the process of a job: {error}") from error
+    if b"__main__" in text:
+        raise ValueRefusedError(
+            f"{open_jobs} is defined in the script that was started, which the process of a job does not import; "
+            "move it into a module, or use functools.partial(jobtable.app.open_jobs, URL)"
+        )
 
 
 def _own_modules() -> list[str]:

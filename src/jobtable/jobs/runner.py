@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import logging
 import os
 import resource
@@ -90,7 +91,7 @@ class Terminated(BaseException):
 def main(control: Connection) -> int:
     """Run the job that comes over the connection, and send its report back; gives the exit code."""
     signal.signal(signal.SIGTERM, _terminate)
-    if hasattr(sys.stdout, "reconfigure"):
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
     stop = StopFlag()
     try:

@@ -1,0 +1,95 @@
+"""Workers that are stopped with SIGSTOP past their lease and then go on: all that they write is rejected."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
+
+from jobtable.app import open_jobs
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.worker import Worker
+
+_LEASE_SECONDS = 1.5
+_ATTEMPTS = ("status", "checkpoint", "artifact", "heartbeat", "release", "completion")
+
+
+def run(trials: int = 100, at_once: int = 5) -> Iterator[dict[str, object]]:
+    """Make so many zombies, some at once."""
+    problems: list[str] = []
+    refused = 0
+    with jobs_in_folder("zombies") as (jobs, folder):
+        for first in range(0, trials, at_once):
+            count = min(at_once, trials - first)
+            found = _make_zombies(jobs, folder, count)
+            problems += found
+            refused += count * len(_ATTEMPTS) - len(found)
+        problems += problems_in(jobs) + unfinished(jobs)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    yield {"fault": "zombies", "trials": trials, "violations": len(problems), "refused": refused}
+
+
+def _make_zombies(jobs: Jobs, folder: Path, count: int) -> list[str]:
+    url = url_of(folder)
+    new = NewJob(name="outlive", task="faults.tasks:outlive_the_lease", params={"folder": str(folder)})
+    notes = [folder / jobs.submit(new).job_id for _ in range(count)]
+    workers = [start("faults.workers", url, _LEASE_SECONDS, 1) for _ in range(count)]
+    _wait_for(lambda: all(note.with_suffix(".begun").exists() for note in notes))
+    stopped = [pid for worker in workers for pid in (worker.pid, *_children_of(worker.pid))]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    Worker(partial(open_jobs, url), ["default"], slots=2, lease_seconds=_LEASE_SECONDS, until_empty=True).run()
+    before = {note.name: _items_of(jobs, note.name) for note in notes}
+    for note in notes:
+        note.with_suffix(".go").touch()
+    _wait_for(lambda: all(note.with_suffix(".noted").exists() for note in notes))
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    for worker in workers:
+        worker.send_signal(signal.SIGTERM)
+        worker.communicate()
+    return [problem for note in notes for problem in _problems(jobs, note, before[note.name])]
+
+
+def _problems(jobs: Jobs, note: Path, before: set[str]) -> list[str]:
+    noted = dict(line.split() for line in note.with_suffix(".noted").read_text().splitlines())
+    found = [
+        f"the stale {what} of {note.name} was {noted.get(what)}" for what in _ATTEMPTS if noted.get(what) != "refused"
+    ]
+    job = jobs.queries.get_job(note.name)
+    if job.result != "done" or job.lease_epoch != 2:
+        found.append(f"job {job.job_id} has the result {job.result!r} in epoch {job.lease_epoch}")
+    if _items_of(jobs, note.name) != before:
+        found.append(f"job {job.job_id} has items that were written after it had ended")
+    return found
+
+
+def _items_of(jobs: Jobs, job_id: str) -> set[str]:
+    """The items of a job that leases protect; log lines are not fenced."""
+    kinds = ("JobStatus", "JobCheckpoint", "JobArtifact", "Job")
+    items = jobs.store.collection(Job.key(job_id=job_id))
+    return {repr(item) for item in items if type(item).__name__ in kinds}
+
+
+def _children_of(pid: int) -> list[int]:
+    """The process that forks for a worker; the jobs' own processes go on."""
+    said = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
+    return [int(word) for word in said.stdout.split()]
+
+
+def _wait_for(is_so: Callable[[], bool], seconds: float = 120.0) -> None:
+    until = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > until:
+            raise TimeoutError("the zombies did not begin")
+        time.sleep(0.02)

@@ -253,6 +253,7 @@ def test_every_other_number_is_stored_as_it_is_or_as_the_zero_that_it_nearly_is(
     [
         ({"name": "loss", "value": "high"}, "the metric loss is 'high', which is no number"),
         ({"name": "loss", "value": 1, "step": 0.5}, "the step is 0.5, which is no whole number"),
+        ({"name": "loss", "value": 1, "epoch": 10**40}, "an item holds at most 38 digits"),
         ({"name": "x" * 2000, "value": 1}, "1024"),
     ],
 )

@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from itertools import islice
 
-from jobtable.errors import IncompleteBatchError, JobtableError
+from jobtable.errors import ConflictError, IncompleteBatchError, JobtableError
 from jobtable.jobs.entities import JobLog
 from jobtable.jobs.timeline import MOST_RECORDS, Timed, Timeline
 from jobtable.store import Store
@@ -57,7 +57,7 @@ class RecordBuffer:
             try:
                 self.flush()
             except JobtableError as error:
-                if not error.retryable:
+                if not (error.retryable or isinstance(error, ConflictError)):
                     raise
                 # The store has made its pauses already; to wait on is what keeps both the lines and the bound.
         with self._lock:

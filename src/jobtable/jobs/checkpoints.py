@@ -108,7 +108,7 @@ class Checkpoints:
                 s3_key=saved.key,
                 size_bytes=saved.size,
                 sha256=saved.sha256,
-                metrics={name: float(value) for name, value in metrics.items()},
+                metrics=dict(metrics),
                 step=step,
                 epoch=epoch,
                 is_best=is_best,
@@ -116,7 +116,7 @@ class Checkpoints:
 
         def write(tx: Transaction, times: Sequence[datetime]) -> None:
             check_lease(tx, lease)
-            for earlier in self._flagged() if is_best else []:
+            for earlier in self._flagged(before=times[0]) if is_best else []:
                 tx.update(earlier, JobCheckpoint.is_best.set(False))
             tx.add(record(times[0]))
 
@@ -144,9 +144,9 @@ class Checkpoints:
                 self._objects.delete(record.s3_key)
         return len(removed)
 
-    def _flagged(self) -> list[JobCheckpoint]:
-        checkpoints = JobCheckpoint.key(job_id=self._job_id)
-        return list(self._store.query(checkpoints, where=JobCheckpoint.is_best == True))  # noqa: E712 - an expression
+    def _flagged(self, before: datetime | None = None) -> list[JobCheckpoint]:
+        is_best = JobCheckpoint.is_best == True  # noqa: E712 - an expression
+        return list(self._store.query(JobCheckpoint.key(job_id=self._job_id), before=before, where=is_best))
 
 
 def _name_of(source: Path | bytes, step: int) -> str:

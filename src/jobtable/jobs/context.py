@@ -75,6 +75,7 @@ class JobContext:
         """Start with nothing collected, here or in a process that was forked; the thread comes with the first line."""
         self._process_id = os.getpid()
         self._lock = threading.Lock()
+        self._stored_names: set[tuple[str, str | None]] = set()
         self._records = RecordBuffer(self.jobs.store, self.job_id)
         self._sweep_records = RecordBuffer(self.jobs.store, self._rules.sweep_id or self.job_id)
         self._flusher: Flusher | None = None
@@ -180,7 +181,9 @@ class JobContext:
             epoch=whole_number("epoch", epoch),
             time_to_live=self._expiry(self._rules.metrics_ttl_seconds),
         )
-        refuse_unstorable(metric)
+        if (name, unit) not in self._stored_names:
+            refuse_unstorable(metric)
+            self._stored_names.add((name, unit))
         self._collect(metric)
         if self._rules.sweep_id is not None and name == self._rules.objective:
             sweep_id = self._rules.sweep_id

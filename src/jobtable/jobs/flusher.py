@@ -25,7 +25,8 @@ class Flusher:
 
     def wake(self) -> None:
         """Flush soon."""
-        self._woken.set()
+        if not self._woken.is_set():
+            self._woken.set()
 
     def close(self) -> None:
         """End the thread; the flush that it is in comes to its end."""

@@ -13,6 +13,7 @@ from jobtable.store import requests
 
 _LARGEST = 9.99e125
 _SMALLEST = 1e-130
+_LARGEST_STEP = 10**38
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,19 @@ def stored_number(value: float) -> float | None:
 def whole_number(name: str, value: SupportsIndex | None) -> int | None:
     """A step or an epoch, or ValueRefusedError for what is no whole number."""
     try:
-        return None if value is None else index(value)
+        whole = None if value is None else index(value)
     except TypeError as error:
         raise ValueRefusedError(f"the {name} is {value!r:.100}, which is no whole number") from error
+    if whole is not None and abs(whole) >= _LARGEST_STEP:
+        raise ValueRefusedError(f"the {name} is {str(whole)[:50]}..., and an item holds at most 38 digits")
+    return whole
 
 
 def refuse_unstorable(metric: JobMetric) -> None:
-    """Raise ValueRefusedError now, where the task can see it, for what the store would refuse later."""
+    """Raise ValueRefusedError now, where the task can see it, for what the store would refuse later.
+
+    Only the name and the unit of a metric can be such; its numbers are storable already.
+    """
     requests.put(metric, None)
 
 

@@ -23,14 +23,13 @@ class Timeline:
 
     Records are stored in one transaction with the move of the timeline, whoever writes them. So no two have the same
     time, whatever the clocks of the writers do, and no record ever appears before one that is there already: who
-    reads on behind the last record that he has seen misses nothing. A timeline is used by one thread at a time.
+    reads on behind the last record that he has seen misses nothing.
     """
 
     def __init__(self, store: Store, job_id: str) -> None:
         self._store = store
         self._job_id = job_id
-        self._free_from: datetime | None = None
-        self._is_known = False
+        self._known: datetime | None = None
         self._has_other_writers = False
         self._unanswered: tuple[Sequence[Timed], Transaction] | None = None
         self._pauses = Backoff(
@@ -70,11 +69,12 @@ class Timeline:
         does not hold raises TransactionFailedError.
         """
         for _ in chain((None,), self._pauses.pauses()):
-            if self._has_other_writers or not self._is_known:
-                self._free_from = self._read()
-            times = times_from(self._free_from, moments)
+            free_from = None if self._has_other_writers else self._known
+            free_from = free_from or self._read()
+            times = times_from(free_from, moments)
+            until = times[-1] + _MICROSECOND
             tx = self._store.transaction()
-            self._move(tx, times[-1] + _MICROSECOND)
+            self._move(tx, free_from, until)
             add(tx, times)
             try:
                 tx.commit()
@@ -84,9 +84,9 @@ class Timeline:
                     raise
                 continue  # what else did not hold may be of the other writer's making
             except RequestError:
-                self._is_known = False  # whether the timeline has moved
+                self._known = None  # it may have happened
                 raise
-            self._free_from, self._is_known = times[-1] + _MICROSECOND, True
+            self._known = until
             return times
         raise ConflictError(
             f"job {self._job_id}: other writers were faster {self._pauses.attempts} times; nothing was written"
@@ -104,12 +104,12 @@ class Timeline:
         found = self._store.find(JobTimeline.key(job_id=self._job_id))
         return None if found is None else found.reserved_until
 
-    def _move(self, tx: Transaction, until: datetime) -> None:
+    def _move(self, tx: Transaction, free_from: datetime | None, until: datetime) -> None:
         moved = JobTimeline(job_id=self._job_id, reserved_until=until)
-        if self._free_from is None:
+        if free_from is None:
             tx.add(moved)
         else:
-            tx.put(moved, when=JobTimeline.reserved_until == self._free_from)
+            tx.put(moved, when=JobTimeline.reserved_until == free_from)
 
 
 def times_from(free_from: datetime | None, moments: Sequence[datetime]) -> list[datetime]:

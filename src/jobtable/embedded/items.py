@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
@@ -28,6 +28,7 @@ from jobtable.embedded.units import (
     Units,
     collection_metrics,
     read_rate,
+    read_report,
     read_units,
     wanted_capacity,
     wants_collection_metrics,
@@ -35,7 +36,7 @@ from jobtable.embedded.units import (
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Item, Request, Response
+from jobtable.store.backend import Item, JsonRequest, Request, Response
 
 _GET_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
@@ -62,46 +63,52 @@ _UPDATE_MEMBERS = {**_DELETE_MEMBERS, "UpdateExpression": OPTIONAL_STRING}
 
 def get_item(storage: Storage, request: Request) -> Response:
     """One item by its key; no Item member if there is none."""
-    target = _plain_target(storage, request)
-    if target is not None:
-        table, position, projection = *target, None
-    else:
-        check_members(request, _GET_MEMBERS)
-        check_parameters(request, "ProjectionExpression")
-        key = validate_item(request["Key"])
-        projection = projection_of(request)
-        table = find_table(storage, request["TableName"])
-        check_projection(table, projection)
-        position = key_position(table, key)
+    table, position, projection = _plain_target(storage, request) or _target(storage, request)
     found = storage.sized(table, position)
     response: Response = {}
     if found is not None:
-        item: Item = from_json(found[0], cache_strings="keys")
-        response["Item"] = item if projection is None else projection.apply(item)
+        if projection is None and type(request) is JsonRequest:
+            response["Item"] = found[0]
+        else:
+            item: Item = from_json(found[0], cache_strings="keys")
+            response["Item"] = item if projection is None else projection.apply(item)
     wanted = request.get("ReturnConsumedCapacity")
     if wanted is not None and wanted != "NONE":
-        units = Units(read_units(0 if found is None else found[1], read_rate(request)))
-        response["ConsumedCapacity"] = units.report(table.name, wanted)
+        units = read_units(0 if found is None else found[1], read_rate(request))
+        response["ConsumedCapacity"] = read_report(table.name, units, wanted)
     return response
 
 
-def _plain_target(storage: Storage, request: Request) -> tuple[TableSchema, bytes] | None:
+_Target: TypeAlias = tuple[TableSchema, bytes, Projection | None]
+"""A table, a position in it, and what of the item is wanted."""
+
+
+def _target(storage: Storage, request: Request) -> _Target:
+    """What a GetItem request asks for, or RequestRefused."""
+    check_members(request, _GET_MEMBERS)
+    check_parameters(request, "ProjectionExpression")
+    key = validate_item(request["Key"])
+    projection = projection_of(request)
+    table = find_table(storage, request["TableName"])
+    check_projection(table, projection)
+    return table, key_position(table, key), projection
+
+
+def _plain_target(storage: Storage, request: Request) -> _Target | None:
     """What is asked for by a request like most: a table, a key of short strings, and no expression; None for others."""
     name, key = request.get("TableName"), request.get("Key")
-    if type(name) is not str or type(key) is not dict or (len(request) > 2 and not _has_plain_options(request)):
+    options = len(request) - 2
+    if options:
+        options -= type(request.get("ConsistentRead")) is bool
+        options -= request.get("ReturnConsumedCapacity") in _COUNTED
+    if options or type(name) is not str or type(key) is not dict:
         return None
     table = storage.table(name)
     position = None if table is None else plain_position(table, key)
-    return None if table is None or position is None else (table, position)
+    return None if table is None or position is None else (table, position, None)
 
 
-def _has_plain_options(request: Request) -> bool:
-    options = len(request) - 2
-    if "ConsistentRead" in request:
-        options -= type(request["ConsistentRead"]) is bool
-    if "ReturnConsumedCapacity" in request:
-        options -= request["ReturnConsumedCapacity"] in ("TOTAL", "INDEXES")
-    return options == 0
+_COUNTED = ("TOTAL", "INDEXES")
 
 
 def projection_of(request: Request) -> Projection | None:

@@ -27,13 +27,15 @@ class Reading:
     fetches_from_table: bool
     """Whether the entries of an index are completed from the table."""
     wants_items: bool
+    as_json: bool
+    """Whether whole items may stay JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """The entries that were read."""
 
-    items: list[Item]
+    items: list[Item] | list[bytes]
     """Empty if only their number was wanted."""
     scanned: int
     last: Item | None
@@ -76,10 +78,10 @@ def _whole_items(view: View, reading: Reading) -> Page:
         if total >= PAGE_BYTES:
             is_cut = next(entries, None) is not None
             break
+    last: Item | None = from_json(bodies[-1], cache_strings="keys") if is_cut else None
+    if reading.as_json:
+        return Page(bodies, len(bodies), last, total, [])
     items: list[Item] = from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys") if reading.wants_items else []
-    last: Item | None = None
-    if is_cut:
-        last = items[-1] if items else from_json(bodies[-1])
     return Page(items, len(bodies), last, total, [])
 
 

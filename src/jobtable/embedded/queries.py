@@ -32,7 +32,7 @@ from jobtable.embedded.storage import Storage
 from jobtable.embedded.units import read_rate, wanted_capacity
 from jobtable.embedded.values import validate_item
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Item, Request, Response
+from jobtable.store.backend import Item, JsonRequest, Request, Response
 
 _SELECTS = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 _READ_MEMBERS = {
@@ -136,6 +136,10 @@ class _Source:
         if self.index is None or self.index.projection == "ALL":
             return None
         return self.table.projected_names(self.index)
+
+    def is_whole(self) -> bool:
+        """Whether all items that are read are wanted as they are stored."""
+        return self.filter is None and self.projection is None and self.select is None
 
     def fetches_from_table(self) -> bool:
         """Whether a local index lacks attributes that the request wants, so that the table is read, too."""
@@ -299,10 +303,11 @@ def _respond(storage: Storage, request: Request, source: _Source, bounds: Range,
         limit=request.get("Limit"),
         fetches_from_table=source.fetches_from_table(),
         wants_items=source.select != "COUNT" or source.filter is not None,
+        as_json=type(request) is JsonRequest and source.is_whole(),
     )
     with storage.read() as view:
         page = read_page(view, reading)
-    items = page.items
+    items: list[Any] = page.items
     if source.filter is not None:
         items = list(filter(source.filter.holds, items))
     response: Response = {}

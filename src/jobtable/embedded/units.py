@@ -60,6 +60,13 @@ class Units:
         return report
 
 
+def read_report(table_name: str, units: float, wanted: str) -> dict[str, Any]:
+    """The ConsumedCapacity member for units of a table alone."""
+    if wanted == "TOTAL":
+        return {"TableName": table_name, "CapacityUnits": units}
+    return Units(units).report(table_name, wanted)
+
+
 def _capacity(units: float, split: Split | None) -> dict[str, float]:
     return {"CapacityUnits": units} if split is None else {"CapacityUnits": units, split: units}
 

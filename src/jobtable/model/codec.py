@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
+from jobtable.model.instances import UNDECLARED, construct, copier
+from jobtable.model.memory import Memory
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
 from jobtable.model.templates import Part as TemplatePart
@@ -23,17 +25,6 @@ if TYPE_CHECKING:
 
 _SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What the fast decoder raises where an item does not have the declared shape."""
-
-UNDECLARED = "_undeclared"
-"""The private attribute of an entity that keeps the attributes it does not declare."""
-
-_INSTANCE = {
-    "__dict__": "values",
-    "__pydantic_fields_set__": "{fields_set}",
-    "__pydantic_extra__": "None",
-    "__pydantic_private__": f"{{{{{UNDECLARED!r}: more}}}}",
-}
-"""What an instance of a pydantic model consists of: slot -> source of its value."""
 
 MOST_BYTES = {"partition": 2048, "sort": 1024}
 
@@ -53,6 +44,7 @@ class PartCodec:
         writer.line("    return item")
         self.encode: Callable[[Any], dict[str, Any]] = writer.function("encode")
         self.decode: Callable[[dict[str, Any]], Any] = self._decoder()
+        self.copy: Callable[[Any], Any] = copier(cls, fields.values())
 
     def _decoder(self) -> Callable[[dict[str, Any]], Any]:
         writer = Source()
@@ -82,6 +74,8 @@ class EntityCodec:
         self.encode: Callable[[Any], dict[str, dict[str, Any]]] = self._encoder()
         self._primary_key = self.renderer(schema.primary.parts)
         self._decode_declared: Callable[[dict[str, Any]], Any] = self._decoder()
+        self.copy: Callable[[Any], Any] = copier(schema.cls, schema.fields.values())
+        self.decode_json: Callable[[bytes], Any] = Memory(self.decode, self.copy).entity
 
     def decode(self, item: dict[str, Any]) -> Any:
         """The entity of an item, or ItemShapeError."""
@@ -379,17 +373,6 @@ def loose_values(fields: Iterable[FieldSchema], attributes: Mapping[str, Any]) -
         elif field.optional and (field.info.is_required() or field.info.default is None):
             values[field.name] = None  # said, not left to a default: the item has no value
     return values
-
-
-def construct(writer: Source, cls: type[BaseModel]) -> None:
-    """Write the statements that make an instance from `values` and `more`, without validation."""
-    name = writer.names.of(cls, "cls")
-    fields_set = writer.names.of(set(cls.model_fields), "fields_set")
-    writer.line(f"    self = {writer.names.of(object.__new__, 'new')}({name})")
-    for slot, value in _INSTANCE.items():
-        put = writer.names.of(vars(BaseModel)[slot].__set__, "put")
-        writer.line(f"    {put}(self, {value.format(fields_set=fields_set)})")
-    writer.line("    return self")
 
 
 def render_source(template: Template, writer: Source, texts: dict[str, str], indent: str) -> str:

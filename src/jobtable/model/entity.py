@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic._internal._model_construction import ModelMetaclass  # pydantic has no public name for its metaclass
 
 from jobtable.model import wire
-from jobtable.model.codec import UNDECLARED, EntityCodec, PartCodec
+from jobtable.model.codec import EntityCodec, PartCodec
 from jobtable.model.declaration import Alias, Declaration, read_fields
 from jobtable.model.expressions import Attribute
+from jobtable.model.instances import UNDECLARED
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table

@@ -124,7 +124,7 @@ class Selection(Generic[E_co]):
         entity: type[E_co],
         key: KeySchema,
         values: Mapping[str, Any],
-        equal: Mapping[str, dict[str, Any]],
+        equal: dict[str, dict[str, Any]],
         open_part: KeyPart | None,
         prefix: str,
         next_field: FieldSchema | None,

@@ -10,6 +10,7 @@ import base64
 import struct
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -45,6 +46,10 @@ class WireType:
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         """The Python value for any wire form, for pydantic to judge."""
         return plain(wire)
+
+    def copy(self, value: str, names: Names) -> str | None:
+        """The source of an expression that copies the Python value `value`; None where it cannot be changed."""
+        return None
 
     @cached_property
     def to_wire(self) -> Callable[[Any], dict[str, Any]]:
@@ -163,6 +168,11 @@ class Many(WireType):
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return [self.inner.loosen(each) for each in wire["L"]] if "L" in wire else plain(wire)
 
+    def copy(self, value: str, names: Names) -> str | None:
+        each = f"x{len(value)}"
+        copied = self.inner.copy(each, names)
+        return f"[{copied} for {each} in {value}]" if copied else f"{value}.copy()"
+
 
 @dataclass
 class Mapped(WireType):
@@ -181,6 +191,11 @@ class Mapped(WireType):
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return {k: self.inner.loosen(each) for k, each in wire["M"].items()} if "M" in wire else plain(wire)
+
+    def copy(self, value: str, names: Names) -> str | None:
+        key, each = f"k{len(value)}", f"x{len(value)}"
+        copied = self.inner.copy(each, names)
+        return f"{{{key}: {copied} for {key}, {each} in {value}.items()}}" if copied else f"{value}.copy()"
 
 
 @dataclass
@@ -201,6 +216,9 @@ class Distinct(WireType):
         element = self.inner.decode(f'{{"{tag}": x}}', names)
         return f'{"frozenset" if self.frozen else "set"}([{element} for x in {wire}["{tag}S"]])'
 
+    def copy(self, value: str, names: Names) -> str | None:
+        return None if self.frozen else f"{value}.copy()"
+
 
 @dataclass
 class Nullable(WireType):
@@ -217,6 +235,10 @@ class Nullable(WireType):
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return None if "NULL" in wire else self.inner.loosen(wire)
 
+    def copy(self, value: str, names: Names) -> str | None:
+        copied = self.inner.copy(value, names)
+        return copied and f"(None if {value} is None else {copied})"
+
 
 @dataclass
 class Nested(WireType):
@@ -232,6 +254,9 @@ class Nested(WireType):
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return self.part.__codec__.loosen(wire["M"]) if "M" in wire else plain(wire)
+
+    def copy(self, value: str, names: Names) -> str | None:
+        return f"{names.of(self.part.__codec__.copy, 'copy_part')}({value})"
 
 
 class Numbers(WireType):
@@ -251,6 +276,9 @@ class Numbers(WireType):
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         return read_vector(wire) if "B" in wire else plain(wire)
 
+    def copy(self, value: str, names: Names) -> str | None:
+        return f"type({value})({value})"  # a packed one stays packed
+
 
 class PackedNumbers(Numbers):
     """A vector as packed float32; a list of numbers is read as well."""
@@ -269,6 +297,9 @@ class Anything(WireType):
 
     def decode(self, wire: str, names: Names) -> str:
         return f"{names.of(plain, 'plain')}({wire})"
+
+    def copy(self, value: str, names: Names) -> str | None:
+        return f"{names.of(deepcopy, 'deepcopy')}({value})"
 
 
 def bytes_text(value: bytes) -> str:

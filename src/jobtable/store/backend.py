@@ -12,6 +12,16 @@ Request: TypeAlias = dict[str, Any]
 Response: TypeAlias = dict[str, Any]
 
 
+class JsonRequest(dict[str, Any]):
+    """A GetItem or Query whose sender can read JSON: each item of the answer may be its JSON (bytes) instead.
+
+    A backend that stores items so need not turn them into Python objects; one that does not know of this takes the
+    request as any other, and answers with items.
+    """
+
+    __slots__ = ()
+
+
 class Backend(Protocol):
     """Executes DynamoDB operations.
 
@@ -25,6 +35,7 @@ class Backend(Protocol):
     - An error is a `RequestError` that carries DynamoDB's code and message. After a retryable one the caller
       cannot know whether the request took effect.
     - The request is not changed and not kept; the response belongs to the caller.
+    - Only a `JsonRequest` may be answered with items that are still JSON.
     - Any thread may call at any time.
     """
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Generic, TypeVar
 
-from jobtable.errors import ValueRefusedError
+from pydantic_core import from_json
+
+from jobtable.errors import ItemShapeError, ValueRefusedError
 from jobtable.model.expressions import AttributeIs, Condition, Placeholders, all_of, as_condition
 from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.model.selection import Selection
-from jobtable.store.backend import Item, Request, Response
+from jobtable.store.backend import Item, JsonRequest, Request, Response
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 
 T = TypeVar("T")
@@ -51,6 +53,7 @@ class Query(Generic[T]):
         request: Request,
         read: Callable[[Item], T],
         *,
+        read_json: Callable[[bytes], T] | None = None,
         key: KeySchema,
         schema: EntitySchema,
         limit: int | None = None,
@@ -61,27 +64,37 @@ class Query(Generic[T]):
         self._ask = ask
         self._request = request
         self._read = read
+        self._read_json = read_json
         self._key = key
         self._schema = schema
         self._limit = limit
         self._only_type = only_type
 
     def __iter__(self) -> Iterator[T]:
-        left = self._limit
-        for items in self._responses(None, left):
-            for item in items:
-                yield self._read(item)
+        return self._results(self._limit)
+
+    def first(self) -> T | None:
+        """The first result, or None."""
+        return next(self._results(1), None)
+
+    def _results(self, left: int | None) -> Iterator[T]:
+        request = self._request if self._read_json is None else JsonRequest(self._request)
+        for response in self._raw(request, None, left):
+            for result in self._read_all(response["Items"]):
+                yield result
                 if left is not None:
                     left -= 1
                     if left == 0:
                         return
 
-    def first(self) -> T | None:
-        """The first result, or None."""
-        for items in self._responses(None, 1):
-            for item in items:
-                return self._read(item)
-        return None
+    def _read_all(self, items: list[Any]) -> Iterable[T]:
+        if self._read_json is None or not items or type(items[0]) is not bytes:
+            return map(self._read, self._own(items))
+        try:
+            return list(map(self._read_json, items))
+        except ItemShapeError:
+            # One of them is not of the type, or has another shape: from here on they are looked at one by one.
+            return map(self._read, self._own([from_json(body) for body in items]))
 
     def page(self, cursor: str | None = None, size: int = 50) -> Page[T]:
         """Up to `size` results behind the cursor: as many, unless it is the last page."""
@@ -89,8 +102,8 @@ class Query(Generic[T]):
             raise ValueRefusedError(f"a page of {size}; it has at least 1")
         start = read_cursor(cursor, self._fingerprint) if cursor else None
         found: list[Item] = []
-        for items in self._responses(start, size + 1):
-            found += items
+        for response in self._raw(self._request, start, size + 1):
+            found += self._own(response["Items"])
             if len(found) > size:
                 break
         if len(found) <= size:
@@ -105,18 +118,17 @@ class Query(Generic[T]):
             total += response["Count"]
         return total
 
-    def _responses(self, start: Item | None, wanted: int | None) -> Iterator[list[Item]]:
+    def _own(self, items: list[Item]) -> list[Item]:
+        """The items without those of another type."""
         type_attribute = self._schema.table.type_attribute
-        for response in self._raw(self._request, start, wanted):
-            items: list[Item] = response["Items"]
-            if self._only_type is not None and type_attribute is not None:
-                own = {"S": self._only_type}
-                # An item without the attribute has the entity's key all the same: whether it is one, decoding tells.
-                items = [item for item in items if item.get(type_attribute, own) == own]
-            yield items
+        if self._only_type is None or type_attribute is None:
+            return items
+        own = {"S": self._only_type}
+        # An item without the attribute has the entity's key all the same: whether it is one, decoding tells.
+        return [item for item in items if item.get(type_attribute, own) == own]
 
     def _raw(self, request: Request, start: Item | None, wanted: int | None) -> Iterator[Response]:
-        request = dict(request)
+        request = type(request)(request)
         if wanted is not None:
             request["Limit"] = max(wanted, _LEAST_READ_AHEAD) if "FilterExpression" in request else wanted
         while True:

@@ -55,7 +55,7 @@ def key_of(target: Target) -> Item:
         return schema_of(target).codec.key_of(target)
     if not target.is_complete:
         raise ValueRefusedError(f"{target} does not name one item; give the whole primary key")
-    return dict(target.equal)
+    return target.equal
 
 
 def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> Write:

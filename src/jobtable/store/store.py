@@ -21,7 +21,7 @@ from jobtable.model.expressions import AttributeIs, Condition, Placeholders, Upd
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
-from jobtable.store.backend import Backend, Request, Response
+from jobtable.store.backend import Backend, JsonRequest, Request, Response
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
@@ -86,15 +86,17 @@ class Store:
     def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
         """The entity under a primary key, or None."""
         schema = selection.entity.__schema__
-        request: Request = {
-            "TableName": self.prefix + schema.table.name,
-            "Key": requests.key_of(selection),
-            "ConsistentRead": consistent,
-            "ReturnConsumedCapacity": "TOTAL",
-        }
-        response = self.ask("GetItem", request, selection.key.pattern)
-        item = response.get("Item")
-        return None if item is None else schema.codec.decode(item)
+        request = JsonRequest(
+            TableName=self.prefix + schema.table.name,
+            Key=requests.key_of(selection),
+            ConsistentRead=consistent,
+            ReturnConsumedCapacity="TOTAL",
+        )
+        item = self.ask("GetItem", request, selection.key.pattern).get("Item")
+        if item is None:
+            return None
+        found: E = schema.codec.decode_json(item) if type(item) is bytes else schema.codec.decode(item)
+        return found
 
     def add(self, entity: Entity) -> None:
         """Store a new item, or raise AlreadyExistsError and change nothing."""
@@ -163,6 +165,7 @@ class Store:
             self._asker(selection.key.pattern),
             self._on_table(schema.table, request),
             schema.codec.decode,
+            read_json=schema.codec.decode_json,
             key=selection.key,
             schema=schema,
             limit=limit,

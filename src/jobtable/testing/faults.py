@@ -66,7 +66,7 @@ class FaultyBackend:
             return self._batch(operation, request)
         if self._faults.index_lag and operation in _SINGLE_WRITES:
             self._remember(request)
-        response = self._backend.execute(operation, request)
+        response = self._backend.execute(operation, dict(request))
         if operation in _WRITES and self._happens("lost_response"):
             raise BackendUnavailable("injected: the answer was lost after the write took effect")
         if operation == "Query" and "IndexName" in request and self._happens("index_lag"):

@@ -1,0 +1,51 @@
+"""Items that are read again and again.
+
+Pages that refresh, workers that poll and programs that follow others read the same items many times. What an item's
+JSON means depends on nothing else, so the entity that it gave is kept under the bytes, and copied when they come again.
+There is nothing to invalidate: an item that has changed has other bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_core import from_json
+
+_MOST_KEPT = 1024
+"""Entities of one class; when there are more, all are forgotten."""
+_LARGEST_KEPT = 4096
+"""Bytes of an item; of larger ones the copy would not save much."""
+_MOST_SEEN = 16 * _MOST_KEPT
+
+
+class Memory:
+    """The entities of one class that were read more than once, by the JSON of their items."""
+
+    def __init__(self, decode: Callable[[dict[str, Any]], Any], copy: Callable[[Any], Any]) -> None:
+        self._decode = decode
+        self._copy = copy
+        self._kept: dict[bytes, Any] = {}
+        self._seen: set[int] = set()
+
+    def entity(self, body: bytes) -> Any:
+        """What `decode` gives for the item; every caller gets an entity of its own."""
+        kept = self._kept.get(body)
+        if kept is not None:
+            return self._copy(kept)
+        entity = self._decode(from_json(body, cache_strings="keys"))
+        if len(body) <= _LARGEST_KEPT:
+            self._note(body, entity)
+        return entity
+
+    def _note(self, body: bytes, entity: Any) -> None:
+        """Keep an entity when it comes for the second time: most of what is read once never comes again."""
+        mark = hash(body)
+        if mark not in self._seen:
+            if len(self._seen) >= _MOST_SEEN:
+                self._seen = set()
+            self._seen.add(mark)
+            return
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept = {}
+        self._kept[body] = self._copy(entity)

@@ -1,0 +1,70 @@
+"""What is read again is not decoded again; what is kept has a limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from jobtable.errors import ItemShapeError
+from jobtable.model import memory
+from jobtable.model.memory import Memory
+
+
+class Reader:
+    """Counts what is decoded and what is copied."""
+
+    def __init__(self) -> None:
+        self.decoded = 0
+        self.copied = 0
+        self.memory = Memory(self.decode, self.copy)
+
+    def decode(self, item: dict[str, Any]) -> dict[str, Any]:
+        self.decoded += 1
+        if "wrong" in item:
+            raise ItemShapeError("wrong")
+        return item
+
+    def copy(self, entity: dict[str, Any]) -> dict[str, Any]:
+        self.copied += 1
+        return dict(entity)
+
+    def read(self, body: bytes) -> Any:
+        return self.memory.entity(bytes(bytearray(body)))  # other bytes with the same content, as a file gives them
+
+
+def test_what_comes_for_the_third_time_is_copied() -> None:
+    reader = Reader()
+    found = [reader.read(b'{"a": {"S": "1"}}') for _ in range(5)]
+    assert found == [{"a": {"S": "1"}}] * 5
+    assert len({id(each) for each in found}) == 5
+    assert reader.decoded == 2
+    reader.read(b'{"a": {"S": "2"}}')
+    assert reader.decoded == 3
+
+
+def test_what_is_large_is_decoded_each_time() -> None:
+    reader = Reader()
+    body = b'{"a": {"S": "%s"}}' % (b"x" * memory._LARGEST_KEPT)
+    for _ in range(4):
+        reader.read(body)
+    assert (reader.decoded, reader.copied) == (4, 0)
+
+
+def test_an_item_of_another_shape_is_an_error_each_time() -> None:
+    reader = Reader()
+    for _ in range(4):
+        with pytest.raises(ItemShapeError):
+            reader.read(b'{"wrong": {"S": "1"}}')
+
+
+def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_MOST_KEPT", 10)
+    monkeypatch.setattr(memory, "_MOST_SEEN", 40)
+    reader = Reader()
+    for turn in range(3):
+        for number in range(200):
+            assert reader.read(b'{"n": {"N": "%d"}}' % number) == {"n": {"N": str(number)}}, turn
+            reader.read(b'{"n": {"N": "%d"}}' % number)
+            assert len(reader.memory._kept) <= 10
+            assert len(reader.memory._seen) <= 40

@@ -10,7 +10,8 @@ LONGEST_LINE = 16 << 10
 OWN_LINE = b"\x1e"
 """Stands before what the job's context has logged: it is stored already, and only its text is wanted."""
 _MARK_WITHIN_LINE = re.compile(rb"(?<=[^\r\n\x1e])\x1e")
-_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n)|(?=\x1e)")
+_LINE_END = re.compile(rb"[\r\n\x1e]")
+_RETURN, _FEED, _MARK = b"\r\n\x1e"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +53,17 @@ class LineSplitter:
         """The next whole line, or the next piece of one that is too long; None if more bytes are needed."""
         begin = self._start
         # A mark at the beginning belongs to this line; only the next one ends it.
-        found = _LINE_END.search(self._held, begin + 1 if self._held.startswith(OWN_LINE, begin) else begin)
-        if found is not None and found.group() == b"\r" and found.end() == len(self._held):
-            found = None  # a line feed may follow
-        end = len(self._held) if found is None else found.start()
-        if end - begin > self._longest:
-            self._start = self._boundary(begin + self._longest)
-            piece = self._line(begin, self._start)
-            self._goes_on_with_own = piece.is_own
-            return piece
+        look_from = begin + self._held.startswith(OWN_LINE, begin)
+        found = _LINE_END.search(self._held, look_from, begin + self._longest + 1)
         if found is None:
-            return None
-        self._start = found.end()
-        return self._line(begin, end, is_overwritten=found.group() == b"\r")
+            return self._piece(begin) if len(self._held) - begin > self._longest else None
+        end = found.start()
+        is_return = self._held[end] == _RETURN
+        if is_return and end + 1 == len(self._held):
+            return None  # a line feed may follow
+        ends_with_feed = is_return and self._held[end + 1] == _FEED
+        self._start = end + 1 + ends_with_feed if self._held[end] != _MARK else end
+        return self._line(begin, end, is_overwritten=is_return and not ends_with_feed)
 
     def skip(self) -> int:
         """Leave out what is there up to the last line feed; says how many lines of the program's own that were."""
@@ -81,6 +80,13 @@ class LineSplitter:
         begin, self._start = self._start, len(self._held)
         rest = self._held[begin:].rstrip(b"\r")
         return self._line(begin, begin + len(rest)) if rest else None
+
+    def _piece(self, begin: int) -> Line:
+        """The beginning of a line that is too long."""
+        self._start = self._boundary(begin + self._longest)
+        piece = self._line(begin, self._start)
+        self._goes_on_with_own = piece.is_own
+        return piece
 
     def _line(self, begin: int, end: int, *, is_overwritten: bool = False) -> Line:
         is_marked = self._held.startswith(OWN_LINE, begin)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 LINES_AT_ONCE = 1_000
 LINES_PER_SECOND = 100.0
-"""So many lines of output become JobLog items: a thousand at once, then a hundred a second."""
+"""So many lines of output become JobLog items: a thousand at once, then a hundred a second, of up to 1 KB each."""
+_BYTES_OF_A_LINE = 1 << 10
+"""A longer line counts for several."""
 Stream = Literal["stdout", "stderr"]
 
 
@@ -118,7 +120,7 @@ class OutputCapture:
         self._bars.pop(stream, None)
         if line.is_own or not line.text.strip():
             return True
-        if not self._budget.take():
+        if not self._budget.take(1 + len(line.text) // _BYTES_OF_A_LINE):
             self._left_out += 1
             return False
         self._tell_left_out()
@@ -144,12 +146,12 @@ class Budget:
         self._left = self._most
         self._last = clock.monotonic()
 
-    def take(self) -> bool:
-        """Whether one more may be told now."""
+    def take(self, lines: int = 1) -> bool:
+        """Whether one more may be told now, which counts for so many."""
         now = self._clock.monotonic()
         self._left = min(self._most, self._left + (now - self._last) * self._per_second)
         self._last = now
         if self._left < 1:
             return False
-        self._left -= 1
+        self._left -= lines
         return True

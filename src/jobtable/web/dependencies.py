@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Depends, Path, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from jobtable import store as stores
 from jobtable.access.tokens import Tokens
@@ -117,3 +118,14 @@ def path_id(example: str) -> Any:
 
 
 JobId = Annotated[str, path_id("3f6c1a2b-train")]
+
+
+def _no_bare_number(value: Any) -> Any:
+    """A time is written as ISO 8601 has it; a number of seconds would be taken for one otherwise."""
+    if isinstance(value, str) and value.lstrip("+-").replace(".", "", 1).isdigit():
+        raise ValueError("write it as ISO 8601 has it")
+    return value
+
+
+Instant = Annotated[datetime, BeforeValidator(_no_bare_number)]
+Day = Annotated[date, BeforeValidator(_no_bare_number)]

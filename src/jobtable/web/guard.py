@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import json
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
+from pydantic import TypeAdapter
 
 from jobtable.access.entities import Role
 from jobtable.access.tokens import Tokens
 from jobtable.errors import DefinitionError
 from jobtable.web.limits import RateLimit
 from jobtable.web.problems import Refused
+from jobtable.web.strictness import mistyped
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
@@ -73,12 +77,22 @@ class GuardedRoute(APIRoute):
         if rule is None:
             raise DefinitionError(f"the route {self.path} says not who may use it: mark its function with @allow(...)")
 
+        body_schema = cache(self._body_schema)
+
         async def guarded(request: Request) -> Response:
             guard: Guard = request.app.state.guard
             request.state.caller = await guard.admit(request, rule)
+            if self.body_field is not None:
+                await _refuse_mistyped(request, body_schema())
             return await handle(request)
 
         return guarded
+
+    def _body_schema(self) -> dict[str, Any]:
+        """What a body looks like; made when the first one comes, because it takes a while."""
+        if self.body_field is None:
+            return {}
+        return TypeAdapter[Any](self.body_field.field_info.rebuild_annotation()).json_schema()
 
     def behind_guard(self, handle: Handler) -> Handler:
         """What a request that was admitted goes through."""
@@ -125,6 +139,16 @@ class Guard:
         if record is None:
             return None
         return Caller(record.name or record.token_id, record.role, record.token_id)
+
+
+async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:
+    try:
+        body = json.loads(await request.body() or b"null")
+    except (ValueError, RecursionError):
+        return  # the route itself says what is wrong with it
+    found = None if body is None else mistyped(body, schema, schema.get("$defs", {}))
+    if found is not None:
+        raise Refused(422, f"{found} has a type that is not allowed there")
 
 
 def token_text(request: Request) -> str | None:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
 
@@ -22,7 +23,7 @@ MEDIA_TYPE = "application/problem+json"
 STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.JobtableError: 500,
     errors.DefinitionError: 500,
-    errors.ValueRefusedError: 422,
+    errors.ValueRefusedError: 400,
     errors.ItemShapeError: 500,
     errors.NotFoundError: 404,
     errors.ConflictError: 409,
@@ -30,7 +31,8 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.IncompleteBatchError: 503,
     errors.ConnectionUrlError: 500,
     errors.SettingsError: 500,
-    errors.TaskError: 422,
+    errors.TaskError: 400,
+    errors.TokenRefusedError: 403,
     errors.ObjectNotFoundError: 404,
     errors.ObjectStoreError: 502,
     errors.StorageError: 503,
@@ -40,7 +42,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.TransactionConflict: 503,
     errors.TransactionInProgress: 503,
     errors.IdempotencyMismatch: 409,
-    errors.RequestRefused: 422,
+    errors.RequestRefused: 400,
     errors.TableNotFound: 503,
     errors.TableInUse: 409,
     errors.CollectionTooLarge: 409,
@@ -64,14 +66,14 @@ class Problem(BaseModel):
 
 
 _DESCRIPTIONS = {
-    400: "The cursor is not one of this list.",
+    400: "A value cannot be stored or asked for, or the cursor is not one of this list.",
     401: "There is no valid token.",
     403: "The token's role does not allow this, or the request comes from a foreign page.",
     404: "It is not there.",
     409: "Its state does not allow this.",
     413: "The request is too large.",
     415: "The body is not JSON.",
-    422: "The request is malformed, or a value cannot be stored.",
+    422: "The request does not have the shape that is described here.",
     429: "Too many requests.",
     503: "The store cannot answer now; ask again.",
 }
@@ -144,7 +146,7 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
         problem.request_id = getattr(request.state, "request_id", None)
         if problem.status >= 500:
             _log.error("request %s: %s %s", problem.request_id, request.method, request.url.path, exc_info=error)
-        headers = _headers(error, problem.status)
+        headers = _headers(request, error, problem.status)
         if wants_page(request):
             response = error_page(request, problem)
             response.headers.update(headers)
@@ -164,7 +166,15 @@ def wants_page(request: Request) -> bool:
     return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
 
-def _headers(error: Exception, status: int) -> dict[str, str]:
+def _headers(request: Request, error: Exception, status: int) -> dict[str, str]:
     given = getattr(error, "headers", None) or {}
+    if status == 405:
+        given = {"Allow": ", ".join(sorted(_methods_of(request)))}
     again = {"Retry-After": "1"} if status == 503 and "Retry-After" not in given else {}
     return {**given, **again}
+
+
+def _methods_of(request: Request) -> set[str]:
+    """Every method that some route takes at the request's path."""
+    routes = [route for route in iter_route_contexts(request.app.routes) if route.path_regex.match(request.url.path)]
+    return {method for route in routes for method in route.methods or ()}

@@ -20,7 +20,7 @@ from jobtable.jobs.entities import main
 from jobtable.journeys.entities import journeys
 from jobtable.settings import Settings
 from jobtable.web import health, static_files
-from jobtable.web.api import api_router, describe
+from jobtable.web.api import add_api
 from jobtable.web.guard import Guard, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
@@ -28,7 +28,7 @@ from jobtable.web.limits import RateLimit, SizeLimit
 from jobtable.web.live import LiveFeed
 from jobtable.web.metrics import Measured, ServerMetrics
 from jobtable.web.origins import OriginCheck
-from jobtable.web.pages import error_page, pages_router
+from jobtable.web.pages import add_pages, error_page
 from jobtable.web.pages.overview import overview_event
 from jobtable.web.problems import handle_errors
 
@@ -61,9 +61,10 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.answers = Answers(store)
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
     app.state.metrics = ServerMetrics()
-    for router in (health.router, static_files.router, api_router(), pages_router()):
+    for router in (health.router, static_files.router):
         app.include_router(router)
-    describe(app)
+    add_api(app)
+    add_pages(app)
     handle_errors(app, error_page)
     # The last one that is added is the first that a request meets.
     app.add_middleware(SizeLimit, most_bytes=settings.most_request_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
@@ -60,16 +60,12 @@ Errors are `application/problem+json`. Requests that create something take an `I
 """
 
 
-def api_router() -> APIRouter:
-    """All groups."""
-    whole = APIRouter(prefix=PREFIX, responses=RESPONSES)
+def add_api(app: FastAPI) -> None:
+    """Add every group, and the description of all."""
     for name, module in _GROUPS.items():
-        whole.include_router(module.router, tags=[name])
-    return whole
-
-
-def describe(app: FastAPI) -> None:
-    """Add the API's description, as OpenAPI has it."""
+        # Routes that create something are of another class, so they have a router of their own.
+        for router in filter(None, (module.router, getattr(module, "creation", None))):
+            app.include_router(router, prefix=PREFIX, tags=[name], responses=RESPONSES)
     made: dict[str, Any] = {}
 
     @allow(ANYONE)

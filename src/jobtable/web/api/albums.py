@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dates
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
@@ -20,7 +20,7 @@ from jobtable.albums.entities import (
 )
 from jobtable.errors import ValueRefusedError
 from jobtable.web.api.bodies import Written
-from jobtable.web.dependencies import PageOf, Paging, TheAlbums, TheStore, path_id
+from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheAlbums, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
 
@@ -29,7 +29,6 @@ creation = APIRouter(route_class=CreationRoute)
 
 ExecutionId = Annotated[str, path_id("exec-2f1c")]
 TaskId = Annotated[str, path_id("task-77aa")]
-Instant = dates.datetime
 
 
 class NewExecution(BaseModel):
@@ -195,7 +194,7 @@ def create_task(body: NewTask, albums: TheAlbums, store: TheStore) -> CreatedTas
         **body.model_dump(exclude={"expires_in_seconds"}),
         token_sha256="",
         created_at=now,
-        expires_at=now + dates.timedelta(seconds=body.expires_in_seconds),
+        expires_at=now + timedelta(seconds=body.expires_in_seconds),
     )
     token = albums.create_task(task)
     return CreatedTask(token=token, **_view(task).model_dump())
@@ -252,10 +251,7 @@ def list_metrics(
 
 @router.get("/workflow-metrics/{day}")
 @allow(READ)
-def compare_metrics(day: dates.date, albums: TheAlbums) -> MetricsOfDay:
+def compare_metrics(day: Day, albums: TheAlbums) -> MetricsOfDay:
     """The metrics of both workflow types for a day, side by side."""
     found = albums.compare_metrics(day)
     return MetricsOfDay(step_functions=found.step_functions, durable_functions=found.durable_functions)
-
-
-router.include_router(creation)

@@ -162,6 +162,3 @@ def _refuse_strangers(batch_id: str, results: list[CompletionBatchResult] | list
     for result in results:
         if result.batch_id != batch_id:
             raise ValueRefusedError(f"a result of batch {result.batch_id} is not one of {batch_id}")
-
-
-router.include_router(creation)

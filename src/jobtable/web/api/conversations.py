@@ -27,7 +27,7 @@ _NUMBER = Path(pattern="^[0-9]{1,15}$", examples=["17"])
 _NAME = path_id("layer0_3")
 
 
-@router.delete("/conversations/jobs/{job_id}")
+@router.delete("/conversation-jobs/{job_id}")
 @allow(WRITE)
 def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
     """Delete everything that a job has stored in the tables of conversations."""
@@ -36,7 +36,7 @@ def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
 
 def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
     """The routes of one kind of result."""
-    by_job = f"/conversations/jobs/{{job_id}}/{name}"
+    by_job = f"/conversation-jobs/{{job_id}}/{name}"
 
     @router.get(by_job, response_model=PageOf[kind], name=f"list_{name}_of_job")  # type: ignore[valid-type]  # a type made at run time
     @allow(READ)

@@ -65,6 +65,3 @@ def list_reports_of_epoch(
 ) -> PageOf[JobMetric]:
     """What the children of a sweep reported of a metric after an epoch, oldest first."""
     return paging.page(queries.list_reports_of_epoch(job_id, metric_name, epoch))
-
-
-router.include_router(creation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -19,7 +18,7 @@ from jobtable.jobs.entities import (
 from jobtable.jobs.log_lines import levels_from
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.model.expressions import attribute_of
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, TheStore, path_id
+from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, GuardedRoute, allow
 
 router = APIRouter(route_class=GuardedRoute)
@@ -52,7 +51,7 @@ def list_logs(
     paging: Paging,
     newest_first: NewestFirst = False,
     level: Annotated[LogLevel | None, Query(description="Only lines of this level or worse.")] = None,
-    after: Annotated[datetime | None, Query(description="Only lines behind this instant.")] = None,
+    after: Annotated[Instant | None, Query(description="Only lines behind this instant.")] = None,
 ) -> PageOf[JobLog]:
     """The log lines of a job."""
     worse = None if level is None else attribute_of(JobLog.log_level).is_in(*levels_from(level))
@@ -83,7 +82,7 @@ def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[J
 @router.get("/jobs/{job_id}/metrics/{metric_name}")
 @allow(READ)
 def list_metric(
-    job_id: JobId, metric_name: MetricName, queries: TheQueries, paging: Paging, since: datetime | None = None
+    job_id: JobId, metric_name: MetricName, queries: TheQueries, paging: Paging, since: Instant | None = None
 ) -> PageOf[JobMetric]:
     """The values of one metric of a job, oldest first."""
     return paging.page(queries.list_metric(job_id, metric_name, since=since))

@@ -99,7 +99,7 @@ def submit_job(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
     return jobs.submit(body.new_job(caller.name))
 
 
-@creation.post("/jobs/batch", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/job-batches", status_code=201, openapi_extra=OPENAPI_PARAMETER)
 @allow(WRITE)
 def submit_jobs(
     bodies: Annotated[list[NewJobBody], JsonBody(min_length=1, max_length=1000)], jobs: TheJobs, caller: CallerOf
@@ -108,7 +108,7 @@ def submit_jobs(
     return jobs.submit_many(body.new_job(caller.name) for body in bodies)
 
 
-@creation.post("/jobs/groups", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/job-groups", status_code=201, openapi_extra=OPENAPI_PARAMETER)
 @allow(WRITE)
 def open_group(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
     """Make a job that only groups others: it runs until it is sealed and its children have ended."""
@@ -197,6 +197,3 @@ def prioritise_job(job_id: JobId, body: NewPriority, jobs: TheJobs) -> Job:
 def delete_job(job_id: JobId, jobs: TheJobs, tree: bool = False) -> Written:
     """Remove an ended job with every item and object under it; gives the number of items."""
     return Written(count=jobs.delete(job_id, tree=tree))
-
-
-router.include_router(creation)

@@ -191,6 +191,3 @@ def add_report(report: JobReport, journeys: TheJourneys) -> JobReport:
     """Store the catalogue entry of a report."""
     journeys.add_report(report)
     return report
-
-
-router.include_router(creation)

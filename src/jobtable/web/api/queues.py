@@ -112,6 +112,3 @@ def list_ready(queue_name: QueueName, queries: TheQueries, paging: Paging) -> Pa
 def list_queues_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
     """The queues that a job is in."""
     return paging.page(queries.list_queues_of_job(job_id))
-
-
-router.include_router(creation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -23,7 +22,7 @@ from jobtable.receipts.entities import (
 from jobtable.receipts.validation import Finding, ValidationService
 from jobtable.web.api.bodies import Body, NewestFirst
 from jobtable.web.api.receipts import ImageId, Number
-from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
+from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
 
@@ -98,7 +97,7 @@ def keep_line_item_analysis(analysis: ReceiptLineItemAnalysis, analyses: TheAnal
     return analysis
 
 
-After = Annotated[datetime | None, Query(description="Only analyses behind this instant.")]
+After = Annotated[Instant | None, Query(description="Only analyses behind this instant.")]
 
 
 @router.get("/analyses/labels")
@@ -271,6 +270,3 @@ def list_by_result_type(
 ) -> PageOf[ReceiptValidationResult]:
     """The results of a type, over all receipts."""
     return paging.page(validation.list_by_result_type(result_type))
-
-
-router.include_router(creation)

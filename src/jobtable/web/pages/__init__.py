@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from fastapi import FastAPI
 
 from jobtable.web.pages import jobs, login, overview, queues
 from jobtable.web.pages.frame import error_page
 
-__all__ = ["error_page", "pages_router"]
+__all__ = ["add_pages", "error_page"]
 
 _GROUPS = (login, overview, jobs, queues)
 
 
-def pages_router() -> APIRouter:
-    """All pages."""
-    whole = APIRouter(include_in_schema=False)
+def add_pages(app: FastAPI) -> None:
+    """Add every group."""
     for group in _GROUPS:
-        whole.include_router(group.router)
-    return whole
+        app.include_router(group.router, include_in_schema=False)

@@ -1,0 +1,90 @@
+"""A real server on a free port, in a thread, over a store in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from jobtable.access.entities import Role
+from jobtable.app import Services
+from jobtable.settings import Settings
+from jobtable.web.server import address_of, bind, create_app, server_on
+
+PLENTY = 10_000_000
+"""A rate that no test reaches."""
+
+
+class Served:
+    """A running server, its services, and clients for it."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.services = Services.open("memory:")
+        self.app: FastAPI = create_app(self.services, Settings(**{"requests_per_minute": PLENTY, **settings}))
+        self._socket = bind("127.0.0.1", 0)
+        self.url = address_of(self._socket)
+        self._server = server_on(self.app)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self._thread.start()
+        self._clients: list[httpx.Client] = []
+        self.wait_until_up()
+
+    def wait_until_up(self) -> None:
+        """Return when the server answers."""
+        assert self.client().get("/healthz").status_code == 200
+
+    def client(self, role: Role | None = None, **headers: str) -> httpx.Client:
+        """A client with a token of a role, or without one."""
+        if role is not None:
+            headers["Authorization"] = f"Bearer {self.token(role)}"
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=20)
+        self._clients.append(client)
+        return client
+
+    def token(self, role: Role) -> str:
+        """A new token."""
+        text: str = self.app.state.tokens.create(role, name=role.value).text
+        return text
+
+    def stop(self) -> None:
+        """End the server and close what it used."""
+        for client in self._clients:
+            client.close()
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
+        self.services.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., Served]]:
+    """Start a server with some settings; it ends with the test."""
+    started: list[Served] = []
+
+    def start(**settings: Any) -> Served:
+        started.append(Served(**settings))
+        return started[-1]
+
+    yield start
+    for served in started:
+        served.stop()
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Served]:
+    """A server that demands tokens, shared by the tests of a module."""
+    served = Served(require_token=True)
+    yield served
+    served.stop()
+
+
+@pytest.fixture(scope="module")
+def open_server() -> Iterator[Served]:
+    """A server on loopback that demands no token, shared by the tests of a module."""
+    served = Served()
+    yield served
+    served.stop()

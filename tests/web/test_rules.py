@@ -1,0 +1,71 @@
+"""Every route, with every role and with none, gives what its rule says."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from fastapi import APIRouter
+from fastapi.routing import iter_route_contexts
+from tests.web.conftest import Served
+
+from jobtable.access.entities import Role
+from jobtable.errors import DefinitionError
+from jobtable.web.api import PREFIX
+from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, allow, rule_of
+from jobtable.web.server import refuse_routes_without_rule
+
+
+def test_a_route_without_a_rule_cannot_be_declared() -> None:
+    router = APIRouter(route_class=GuardedRoute)
+
+    def unguarded() -> None:
+        """Says nothing of who may use it."""
+
+    with pytest.raises(DefinitionError, match="/secrets says not who may use it"):
+        router.add_api_route("/secrets", unguarded)
+
+
+def test_a_route_that_was_added_past_the_guard_stops_the_server(open_server: Served) -> None:
+    refuse_routes_without_rule(open_server.app)
+    app = type(open_server.app)()
+    with pytest.raises(DefinitionError, match="says not who may use it"):
+        refuse_routes_without_rule(app)  # a bare app has routes of its own, for its description
+
+
+def test_reading_routes_only_read_and_writing_ones_need_more(open_server: Served) -> None:
+    for route in iter_route_contexts(open_server.app.routes):
+        rule = rule_of(route.endpoint)
+        if not str(route.path).startswith(PREFIX) or rule is ANYONE:
+            continue
+        if route.methods == {"GET"}:
+            is_secret = str(route.path).endswith("/tokens")
+            assert rule in ((WRITE,) if is_secret else (READ, KNOWN)), route.path
+        else:
+            assert rule in (WRITE, WORK), route.path
+
+
+def test_every_route_gives_every_role_what_its_rule_says(guarded: Served) -> None:
+    clients = {role: guarded.client(role) for role in Role}
+    nobody = guarded.client()
+    tried = 0
+    for route in iter_route_contexts(guarded.app.routes):
+        rule = rule_of(route.endpoint)
+        assert rule is not None, route.path
+        path = re.sub(r"\{[^}]*\}", "1", str(route.path_format))
+        for method in sorted(route.methods or ()):
+            for role, client in [(None, nobody), *clients.items()]:
+                with client.stream(method, path) as response:
+                    status = response.status_code
+                told = f"{method} {path} as {role}: {status}"
+                if rule is ANYONE:
+                    assert status not in (401, 403) or path == "/login", told
+                elif role is None:
+                    assert status == 401, told
+                elif role in rule.roles:
+                    assert status not in (401, 403), told
+                else:
+                    assert status == 403, told
+                assert status < 500, told
+                tried += 1
+    assert tried > 700

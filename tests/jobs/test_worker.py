@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from jobtable.errors import TaskError, ValueRefusedError
 from jobtable.jobs import processes
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
+from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.jobs.worker import Worker
@@ -121,6 +122,22 @@ def test_a_worker_goes_on_until_retries_and_dependents_are_done(bench: Bench) ->
     assert [bench.job(j).status for j in (first, second)] == [Status.COMPLETED] * 2
     assert [bench.job(j).status for j in (failing, never)] == [Status.FAILED, Status.CANCELLED]
     assert (report.completed, report.failed) == (2, 2)
+
+
+def test_jobs_have_each_their_own_chance(bench: Bench) -> None:
+    drawing = [bench.submit("draw") for _ in range(2)]
+    Worker(bench.opener, ["default"], until_empty=True, preload=["tests.jobs.worker_tasks"]).run()
+    one, other = (bench.job(job_id).result for job_id in drawing)
+    assert one[0] != other[0]
+    assert one[1] != other[1]
+
+
+def test_a_worker_leaves_what_waits_for_others(bench: Bench) -> None:
+    elsewhere = bench.submit("give", {"value": 1}, queue="elsewhere")
+    waiting = bench.submit("give", {"value": 1}, depends_on=(DependsOn(elsewhere),))
+    report = Worker(bench.opener, ["default"], until_empty=True).run()
+    assert report.runs == 0
+    assert bench.job(waiting).status is Status.PENDING
 
 
 def test_the_most_urgent_queue_comes_first(bench: Bench) -> None:
@@ -256,6 +273,23 @@ def test_what_a_job_could_not_open_is_told_at_once(bench: Bench, monkeypatch: py
 
 def open_in_script(url: str) -> Jobs:
     return open_jobs(url)
+
+
+def test_a_worker_on_dynamodb(dynamodb_local_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(REPOSITORY))
+    host = dynamodb_local_url.removeprefix("http://")
+    url = f"dynamodb+http://a:b@{host}?prefix=w{uuid.uuid4().hex[:12]}-"
+    opener = partial(open_jobs, url, f"file:{tmp_path}/objects")
+    jobs = opener()
+    jobs.store.tables.create(main)
+    new = [NewJob(name="say", task="tests.jobs.worker_tasks:say", params={"text": str(n)}) for n in range(3)]
+    ids = [job.job_id for job in jobs.submit_many(new)]
+    report = Worker(opener, ["default"], slots=2, until_empty=True).run()
+    assert report.completed == 3
+    assert [jobs.queries.get_job(job_id).result["text"] for job_id in ids] == ["0", "1", "2"]
+    assert {line.message for line in jobs.queries.list_logs(ids[0])} >= {"printed 0", "logged 0", "told 0"}
+    jobs.store.tables.delete(main)
+    jobs.store.close()
 
 
 def test_a_worker_without_a_queue_is_refused(bench: Bench) -> None:

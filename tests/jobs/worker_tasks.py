@@ -5,12 +5,15 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+import numpy
 
 from jobtable.errors import TaskError
 from jobtable.jobs.context import JobContext
@@ -161,3 +164,9 @@ def mark(path: str, seconds: float = 0.0) -> None:
     with Path(path).open("a") as file:
         file.write(f"{os.getpid()}\n")
     time.sleep(seconds)
+
+
+@task
+def draw() -> list[float]:
+    """Numbers that no other job draws."""
+    return [random.random(), float(numpy.random.random())]  # as old training code does it

@@ -93,6 +93,7 @@ def main(control: Connection) -> int:
     signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)
+    _reseed()
     stop = StopFlag()
     try:
         report = _run(control, stop)
@@ -216,6 +217,12 @@ def _listen(control: Connection, stop: StopFlag) -> None:
             stop.ask()
     except (EOFError, OSError):
         os.killpg(0, signal.SIGKILL)
+
+
+def _reseed() -> None:
+    """Give each job its own chance, as a new process would have: numpy alone does not see to that after a fork."""
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
 
 
 def _limit_memory(memory_mb: float) -> None:

@@ -11,6 +11,7 @@ from jobtable.jobs.entities import Job, Queue, QueueJob
 _LOG = logging.getLogger("jobtable.worker")
 _PROMOTE_SECONDS = 1.0
 _SORT_SECONDS = 5.0
+_QUIET_SECONDS = 1.0
 
 
 class Upkeep:
@@ -24,6 +25,7 @@ class Upkeep:
         self._recover_seconds = lease_seconds / 3
         now = jobs.clock.monotonic()
         self._promote_at = self._recover_at = self._sort_at = now
+        self._quiet_since: float | None = None
 
     @property
     def next_at(self) -> float:
@@ -49,19 +51,28 @@ class Upkeep:
         return recovered
 
     def is_all_done(self) -> bool:
-        """Whether no job of the queues runs, is ready, or becomes ready by itself; a paused queue has nothing ready."""
+        """Whether the queues are empty, or what is in them waits for something that does not happen here.
+
+        An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while.
+        """
         found = [self._jobs.store.find(Queue.key(queue_name=name)) for name in self.queues]
         there = [queue for queue in found if queue is not None]
-        if any(queue.running_count for queue in there):
+        if not any(queue.job_count for queue in there):
+            return True
+        if any(queue.running_count for queue in there) or any(self._has_work(queue) for queue in there):
+            self._quiet_since = None
             return False
-        store = self._jobs.store
-        for queue in there:
-            if queue.paused_at is not None:
-                continue
-            for places in (QueueJob.ready, QueueJob.delayed):
-                if any(True for _ in store.query(places(queue_name=queue.queue_name), limit=1)):
-                    return False
-        return True
+        now = self._jobs.clock.monotonic()
+        if self._quiet_since is None:
+            self._quiet_since = now
+        return now - self._quiet_since >= _QUIET_SECONDS
+
+    def _has_work(self, queue: Queue) -> bool:
+        """Whether a job is ready, or becomes ready by itself; nothing starts in a paused queue."""
+        if queue.paused_at is not None:
+            return False
+        places = (QueueJob.ready(queue_name=queue.queue_name), QueueJob.delayed(queue_name=queue.queue_name))
+        return any(True for place in places for _ in self._jobs.store.query(place, limit=1))
 
     def _sort(self) -> None:
         keys = [Queue.key(queue_name=name) for name in self.queues]

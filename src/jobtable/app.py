@@ -11,12 +11,14 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConnectionUrlError
 from jobtable.model.table import Table
-from jobtable.settings import Settings
+from jobtable.settings import Settings, without_secret
 from jobtable.store.backend import Backend
 from jobtable.store.store import Store
 
 if TYPE_CHECKING:  # Each system is loaded when it is used.
+    from jobtable.albums.executions import Executions
     from jobtable.albums.service import AlbumWorkflows
+    from jobtable.albums.watch import Watch
     from jobtable.conversations.runs import ConversationRuns
     from jobtable.conversations.service import Conversations
     from jobtable.jobs.engine import Jobs
@@ -120,7 +122,8 @@ def default_objects_url(store_url: str) -> str:
         path = unquote(rest.partition("?")[0].removeprefix("//"))
         return f"file:{path}.objects"
     raise ConnectionUrlError(
-        f"the store {store_url!r} has no place for objects: name one, as in s3://BUCKET/PREFIX?region=REGION"
+        f"the store {without_secret(store_url)!r} has no place for objects: name one, as in "
+        "s3://BUCKET/PREFIX?region=REGION"
     )
 
 
@@ -253,6 +256,24 @@ class Services:
 
         self._prepare(workflows)
         return AlbumWorkflows(self.store)
+
+    @cached_property
+    def album_executions(self) -> Executions:
+        """Album executions, as they run."""
+        from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
+        from jobtable.albums.executions import Executions  # noqa: PLC0415
+
+        self._prepare(workflows)
+        return Executions(self.jobs)
+
+    @cached_property
+    def album_watch(self) -> Watch:
+        """The watch over album executions: who runs a server or a worker keeps it."""
+        from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
+        from jobtable.albums.watch import Watch  # noqa: PLC0415
+
+        self._prepare(workflows)
+        return Watch(self.jobs)
 
     @cached_property
     def _job_objects(self) -> JobObjects:

@@ -20,6 +20,7 @@ from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.errors import JobtableError
 
 COMMANDS: dict[str, tuple[str, str]] = {
+    "up": ("up", "Run the server with its pages, and a worker, until Ctrl-C."),
     "jobs": ("jobs", "Jobs: submit them, see how far they are, act on them."),
     "queues": ("queues", "Queues: how many jobs run at once, and in which order."),
     "worker": ("worker", "Run jobs until SIGTERM or Ctrl-C, or until the queues are empty."),
@@ -31,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "Write every item of a table to a file."),
     "import": ("importing", "Store the items of a file in their table."),
     "objects": ("objects", "The objects of the systems: files, logs, checkpoints."),
-    "receipts": ("receipts", "Receipts."),
+    "receipts": ("receipts", "Receipts: what OCR has read, its labels and validations; the legacy table."),
     "tokens": ("tokens", "Tokens of the server: who may read, write, or work."),
     "config": ("config", "The settings in force."),
     "dynamodb": ("dynamodb", "The embedded engine as a DynamoDB server."),

@@ -1,0 +1,128 @@
+"""`jobtable up`: the whole product with one command: the server, a worker, and the watch over album executions."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.demo_progress import DemoProgress
+from jobtable.cli.options import ObjectsUrl, StoreUrl, resolved
+from jobtable.cli.output import say
+from jobtable.cli.worker_process import WorkerProcess
+from jobtable.errors import SettingsError
+from jobtable.settings import Settings
+
+app = typer.Typer(rich_markup_mode=None)
+SYSTEM_QUEUES = ("journeys", "conversations", "albums")
+"""The queues of the systems' own jobs, which a worker of the whole product serves beside those of the settings."""
+
+
+@app.command()
+def up(
+    demo: Annotated[bool, typer.Option("--demo", help="Also run a small demonstration of every part.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Keep everything in this folder; instead of --store.")
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on; 127.0.0.1 unless settings differ.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The port to listen on; 0 takes a free one.")
+    ] = None,
+    slots: Annotated[int | None, typer.Option("--slots", min=1, help="How many jobs run at once.")] = None,
+    worker: Annotated[bool, typer.Option("--worker/--no-worker", help="With or without a worker.")] = True,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+) -> None:
+    """Run the server with its web pages and API, and a worker, until Ctrl-C. A second start goes on where this ended.
+
+    \b
+    Example:
+        jobtable up --demo --port 8123 --data ./try
+    """
+    if data is not None and store is not None:
+        raise typer.BadParameter("--data and --store both say where everything is kept: give one of them")
+    if data is not None:
+        _make_folder(data)
+        store = f"file:{data / 'jobtable.db'}"
+    settings = resolved(store=store, objects=objects, host=host, port=port, slots=slots).settings
+    if settings.store.startswith("memory:") and worker:
+        raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+    _run(settings, with_worker=worker, demo_folder=_demo_folder(settings) if demo else None)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"--data {folder}: {error.strerror}") from error
+
+
+def _demo_folder(settings: Settings) -> Path:
+    """Where the demonstration keeps its files: beside the store's file."""
+    if not settings.store.startswith("file:"):
+        raise typer.BadParameter("the demonstration runs on the embedded store: give --data DIR, or no --store")
+    folder = Path(settings.store.removeprefix("file:").partition("?")[0]).parent / "demo"
+    _make_folder(folder)
+    return folder
+
+
+def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> None:
+    # FastAPI and what it brings are slow to import, and no other command needs them.
+    from jobtable.web.server import address_of, bind, create_app, server_on  # noqa: PLC0415
+
+    with ExitStack() as cleanup:
+        listening = cleanup.enter_context(bind(settings.host, settings.port))
+        services = cleanup.enter_context(Services.from_settings(settings))
+        server = server_on(create_app(services, settings))
+        worker = WorkerProcess(settings, (*settings.queues, *SYSTEM_QUEUES)) if with_worker else None
+        cleanup.enter_context(_second_signal_is_urgent(worker))
+        if worker is not None:
+            cleanup.enter_context(worker)
+        cleanup.enter_context(_watched(services))
+        address = address_of(listening)
+        say(f"Jobtable is at {address}  (data: {settings.store}; stop with Ctrl-C)")
+        if demo_folder is not None:
+            cleanup.enter_context(DemoProgress(services, demo_folder, address))
+        server.run(sockets=[listening])
+        say("Stopping: running jobs get a moment to end; what has not ended goes on with the next start.")
+    say("Stopped.")
+
+
+@contextmanager
+def _second_signal_is_urgent(worker: WorkerProcess | None) -> Iterator[None]:
+    """The server takes the first SIGINT or SIGTERM and raises it again when it has ended; one more means: at once."""
+    seen = 0
+
+    def handle(signum: int, frame: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen > 1 and worker is not None:
+            worker.hurry()
+
+    before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+@contextmanager
+def _watched(services: Services) -> Iterator[None]:
+    """Look after album executions while the block runs."""
+    is_over = threading.Event()
+    thread = threading.Thread(target=services.album_watch.keep, args=(is_over, say), name="watch over executions")
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()

@@ -68,10 +68,11 @@ class JobLogs:
         """
         levels = None if level is None else levels_from(level)
         if tail is not None:
-            for line in self.tail(job_id, tail, level=level) if tail else self.tail(job_id, 1):
-                since = line.timestamp
-                if tail:
-                    yield line
+            # From the last line of any level on: lines of other levels are not read through to find the place.
+            last = self.tail(job_id, 1)
+            shown = self.tail(job_id, tail, level=level) if tail else []
+            yield from shown
+            since = max((line.timestamp for line in (*last, *shown)), default=since)
         while True:
             # Looked at before the lines are read: whatever a job says, it says before it has ended.
             has_ended = self._job(job_id).is_final

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ class Resolved:
 def variable(name: str) -> str:
     """The environment variable of a setting."""
     return f"JOBTABLE_{name.upper()}"
+
+
+def without_secret(url: str) -> str:
+    """A URL as it may be shown: what is printed is copied into tickets."""
+    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", url)
 
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Resolved:

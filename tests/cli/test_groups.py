@@ -8,12 +8,15 @@ from pathlib import Path
 
 from tests.cli.conftest import CommandLine
 from tests.receipts.legacy.table import legacy_items
+from tests.receipts.pictures import NOON, ocr_result
 
 from jobtable import connect
-from jobtable.cli.output import ExitCode
+from jobtable.cli.output import ExitCode, to_json
 from jobtable.jobs.entities import main
-from jobtable.receipts.entities import Image
+from jobtable.receipts.entities import Image, ReceiptWordLabel
+from jobtable.receipts.labels import LabelService
 from jobtable.receipts.legacy.entities import legacy
+from jobtable.receipts.validation import ValidationService
 
 
 def test_queues_are_created_changed_paused_resumed_and_shown(cli: CommandLine) -> None:
@@ -57,6 +60,44 @@ def test_a_grace_time_is_a_number_and_a_unit(cli: CommandLine) -> None:
         refused = cli.run("objects", "sweep", f"--grace={wrong}", code=ExitCode.USAGE)
         assert "--grace" in refused.stderr
     assert cli.json("objects", "sweep", "--grace", "90s")["orphans"] == 0
+
+
+def test_receipts_are_added_listed_shown_and_deleted(cli: CommandLine) -> None:
+    result = ocr_result("scan-1", receipts=2)
+    Path("scan.json").write_text(json.dumps(to_json(result)))
+    assert cli.json("receipts", "add", "scan.json")["written"] > 20
+    assert cli.json("receipts", "add", "scan.json")["written"] == 0
+    assert [each["receipt_id"] for each in cli.json("receipts", "list")] == [1, 2]
+    assert len(cli.json("receipts", "list", "--image", "scan-1")) == 2
+    label = ReceiptWordLabel(
+        image_id="scan-1",
+        receipt_id=1,
+        line_id=1,
+        word_id=2,
+        label="TOTAL",
+        timestamp_added=NOON,
+        validation_status="VALID",
+    )
+    with connect(cli.store) as store:
+        LabelService(store).add([label])
+        ValidationService(store).start("scan-1", 2, version="1")
+    for options in (["--status", "VALID"], ["--label", "TOTAL"], []):
+        assert [each["label"] for each in cli.json("receipts", "labels", *options)] == ["TOTAL"]
+    assert cli.json("receipts", "labels", "--label", "TOTAL", "--status", "INVALID") == []
+    assert [each["receipt_id"] for each in cli.json("receipts", "validations")] == [2]
+    assert "w2: TOTAL" in cli.run("receipts", "show", "scan-1", "1").stdout
+    assert len(cli.json("receipts", "show", "scan-1", "1")["words"]) == 4
+    cli.run("receipts", "show", "scan-1", "3", code=ExitCode.NOT_FOUND)
+    assert cli.json("receipts", "delete", "scan-1", "--yes")["items"] > 20
+    assert "no such receipts" in cli.run("receipts", "list").stderr
+
+
+def test_a_scan_that_is_not_understood_is_told_in_one_line(cli: CommandLine) -> None:
+    for content, said in (("{", "is no JSON"), ("{}", "image cannot be used"), ('{"image": {"width": 0}}', "image.")):
+        Path("scan.json").write_text(content)
+        refused = cli.run("receipts", "add", "scan.json", code=ExitCode.FAILED)
+        assert said in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
 
 
 def test_receipts_are_migrated_once(cli: CommandLine) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from jobtable.app import default_objects_url
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table
+from jobtable.settings import without_secret
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,13 +34,12 @@ def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = F
     sources = dict(found.sources)
     if found.settings.objects is None and found.settings.store.startswith(("file:", "memory:")):
         values["objects"], sources["objects"] = default_objects_url(found.settings.store), "beside the store"
-    rows = [{"setting": name, "value": _without_secret(value), "from": sources[name]} for name, value in values.items()]
+    rows = [{"setting": name, "value": _shown(value), "from": sources[name]} for name, value in values.items()]
     if as_json:
         print_json(rows)
     else:
         print_table(rows)
 
 
-def _without_secret(value: Any) -> Any:
-    """A URL may hold credentials, and what is shown here is copied into tickets."""
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", value) if isinstance(value, str) else value
+def _shown(value: Any) -> Any:
+    return without_secret(value) if isinstance(value, str) else value

@@ -1,22 +1,194 @@
-"""`jobtable receipts`: the move from the legacy table to the main table."""
+"""`jobtable receipts`: store what OCR has read, look at receipts, labels and validations, move the legacy table."""
 
 from __future__ import annotations
 
+import json
+from itertools import chain, islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import TypeAdapter, ValidationError
 
-from jobtable.cli.options import AsJson, StoreUrl, open_store
-from jobtable.cli.output import bar, print_json, print_table, print_text
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services, open_store
+from jobtable.cli.output import bar, print_fields, print_json, print_list, print_table, print_text, to_json
+from jobtable.errors import ValueRefusedError
 from jobtable.jobs.entities import main
+from jobtable.receipts.contents import ReceiptContents
+from jobtable.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
+from jobtable.receipts.labels import LabelService
 from jobtable.receipts.migration import Migration, Report
+from jobtable.receipts.ocr import OcrResult, OcrService
+from jobtable.receipts.validation import ValidationService
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
+ImageId = Annotated[str, typer.Argument(metavar="IMAGE", help="The image's id.")]
 
-@app.callback()
-def group() -> None:
-    """Make `migrate` a command of its own, although it is the only one so far."""
+
+@app.command()
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON: image, lines, words, letters, receipts, ...")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store what OCR has read from an image. The same file again writes only what is missing or differs.
+
+    \b
+    Example:
+        jobtable receipts add scan-0001.json
+    """
+    try:
+        result = TypeAdapter(OcrResult).validate_python(json.loads(file.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(map(str, problem["loc"]))
+        raise ValueRefusedError(f"{file}: {place} cannot be used: {problem['msg'].lower()}") from error
+    except ValueError as error:
+        raise ValueRefusedError(f"{file} is no JSON: {error}") from error
+    with open_services(store, objects) as services:
+        stored = OcrService(services.jobs.store).store(result)
+    if as_json:
+        print_json(stored)
+    else:
+        print_fields({"written": stored.written, "there already": stored.already_there})
+
+
+@app.command("list")
+def list_receipts(
+    image: Annotated[str | None, typer.Option("--image", metavar="ID", help="Only those on this image.")] = None,
+    limit: Limit = 100,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List receipts, by image.
+
+    \b
+    Example:
+        jobtable receipts list --limit 20
+    """
+    with open_services(store, objects) as services:
+        ocr = OcrService(services.jobs.store)
+        found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
+        print_list(islice(found, limit), _receipt_row, as_json=as_json, empty="There are no such receipts.")
+
+
+@app.command()
+def show(
+    image_id: ImageId,
+    receipt_id: Annotated[int, typer.Argument(metavar="RECEIPT", min=0, help="The receipt's number on the image.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a receipt: its merchant, its text, and the labels of its words.
+
+    \b
+    Example:
+        jobtable receipts show 3f52804b-2fad-4e00-92c8-b593da3a8ed3 1
+    """
+    with open_services(store, objects) as services:
+        contents = OcrService(services.jobs.store).read_receipt(image_id, receipt_id)
+    if as_json:
+        print_json({name: to_json(value) for name, value in vars(contents).items()})
+        return
+    if contents.receipt is not None:
+        print_fields(_receipt_row(contents.receipt))
+    if contents.metadata is not None:
+        merchant = contents.metadata
+        print_fields(
+            {"merchant": merchant.merchant_name, "address": merchant.address, "sure": merchant.match_confidence}
+        )
+    rows = _line_rows(contents)
+    if rows:
+        print_text("")
+        print_table(rows)
+
+
+def _line_rows(contents: ReceiptContents) -> list[dict[str, Any]]:
+    labels: dict[tuple[int, int], list[str]] = {}
+    for label in contents.labels:
+        labels.setdefault((label.line_id, label.word_id), []).append(label.label)
+    words = {(word.line_id, word.word_id): word.text for word in contents.words}
+    told: dict[int, list[str]] = {}
+    for place, names in labels.items():
+        told.setdefault(place[0], []).append(f"{words.get(place, '?')}: {', '.join(names)}")
+    return [{"line": each.line_id, "text": each.text, "labels": told.get(each.line_id)} for each in contents.lines]
+
+
+@app.command()
+def labels(
+    status: Annotated[str | None, typer.Option("--status", help="With this validation status, as in VALID.")] = None,
+    label: Annotated[str | None, typer.Option("--label", help="With this name, as in MERCHANT_NAME.")] = None,
+    limit: Limit = 100,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the labels of words, by status or by name.
+
+    \b
+    Example:
+        jobtable receipts labels --status NEEDS_REVIEW
+    """
+    with open_services(store, objects) as services:
+        found = _labels(LabelService(services.jobs.store), status, label)
+        chosen = (each for each in found if status in (None, each.validation_status))
+        print_list(islice(chosen, limit), _label_row, as_json=as_json, empty="There are no such labels.")
+
+
+def _labels(service: LabelService, status: str | None, label: str | None) -> Any:
+    if label is not None:
+        return service.list_by_label(label)
+    return service.list_everywhere() if status is None else service.list_by_status(status)
+
+
+@app.command()
+def validations(
+    status: Annotated[
+        list[str] | None, typer.Option("--status", help="With this status; several are possible.")
+    ] = None,
+    limit: Limit = 100,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the validations of receipts by their status.
+
+    \b
+    Example:
+        jobtable receipts validations --status NEEDS_REVIEW
+    """
+    with open_services(store, objects) as services:
+        service = ValidationService(services.jobs.store)
+        found = chain.from_iterable(service.list_by_status(each) for each in status or ValidationStatus)
+        print_list(islice(found, limit), _validation_row, as_json=as_json, empty="There are no such validations.")
+
+
+@app.command()
+def delete(
+    image_id: ImageId,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete an image with its receipts and everything under them.
+
+    \b
+    Example:
+        jobtable receipts delete 3f52804b-2fad-4e00-92c8-b593da3a8ed3 --yes
+    """
+    if not yes:
+        typer.confirm(f"Delete image {image_id} with all its receipts?", abort=True, err=True)
+    with open_services(store, objects) as services:
+        deleted = OcrService(services.jobs.store).delete_image(image_id)
+    if as_json:
+        print_json({"image_id": image_id, "items": deleted})
+    else:
+        print_text(f"{image_id} deleted, items: {deleted}")
 
 
 @app.command()
@@ -52,10 +224,44 @@ def migrate(
         print_json(report)
         return
     if report.kinds:
-        print_table([_row(kind, report) for kind in sorted(report.kinds)])
+        print_table([_tally_row(kind, report) for kind in sorted(report.kinds)])
     for problem in report.problems.values():
         print_text(f"{problem.count} items: {problem.reason}, for example {problem.examples[0]}", "yellow")
 
 
-def _row(kind: str, report: Report) -> dict[str, Any]:
+def _tally_row(kind: str, report: Report) -> dict[str, Any]:
     return {"kind": kind, **report.kinds[kind].model_dump()}
+
+
+def _receipt_row(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "image": receipt.image_id,
+        "receipt": receipt.receipt_id,
+        "size": f"{receipt.width} x {receipt.height}",
+        "added": receipt.timestamp_added,
+        "picture": f"s3://{receipt.s3_bucket}/{receipt.s3_key}",
+    }
+
+
+def _label_row(label: ReceiptWordLabel) -> dict[str, Any]:
+    return {
+        "image": label.image_id,
+        "receipt": label.receipt_id,
+        "line": label.line_id,
+        "word": label.word_id,
+        "label": label.label,
+        "status": label.validation_status,
+        "by": label.label_proposed_by,
+        "reasoning": label.reasoning,
+    }
+
+
+def _validation_row(summary: ReceiptValidationSummary) -> dict[str, Any]:
+    return {
+        "image": summary.image_id,
+        "receipt": summary.receipt_id,
+        "status": summary.overall_status,
+        "time": summary.validation_timestamp,
+        "fields": list(summary.field_summary),
+        "reasoning": summary.overall_reasoning,
+    }

@@ -14,6 +14,7 @@ from jobtable.app import open_jobs
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.jobs.worker import Worker
+from jobtable.settings import without_secret
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -62,7 +63,8 @@ def worker(
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     sys.path.insert(0, str(Path.cwd()))
-    say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {settings.store}; stop with Ctrl-C.")
+    place = without_secret(settings.store)
+    say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
     report = Worker(
         partial(open_jobs, settings.store, settings.objects),
         settings.queues,

@@ -37,11 +37,14 @@ def jobs_in_memory(store: Store) -> Jobs:
     return Jobs(store, MemoryObjectStore(store.clock))
 
 
-def run_jobs(jobs: Jobs, queue: str, *, most: int | None = None) -> int:
-    """Run jobs of a queue one after the other until none is ready, or `most` of them; gives their number."""
+def run_jobs(jobs: Jobs, queue: str, *, most: int | None = None, retryable: bool = False) -> int:
+    """Run jobs of a queue one after the other until none is ready, or `most` of them; gives their number.
+
+    A job that fails is not tried again unless `retryable`.
+    """
     ran = 0
     while ran != most and (leases := jobs.claim(queue, limit=1, instance_id="test", lease_seconds=60)):
-        jobs.finish(leases[0], _outcome(jobs, leases[0]))
+        jobs.finish(leases[0], _outcome(jobs, leases[0], retryable))
         ran += 1
     return ran
 
@@ -53,10 +56,10 @@ def run_again(jobs: Jobs, ended: Iterable[Job]) -> None:
             resolve(str(job.definition.task)).call(context, job.definition.params)
 
 
-def _outcome(jobs: Jobs, lease: Lease) -> Outcome:
+def _outcome(jobs: Jobs, lease: Lease, retryable: bool) -> Outcome:
     definition = lease.job.definition
     try:
         with JobContext(jobs, lease) as context:
             return Outcome.completed(resolve(str(definition.task)).call(context, definition.params))
     except Exception as error:
-        return Outcome.failed(f"{type(error).__name__}: {error}", retryable=False)
+        return Outcome.failed(f"{type(error).__name__}: {error}", retryable=retryable)

@@ -11,7 +11,9 @@
     │   ├── TransactionFailedError an action of a transaction did not hold; names each one that failed
     │   ├── JobStateError          a job's status does not allow what was asked for
     │   ├── LeaseLostError         a worker no longer holds the job that it writes about
+    │   ├── TaskClosedError        a question to a person was answered before, or has timed out
     │   └── DependencyCycleError   jobs would wait for each other
+    ├── TokenRefusedError          a token is not that of the question which it was shown for
     ├── TaskError                  a task cannot be found, or is not called with its parameters
     ├── CursorError                a cursor is altered, or comes from another query
     ├── IncompleteBatchError       a batch did not go through in time; carries what is left
@@ -99,8 +101,16 @@ class LeaseLostError(ConflictError):
     """A worker no longer holds the job that it writes about: another one may run it. Nothing was written."""
 
 
+class TaskClosedError(ConflictError):
+    """A question to a person was answered before, or has timed out."""
+
+
 class DependencyCycleError(ConflictError):
     """Jobs would wait for each other."""
+
+
+class TokenRefusedError(JobtableError):
+    """A token is not that of the question which it was shown for."""
 
 
 class TaskError(JobtableError):

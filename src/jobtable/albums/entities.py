@@ -1,4 +1,4 @@
-"""The table of album workflows, and its four entities."""
+"""The table of album workflows, its four entities, and the watch that the engine keeps over executions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 from datetime import date as Date  # noqa: N812 - a field is called date
 from enum import StrEnum
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -57,7 +57,7 @@ class TaskStatus(StrEnum):
 
 def token_digest(token: str) -> str:
     """What is stored of a task's token: its SHA-256."""
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 def _never_readable(value: Any) -> Any:
@@ -120,6 +120,7 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     end_time: Attr[OrNull[Timestamp]] = default(None)
     duration_ms: Attr[OrNull[Count]] = default(None)
     estimated_cost: Attr[OrNull[Amount]] = default(None)
+    failure: Attr[str | None] = default(None)
     updated_at: Attr[Timestamp]
 
 
@@ -155,9 +156,30 @@ class ValidationTask(
     image_s3_key: Annotated[NonEmpty, Name("imageS3Key")]
     albums: list[AlbumData]
     validated_data: Attr[OrNull[list[AlbumData]]] = default(None)
-    token_sha256: Annotated[str, BeforeValidator(_never_readable), Name("taskToken")]
+    token_sha256: Attr[Annotated[str, BeforeValidator(_never_readable), Name("taskToken")]]
     expires_at: Timestamp
     completed_at: Attr[OrNull[Timestamp]] = default(None)
+
+
+class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):
+    """When someone must look at an execution that has not ended, and by which definition it goes.
+
+    It changes in one transaction with the execution and ends with it. In GSI1 it sorts by the time that it is due.
+    """
+
+    key = Key("{execution_id}", "watch")
+    by_due = Key(index="GSI1")
+
+    execution_id: NonEmpty
+    workflow_type: WorkflowType
+    status: Literal["due"] = "due"
+    due_at: Attr[Annotated[Timestamp, Name("createdAt")]]
+    definition: NonEmpty
+    """`module:NAME` of the WorkflowDefinition."""
+    job_step: Attr[NonEmpty]
+    """The step that the job at work began with."""
+    task_id: Attr[str | None] = default(None)
+    """The last task that the execution waited for, or waits for now."""
 
 
 class WorkflowMetrics(Entity, table=workflows, type="metrics", alias=camel_case):

@@ -43,14 +43,15 @@ class MetricsComparison:
     durable_functions: WorkflowMetrics | None
 
 
-def _random_token() -> str:
+def random_token() -> str:
+    """A token that nobody guesses: 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
 class AlbumWorkflows:
     """Executions of both workflow types and what belongs to them, in one store."""
 
-    def __init__(self, store: Store, *, make_token: Callable[[], str] = _random_token) -> None:
+    def __init__(self, store: Store, *, make_token: Callable[[], str] = random_token) -> None:
         self._store = store
         self._make_token = make_token
 

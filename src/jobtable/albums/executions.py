@@ -1,0 +1,155 @@
+"""Executions on the job engine: they start, go from step to step, wait for a person, and end.
+
+Where an execution stands is on its item. Every move is one transaction, which also says when someone must look at the
+execution next. The job of the next step is submitted behind it; if the process dies between the two, or a job ends
+without a word, the next look (watch.py) goes on from there.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition
+from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
+from jobtable.albums.moves import LOOK_AGAIN, Move
+from jobtable.albums.service import AlbumWorkflows, random_token
+from jobtable.errors import NotFoundError, TransactionFailedError
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.model import Update
+from jobtable.objects import key_parts, object_key
+
+QUEUE = "albums"
+JOB_TYPE = "album-execution"
+UPLOADS = "uploads"
+"""The objects of executions stand under this prefix."""
+RUN_STEPS = "jobtable.albums.runner:run_steps"
+_IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
+"""The name space of the ids of step jobs."""
+
+
+class Executions:
+    """Executions of all workflows on one job engine. Any thread of any process may use it."""
+
+    def __init__(self, jobs: Jobs, *, make_token: Callable[[], str] = random_token) -> None:
+        self._jobs = jobs
+        self._make_token = make_token
+        self.records = AlbumWorkflows(jobs.store, make_token=make_token)
+
+    # --- starting ---------------------------------------------------------------------------------------------------
+
+    def start(
+        self, definition: str, image: bytes, name: str, *, execution_id: str | None = None, user: str = "local"
+    ) -> Execution:
+        """Keep the image and submit the first step of the definition `module:NAME`.
+
+        The same call with the same execution_id finds the execution, or finishes a start that was interrupted.
+        """
+        declared = load_definition(definition)
+        execution_id = execution_id or str(uuid.uuid4())
+        kept = self._jobs.objects.put(object_key(UPLOADS, execution_id, name), image)
+        now = self._jobs.clock.now()
+        execution = Execution(
+            execution_id=execution_id,
+            workflow_type=declared.workflow_type,
+            image_s3_key=kept.key,
+            current_step=declared.steps[0].name,
+            start_time=now,
+            created_at=now,
+            updated_at=now,
+        )
+        watch = ExecutionWatch(
+            execution_id=execution_id,
+            workflow_type=declared.workflow_type,
+            due_at=now + LOOK_AGAIN,
+            definition=definition,
+            job_step=declared.steps[0].name,
+        )
+        try:
+            with self._jobs.store.transaction() as tx:
+                tx.add(execution)
+                tx.add(watch)
+        except TransactionFailedError:
+            execution = self.records.get_execution(execution_id)
+        self.submit_step(execution, definition, user=user)
+        return execution
+
+    def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> None:
+        """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often."""
+        if execution.status is not ExecutionStatus.RUNNING:
+            return
+        declared = load_definition(definition)
+        step = declared.step(execution.current_step)
+        job_id = step_job_id(declared, execution.execution_id, step)
+        self._jobs.submit(
+            NewJob(
+                name=f"{step.name} of execution {execution.execution_id}",
+                task=RUN_STEPS,
+                params={"execution_id": execution.execution_id, "step": step.name, "definition": definition},
+                job_id=job_id,
+                job_type=JOB_TYPE,
+                job_stage=step.name,
+                parent_job_id=None if job_id == execution.execution_id else execution.execution_id,
+                queue=QUEUE,
+                user=user,
+                max_attempts=declared.max_attempts,
+            )
+        )
+
+    # --- moving -----------------------------------------------------------------------------------------------------
+
+    def advance(self, execution: Execution, definition: str, seconds: float) -> Execution:
+        """Say that the step at which an execution stands is done after so many seconds, and let it go on."""
+        declared = load_definition(definition)
+        step = declared.step(execution.current_step)
+        cost = (execution.estimated_cost or 0.0) + declared.rates.of(seconds)
+        move = Move(self._jobs.store, self._jobs.clock, execution)
+        return self.go_on(move, execution, declared.after(step.name), Execution.estimated_cost.set(cost))
+
+    def go_on(self, move: Move, execution: Execution, step: AnyStep | None, *updates: Update) -> Execution:
+        """Do a move to a step, and hand out the token if a person is asked there."""
+        albums = self.records.list_albums(execution.execution_id) if isinstance(step, HumanStep) else []
+        question = move.go_on(step, *updates, albums=albums, token=self._make_token())
+        move.commit()
+        if question is not None and isinstance(step, HumanStep):
+            question.deliver(step.deliver)
+        return self.records.get_execution(execution.execution_id)
+
+    def fail(self, execution: Execution, reason: str) -> Execution:
+        """End an execution that cannot go on from where it stands."""
+        move = Move(self._jobs.store, self._jobs.clock, execution)
+        move.end(ExecutionStatus.FAILED, Execution.failure.set(reason))
+        move.commit()
+        return self.records.get_execution(execution.execution_id)
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def get_watch(self, execution_id: str) -> ExecutionWatch:
+        """The watch over an execution that has not ended, or NotFoundError."""
+        watch = self._jobs.store.find(ExecutionWatch.key(execution_id=execution_id))
+        if watch is None:
+            raise NotFoundError(f"execution {execution_id} has ended, or is not there")
+        return watch
+
+    def find_answer(self, execution_id: str) -> ValidationTask | None:
+        """The task that a person answered last, for the steps behind it; None if nobody did."""
+        watch = self.get_watch(execution_id)
+        if watch.task_id is None:
+            return None
+        task = self.records.get_task(watch.task_id)
+        return task if task.status is TaskStatus.COMPLETED else None
+
+    def is_referenced(self, key: str) -> bool:
+        """Whether an object belongs to an execution that is there: what a sweep for orphans asks."""
+        parts = key_parts(key)
+        if len(parts) != 3 or parts[0] != UPLOADS:
+            return False
+        execution = self._jobs.store.find(Execution.key(execution_id=parts[1]))
+        return execution is not None and execution.image_s3_key == key
+
+
+def step_job_id(declared: WorkflowDefinition, execution_id: str, step: AnyStep) -> str:
+    """The id of the job that begins with a step; the first one has the execution's, and is the root of the others."""
+    is_first = step == declared.steps[0]
+    return execution_id if is_first else str(uuid.uuid5(_IDS, f"{execution_id}\n{step.name}"))

@@ -1,0 +1,52 @@
+"""Daily metrics, computed from the executions."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+
+from jobtable.albums.entities import ExecutionStatus, WorkflowMetrics, WorkflowType
+from jobtable.albums.service import AlbumWorkflows, MetricsComparison
+from jobtable.store import Store
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
+    """Count the executions of a workflow type that were created on a day (UTC), and store what they come to.
+
+    Computed again, it takes the place of what was stored; from the same executions it gives the same item.
+    """
+    records = AlbumWorkflows(store)
+    begin = datetime.combine(day, time(), UTC)
+    end = begin + timedelta(days=1)
+    counts = dict.fromkeys(ExecutionStatus, 0)
+    durations: list[int] = []
+    costs: list[float] = []
+    for status in ExecutionStatus:
+        created = (begin, end - _MICROSECOND)
+        for execution in records.list_executions_by_status(workflow_type, status, created=created):
+            counts[status] += 1
+            durations += [] if execution.duration_ms is None else [execution.duration_ms]
+            costs += [] if execution.estimated_cost is None else [execution.estimated_cost]
+    total = sum(counts.values())
+    cost = round(sum(costs), 9)
+    metrics = WorkflowMetrics(
+        date=day,
+        workflow_type=workflow_type,
+        execution_count=total,
+        success_count=counts[ExecutionStatus.COMPLETED],
+        failure_count=counts[ExecutionStatus.FAILED],
+        avg_duration_ms=round(sum(durations) / len(durations), 3) if durations else 0.0,
+        total_cost=cost,
+        avg_cost_per_execution=round(cost / total, 9) if total else 0.0,
+        created_at=end - timedelta(seconds=1),
+    )
+    records.put_metrics(metrics)
+    return metrics
+
+
+def compute_and_compare(store: Store, day: date) -> MetricsComparison:
+    """The metrics of both workflow types for a day, computed anew, side by side."""
+    for workflow_type in WorkflowType:
+        compute_metrics(store, day, workflow_type)
+    return AlbumWorkflows(store).compare_metrics(day)

@@ -1,0 +1,129 @@
+"""The moves of executions: from step to step, to a person and back, to their end."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import timedelta
+from importlib import import_module
+
+from jobtable.albums.definitions import AnyStep, HumanStep
+from jobtable.albums.entities import (
+    Album,
+    AlbumData,
+    Execution,
+    ExecutionStatus,
+    ExecutionWatch,
+    ValidationTask,
+    WorkflowType,
+    token_digest,
+)
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, DefinitionError, TransactionFailedError
+from jobtable.model import Update
+from jobtable.store import Store
+
+LOOK_AGAIN = timedelta(seconds=10)
+"""An execution that runs is looked at this often, whether its job is well."""
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A task that a move has made, and the token that answers it. Nobody sees the token again."""
+
+    task: ValidationTask
+    token: str
+
+    def deliver(self, path: str | None) -> None:
+        """Hand task and token to the function `module:function` that sends them to whoever answers."""
+        if path is None:
+            return
+        module_name, _, name = path.partition(":")
+        try:
+            send = getattr(import_module(module_name), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise DefinitionError(f"there is no function {path!r} that could deliver a token: {error}") from error
+        send(self.task, self.token)
+
+
+class Move:
+    """One move of an execution, in one transaction with the watch over it.
+
+    It happens only if the execution still stands where it was seen. More actions may be added to `tx`.
+    """
+
+    def __init__(self, store: Store, clock: Clock, execution: Execution) -> None:
+        self.tx = store.transaction()
+        self.now = clock.now()
+        self._execution = execution
+        self._watch = ExecutionWatch.key(execution_id=execution.execution_id)
+
+    def go_on(self, step: AnyStep | None, *updates: Update, albums: list[Album], token: str) -> Question | None:
+        """Enter a step; None ends the execution. Where a person is asked about the albums, it gives the question."""
+        if step is None:
+            self.end(ExecutionStatus.COMPLETED, *updates)
+            return None
+        if isinstance(step, HumanStep):
+            return self._ask(step, albums, token, updates)
+        self._update(ExecutionStatus.RUNNING, Execution.current_step.set(step.name), *updates)
+        watched = [ExecutionWatch.due_at.set(self.now + LOOK_AGAIN)]
+        seen = self._execution
+        if seen.status is ExecutionStatus.WAITING or seen.workflow_type is WorkflowType.STEP_FUNCTIONS:
+            watched.append(ExecutionWatch.job_step.set(step.name))
+        self.tx.update(self._watch, *watched)
+        return None
+
+    def _ask(self, step: HumanStep, albums: list[Album], token: str, updates: tuple[Update, ...]) -> Question:
+        execution = self._execution
+        task = ValidationTask(
+            task_id=str(uuid.uuid4()),
+            execution_id=execution.execution_id,
+            workflow_type=execution.workflow_type,
+            image_s3_key=execution.image_s3_key,
+            albums=[as_data(album) for album in albums],
+            token_sha256=token_digest(token),
+            expires_at=self.now + step.expires_in,
+            created_at=self.now,
+        )
+        self.tx.add(task)
+        self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), *updates)
+        self.tx.update(
+            self._watch, ExecutionWatch.due_at.set(task.expires_at), ExecutionWatch.task_id.set(task.task_id)
+        )
+        return Question(task, token)
+
+    def end(self, status: ExecutionStatus, *updates: Update) -> None:
+        """End the execution."""
+        duration = (self.now - self._execution.start_time) // _MILLISECOND
+        self._update(status, Execution.end_time.set(self.now), Execution.duration_ms.set(max(0, duration)), *updates)
+        self.tx.delete(self._watch)
+
+    def _update(self, status: ExecutionStatus, *updates: Update) -> None:
+        seen = self._execution
+        here = (Execution.status == seen.status) & (Execution.current_step == seen.current_step)
+        changes = (Execution.status.set(status), Execution.updated_at.set(self.now), *updates)
+        self.tx.update(Execution.key(execution_id=seen.execution_id), *changes, when=here)
+
+    def commit(self) -> None:
+        """Do it, or raise ConflictError and do nothing."""
+        try:
+            self.tx.commit()
+        except TransactionFailedError as error:
+            seen = self._execution
+            raise ConflictError(
+                f"execution {seen.execution_id} is not {seen.status} at step {seen.current_step} any more: {error}"
+            ) from error
+
+
+def as_data(album: Album) -> AlbumData:
+    """What a person is shown of an album."""
+    return AlbumData(
+        album_index=album.album_index,
+        album_name=album.album_name,
+        artist=album.artist,
+        year=album.year,
+        year_validated=album.year_validated,
+        price_estimate=album.price_estimate,
+        price_confidence=album.price_confidence,
+    )

@@ -1,0 +1,50 @@
+"""What the jobs of an execution do: run its steps, as many as the workflow type gives to one job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jobtable.albums.definitions import load_definition
+from jobtable.albums.entities import ExecutionStatus
+from jobtable.albums.executions import Executions
+from jobtable.errors import ConflictError, TaskError
+from jobtable.jobs.tasks import resolve, task
+
+if TYPE_CHECKING:
+    from jobtable.jobs.context import JobContext
+
+
+@task
+def run_steps(job: JobContext, execution_id: str, step: str, definition: str) -> dict[str, Any]:
+    """Run the steps from this one on that belong to this job; gives what each returned.
+
+    A job that begins anew leaves out the steps that the execution has behind it.
+    """
+    declared = load_definition(definition)
+    executions = Executions(job.jobs)
+    execution = executions.records.get_execution(execution_id)
+    returned: dict[str, Any] = {}
+    for each in declared.segment(step):
+        if execution.status is not ExecutionStatus.RUNNING or execution.current_step != each.name:
+            continue
+        job.info(f"step {each.name} begins")
+        began = job.jobs.clock.monotonic()
+        try:
+            returned[each.name] = resolve(each.task).call(job, {"execution_id": execution_id})
+        except Exception as error:
+            if job.attempt >= declared.max_attempts or isinstance(error, TaskError):
+                _fail(executions, execution_id, each.name, error)
+            raise
+        execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began)
+    executions.submit_step(execution, definition)
+    return returned
+
+
+def _fail(executions: Executions, execution_id: str, step: str, error: Exception) -> None:
+    """End the execution, unless another process has moved it on meanwhile: then it is not this job's any more."""
+    execution = executions.records.get_execution(execution_id)
+    if execution.status is ExecutionStatus.RUNNING and execution.current_step == step:
+        try:
+            executions.fail(execution, f"step {step} failed: {type(error).__name__}: {error}")
+        except ConflictError:
+            return

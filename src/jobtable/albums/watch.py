@@ -1,0 +1,101 @@
+"""The watch over executions: tasks that nobody answered time out, and executions that stand still go on or fail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from jobtable.albums.answers import Answers
+from jobtable.albums.definitions import load_definition
+from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
+from jobtable.albums.executions import Executions, step_job_id
+from jobtable.albums.moves import LOOK_AGAIN
+from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+
+TICK_SECONDS = 0.5
+"""Twice a second, so that what is due is done within one."""
+
+
+@dataclass
+class Sweep:
+    """What one look at everything that was due has done."""
+
+    looked_at: int = 0
+    timed_out: int = 0
+    failed: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
+    """Executions that could not be looked at, and why; they are due again later."""
+
+
+class Watch:
+    """Looks after executions. Any number of processes may do so at once; what is not due costs nothing."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._store = jobs.store
+        self._executions = Executions(jobs)
+        self._answers = Answers(jobs)
+
+    def expire_due(self) -> Sweep:
+        """Time out the tasks whose time is over, and look at executions that should have moved by now."""
+        sweep = Sweep()
+        now = self._jobs.clock.now()
+        for workflow_type in WorkflowType:
+            due = ExecutionWatch.by_due(workflow_type=workflow_type, status="due")
+            for watch in self._store.query(due, before=now):
+                sweep.looked_at += 1
+                try:
+                    self._look_at(watch, sweep)
+                except (ConflictError, NotFoundError):
+                    continue  # it has moved on meanwhile: the next look tells
+                except JobtableError as error:
+                    sweep.problems[watch.execution_id] = str(error)
+                    self._look_again(watch)
+        return sweep
+
+    def keep(self, should_stop: threading.Event, on_problem: Callable[[str], None]) -> None:
+        """Look after executions until the event is set: what a server or a command runs in a thread."""
+        while not should_stop.wait(TICK_SECONDS):
+            try:
+                for execution_id, problem in self.expire_due().problems.items():
+                    on_problem(f"execution {execution_id}: {problem}")
+            except JobtableError as error:
+                on_problem(str(error))
+
+    def _look_at(self, watch: ExecutionWatch, sweep: Sweep) -> None:
+        execution = self._executions.records.get_execution(watch.execution_id)
+        if execution.status is ExecutionStatus.WAITING and watch.task_id is not None:
+            task = self._executions.records.get_task(watch.task_id)
+            if task.status is TaskStatus.PENDING:
+                self._answers.time_out(task)
+                sweep.timed_out += 1
+        elif execution.status is ExecutionStatus.RUNNING:
+            self._look_at_job(execution, watch, sweep)
+
+    def _look_at_job(self, execution: Execution, watch: ExecutionWatch, sweep: Sweep) -> None:
+        declared = load_definition(watch.definition)
+        job_id = step_job_id(declared, execution.execution_id, declared.step(watch.job_step))
+        job = self._store.find(Job.key(job_id=job_id))
+        if job is not None and job.is_final:
+            reason = "did not move it on" if job.status is Status.COMPLETED else f"is {job.status}: {job.message}"
+            self._executions.fail(execution, f"the job of step {execution.current_step} {reason}")
+            sweep.failed += 1
+            return
+        if job is None:
+            self._executions.submit_step(execution, watch.definition)
+        self._look_again(watch)
+
+    def _look_again(self, watch: ExecutionWatch) -> None:
+        """Let the execution be due again later, unless it moved meanwhile, which has set its own time."""
+        try:
+            self._store.update(
+                ExecutionWatch.key(execution_id=watch.execution_id),
+                ExecutionWatch.due_at.set(self._jobs.clock.now() + LOOK_AGAIN),
+                when=ExecutionWatch.due_at == watch.due_at,
+            )
+        except (ConditionFailedError, NotFoundError):
+            return

@@ -1,0 +1,79 @@
+"""The bundled journey with real workers: on the embedded engine, and on DynamoDB Local with a real S3 server."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from pathlib import Path
+
+import boto3
+import pytest
+from tests.access_patterns.journeys import journey
+
+from jobtable.app import Services, open_jobs
+from jobtable.jobs.entities import main
+from jobtable.jobs.worker import Worker
+from jobtable.journeys import aggregates
+from jobtable.journeys.entities import journeys
+from jobtable.journeys.example.catalogue import create_catalogue
+from jobtable.journeys.example.rules import example_rules
+from jobtable.journeys.locations import key_of
+from jobtable.journeys.parts import JourneyStatus
+from jobtable.journeys.runner import QUEUE
+from jobtable.journeys.template import DEFAULT_TEMPLATE
+
+
+@pytest.fixture(params=["embedded", "DynamoDB Local and S3"])
+def urls(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """A store and an object store that other processes can open too."""
+    if request.param == "embedded":
+        return f"file:{tmp_path / 'jobs.db'}", f"file:{tmp_path / 'objects'}"
+    host = request.getfixturevalue("dynamodb_local_url").removeprefix("http://")
+    endpoint, bucket = request.getfixturevalue("s3_url"), f"journeys-{uuid.uuid4()}"
+    # Only now: the S3 server would take them for its own, and be closed to everyone else.
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1")
+    client.create_bucket(Bucket=bucket)
+    client.close()
+    store = f"dynamodb+http://a:b@{host}?region=us-east-1&prefix=t{uuid.uuid4().hex[:8]}-"
+    return store, f"s3://{bucket}?region=us-east-1&endpoint={endpoint}"
+
+
+def test_a_journey_runs_is_exported_wiped_and_imported(urls: tuple[str, str], tmp_path: Path) -> None:
+    create_catalogue(tmp_path / "catalogue.db", products=60)
+    with Services.open(*urls) as services:
+        services.store.tables.create(*(t for t in (main, journeys) if t.name not in services.store.tables.names()))
+        created = journey("J1").replace(parameters={"source": str(tmp_path / "catalogue.db"), "batchRows": 25})
+        now = services.store.clock.now()
+        rules = example_rules("J1", "ada", now)
+        services.journeys.create_journey(created, DEFAULT_TEMPLATE.stages("J1", now), rules)
+        services.journey_runner.run("J1")
+        # The jobs that look after the end of each stage are small, and run in the worker's own process.
+        report = Worker(partial(open_jobs, *urls), [QUEUE], mode="inline", until_empty=True).run()
+        assert (report.completed, report.runs) == (12, 12)
+        done = services.journeys.get_journey("J1")
+        assert (done.status, done.overall_progress) == (JourneyStatus.COMPLETED, 100)
+        executions = list(services.journeys.list_executions("J1"))
+        assert done.aggregates == aggregates.recount(executions, services.journeys.list_rules("J1"))
+        for execution in executions:
+            for record in services.journeys.list_job_reports(execution.job_id):
+                assert record.metrics is not None
+                assert services.objects.head(key_of(record.s3_location)).sha256 == record.metrics.sha256
+            for entry in services.journeys.list_job_logs(execution.job_id):
+                assert services.objects.head(key_of(entry.s3_location or "")).size > 0
+        _check_backup(services, tmp_path / "j.zip")
+
+
+def _check_backup(services: Services, path: Path) -> None:
+    backups = services.journey_backups
+    prefix = "journeys/J1"
+    items = list(backups._items("J1"))
+    objects = {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)}
+    assert all(services.is_referenced(key) for key in objects)
+    backups.get_journey_complete("J1", path)
+    backups.delete_journey("J1")
+    assert list(services.objects.list(prefix)) == []
+    backups.import_journey_complete(path)
+    assert list(backups._items("J1")) == items
+    assert {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)} == objects

@@ -42,7 +42,7 @@ def test_lines_over_the_budget_stand_in_the_full_text_only() -> None:
         run.clock.advance(1)
         capture.feed(b"10\n11\n12\n")
     note = "{} lines of output were left out here; the full text has them"
-    assert run.messages() == ["0", "1", "2", note.format(7), "10", "11", note.format(1)]
+    assert run.messages() == ["0", "1", "2", note.format(7), "10", "11", "12"]
     assert text_of(run).split() == [str(number) for number in range(13)]
 
 
@@ -83,9 +83,22 @@ def test_a_flood_is_bounded_and_says_what_it_has_left_out() -> None:
     with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER, lines_at_once=5, spool=spool) as capture:
         for _ in range(100):
             capture.feed(b"y\n" * 5_000)
-    assert run.messages() == ["y"] * 5 + ["499,995 lines of output were left out here; the full text has them"]
+    note = "499,975 lines of output were left out here; the full text has them"
+    assert run.messages() == ["y"] * 5 + [note] + ["y"] * 20
     text = text_of(run)
     assert text == "y\n" * 5_000 + "\n[985,000 bytes of output were left out here]\n" + "y\n" * 2_500
+
+
+def test_the_end_is_told_even_when_the_budget_is_spent() -> None:
+    run = run_in_memory()
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER, lines_at_once=1, lines_per_second=0) as capture:
+        capture.feed(b"first\n" + b"flood\n" * 100_000)
+        capture._flush()
+        capture.feed(b"Traceback:\n\n" + b"10%\r20%\r\n" + b"MemoryError")
+    messages = run.messages()
+    assert messages[:2] == ["first", "100,000 lines of output were left out here; the full text has them"]
+    assert messages[-4:] == ["flood", "Traceback:", "20%", "MemoryError"]
+    assert len(messages) == 22
 
 
 def test_a_line_without_an_end_is_told_in_pieces() -> None:

@@ -29,7 +29,7 @@ class Flusher:
             self._woken.set()
 
     def close(self) -> None:
-        """End the thread; the flush that it is in comes to its end."""
+        """End the thread; the flush that it is in comes to its end. The last flush is the caller's."""
         self._is_closed = True
         self._woken.set()
         self._thread.join()
@@ -37,7 +37,9 @@ class Flusher:
     def _run(self) -> None:
         while not self._is_closed:
             self._woken.wait(self._seconds)
-            self._woken.clear()
+            if self._is_closed:
+                return
+            self._woken.clear()  # also what close() has set meanwhile; the loop looks whether it is closed
             try:
                 self._flush()
                 self.error = None

@@ -11,6 +11,7 @@ OWN_LINE = b"\x1e"
 """Stands before what the job's context has logged: it is stored already, and only its text is wanted."""
 _MARK_WITHIN_LINE = re.compile(rb"(?<=[^\r\n\x1e])\x1e")
 _LINE_END = re.compile(rb"[\r\n\x1e]")
+_LAST_BYTES = 4 << 10
 _RETURN, _FEED, _MARK = b"\r\n\x1e"
 
 
@@ -65,15 +66,22 @@ class LineSplitter:
         self._start = end + 1 + ends_with_feed if self._held[end] != _MARK else end
         return self._line(begin, end, is_overwritten=is_return and not ends_with_feed)
 
-    def skip(self) -> int:
-        """Leave out what is there up to the last line feed; says how many lines of the program's own that were."""
+    def skip(self) -> tuple[int, list[str]]:
+        """Leave out what is there up to the last line feed: how many lines of the program's own, and the last of them.
+
+        That is many times faster than to take them one by one.
+        """
         end = self._held.rfind(b"\n") + 1
         if end <= self._start:
-            return 0
+            return 0, []
         count = self._held.count(b"\n", self._start, end) - self._held.count(OWN_LINE, self._start, end)
+        last = self._held[max(self._start, end - _LAST_BYTES) : end - 1].split(b"\n")
+        if end - _LAST_BYTES > self._start:
+            last.pop(0)  # its beginning is missing
         self._start = end
         self._goes_on_with_own = False
-        return max(count, 0)
+        printed = [line.rstrip(b"\r").rpartition(b"\r")[2] for line in last if OWN_LINE not in line]
+        return max(count, 0), [line.decode("utf-8", "replace") for line in printed]
 
     def end(self) -> Line | None:
         """The last line, which nothing ended; None if there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -23,6 +24,8 @@ LINES_PER_SECOND = 100.0
 """So many lines of output become JobLog items: a thousand at once, then a hundred a second, of up to 1 KB each."""
 _BYTES_OF_A_LINE = 1 << 10
 """A longer line counts for several."""
+_LAST_LINES = 20
+"""So many of the last lines are told at the end in any case."""
 Stream = Literal["stdout", "stderr"]
 
 
@@ -53,6 +56,7 @@ class OutputCapture:
         self._splitters: dict[Stream, LineSplitter] = {}
         self._bars: dict[Stream, Line] = {}
         self._left_out = 0
+        self._last_left_out: deque[tuple[str, Stream]] = deque(maxlen=_LAST_LINES)
         self._lock = threading.Lock()
         self._record: JobLogText | None = None
         self._is_closed = False
@@ -73,7 +77,9 @@ class OutputCapture:
             splitter.feed(data)
             while (line := splitter.next()) is not None:
                 if not self._take(line, stream):
-                    self._left_out += splitter.skip()
+                    count, last = splitter.skip()
+                    self._left_out += count
+                    self._last_left_out.extend((text, stream) for text in last if text.strip())
             self._text.append(splitter.consumed())
         if self._buffer.is_filling:
             self._flusher.wake()
@@ -87,11 +93,7 @@ class OutputCapture:
             return self._record
         self._flusher.close()
         with self._lock:
-            for stream, splitter in self._splitters.items():
-                if (last := splitter.end()) is not None:
-                    self._take(last, stream)
-                    self._text.append(splitter.consumed())
-            self._tell_left_out()
+            self._tell_end()
         self._buffer.close()
         self._record = self._text.finish()
         self._text.close()
@@ -122,15 +124,29 @@ class OutputCapture:
             return True
         if not self._budget.take(1 + len(line.text) // _BYTES_OF_A_LINE):
             self._left_out += 1
+            self._last_left_out.append((line.text, stream))
             return False
         self._tell_left_out()
+        self._last_left_out.clear()
         self._add(line.text, stream)
         return True
 
     def _tell_left_out(self) -> None:
-        if self._left_out:
+        if self._left_out > 0:
             self._add(f"{self._left_out:,} lines of output were left out here; the full text has them", "jobtable")
-            self._left_out = 0
+        self._left_out = 0
+
+    def _tell_end(self) -> None:
+        """Take what no line feed ended, and tell the last lines even if the budget is spent: often they say why."""
+        for stream, splitter in self._splitters.items():
+            if (line := splitter.end()) is not None:
+                self._take(line, stream)
+                self._text.append(splitter.consumed())
+        self._left_out -= len(self._last_left_out)
+        self._tell_left_out()
+        for text, stream in self._last_left_out:
+            self._add(text, stream)
+        self._last_left_out.clear()
 
     def _add(self, text: str, source: str) -> None:
         self._buffer.add(log_line(self._job_id, self._clock.now(), "INFO", text, source=source))

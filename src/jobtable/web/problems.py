@@ -33,6 +33,8 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.SettingsError: 500,
     errors.TaskError: 400,
     errors.TokenRefusedError: 403,
+    errors.ArchiveError: 400,
+    errors.TokenRefusedError: 403,
     errors.ObjectNotFoundError: 404,
     errors.ObjectStoreError: 502,
     errors.StorageError: 503,

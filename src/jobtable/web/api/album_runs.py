@@ -1,0 +1,87 @@
+"""Album executions as they run: started on an image, and the questions to people answered."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+from pydantic import Base64Bytes, BaseModel, Field
+
+from jobtable.albums.answers import Answers
+from jobtable.albums.entities import AlbumData, Execution
+from jobtable.albums.executions import Executions
+from jobtable.albums.metrics import compute_and_compare
+from jobtable.web.api.albums import MetricsOfDay, TaskId
+from jobtable.web.api.bodies import Body
+from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
+from jobtable.web.guard import WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+
+def _executions(services: AllServices) -> Executions:
+    return services.album_executions
+
+
+def _answers(jobs: TheJobs) -> Answers:
+    return Answers(jobs)
+
+
+TheExecutions = Annotated[Executions, Depends(_executions)]
+TheAnswers = Annotated[Answers, Depends(_answers)]
+
+
+class StartBody(Body):
+    """A workflow to run over an image."""
+
+    definition: str = Field(
+        pattern=r"^[\w.]+:[\w.]+$", max_length=500, examples=["jobtable.albums.example:STEP_FUNCTIONS"]
+    )
+    image: Base64Bytes = Field(description="The image, in base64.", examples=["iVBORw0KGgo="])
+    name: str = Field(min_length=1, max_length=200, examples=["shelf.jpg"])
+    execution_id: str | None = Field(None, min_length=1, max_length=200)
+
+
+class AnswerBody(Body):
+    """The albums as a person has checked them. Without a token, the answer is given with the caller's own right."""
+
+    albums: list[AlbumData] = Field(max_length=200)
+    token: str | None = Field(None, min_length=1, max_length=500)
+
+
+class NewTaskToken(BaseModel):
+    """The token that answers a task. It is shown this once."""
+
+    token: str
+
+
+@creation.post("/execution-runs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:
+    """Keep the image and submit the first step of a workflow; workers do the rest."""
+    return executions.start(body.definition, body.image, body.name, execution_id=body.execution_id, user=caller.name)
+
+
+@router.post("/tasks/{task_id}/complete")
+@allow(WRITE)
+def complete_task(task_id: TaskId, body: AnswerBody, answers: TheAnswers) -> Execution:
+    """Answer a task, and let its execution go on. Of several answers one wins."""
+    token = body.token or answers.renew_token(task_id)
+    return answers.complete(task_id, token, [album.model_dump() for album in body.albums])
+
+
+@router.post("/tasks/{task_id}/token")
+@allow(WRITE)
+def renew_task_token(task_id: TaskId, answers: TheAnswers) -> NewTaskToken:
+    """A new token for a task that waits; the one before is worth nothing any more."""
+    return NewTaskToken(token=answers.renew_token(task_id))
+
+
+@router.post("/workflow-metrics/{day}/compute")
+@allow(WRITE)
+def compute_metrics(day: Day, store: TheStore) -> MetricsOfDay:
+    """Count the executions of a day, and store what they come to, for both workflow types."""
+    found = compute_and_compare(store, day)
+    return MetricsOfDay(step_functions=found.step_functions, durable_functions=found.durable_functions)

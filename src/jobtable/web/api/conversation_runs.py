@@ -1,0 +1,116 @@
+"""Runs: analyses of conversations, started, compared, deleted."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends
+from pydantic import BaseModel, Field
+
+from jobtable.conversations.comparison import compare_runs
+from jobtable.conversations.entities import ConversationRun
+from jobtable.conversations.pipeline import Stage
+from jobtable.conversations.runs import ConversationRuns, Run, RunSettings
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import Status
+from jobtable.web.api.bodies import Body
+from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+RunId = Annotated[str, path_id("5e0c-run")]
+ConversationId = Annotated[str, path_id("bg2018")]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+def _runs(services: AllServices) -> ConversationRuns:
+    return services.conversation_runs
+
+
+TheRuns = Annotated[ConversationRuns, Depends(_runs)]
+
+
+class NewRun(Body):
+    """A conversation's export, and how it is to be analysed."""
+
+    conversation_id: str = Field(min_length=1, max_length=200, examples=["bg2018"])
+    comments_csv: str = Field(min_length=1, description="The text of comments.csv of a Polis export.")
+    votes_csv: str = Field(min_length=1, description="The text of votes.csv of a Polis export.")
+    seed: Seed = 0
+    embed: str | None = Field(None, max_length=500, description="module:function from texts to an array.")
+    includes_moderated: bool = False
+    run_id: str | None = Field(None, min_length=1, max_length=200)
+
+
+class AnotherRun(Body):
+    """From which stage on a run is to be made again."""
+
+    first: Stage
+    seed: Seed | None = None
+
+
+class RunView(BaseModel):
+    """A run, and how far it is."""
+
+    record: ConversationRun
+    status: Status
+    progress: float
+    stages: dict[Stage, Job]
+
+
+class DeletedView(BaseModel):
+    """What the deletion of a run took away."""
+
+    results: int
+    items: int
+
+
+def _view(run: Run) -> RunView:
+    return RunView(record=run.record, status=run.status, progress=run.progress, stages=dict(run.stages))
+
+
+@creation.post("/conversation-runs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
+    """Keep an export and submit the jobs of all stages; workers do the rest."""
+    settings = RunSettings(seed=body.seed, embed=body.embed, includes_moderated=body.includes_moderated)
+    files = body.comments_csv.encode(), body.votes_csv.encode()
+    return _view(runs.start(body.conversation_id, *files, settings, run_id=body.run_id, user=caller.name))
+
+
+@router.get("/conversation-runs/{run_id}")
+@allow(READ)
+def get_run(run_id: RunId, runs: TheRuns) -> RunView:
+    """One run with the jobs of its stages."""
+    return _view(runs.get(run_id))
+
+
+@creation.post("/conversation-runs/{run_id}/rerun", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def rerun(run_id: RunId, body: AnotherRun, runs: TheRuns, caller: CallerOf) -> RunView:
+    """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
+    return _view(runs.rerun(run_id, body.first, seed=body.seed, user=caller.name))
+
+
+@router.get("/conversation-runs/{run_id}/comparison/{other_id}")
+@allow(READ)
+def compare(run_id: RunId, other_id: RunId, runs: TheRuns) -> dict[str, Any]:
+    """Two runs side by side: what is the same, and where they differ."""
+    return dict(vars(compare_runs(runs, run_id, other_id)))
+
+
+@router.delete("/conversation-runs/{run_id}")
+@allow(WRITE)
+def delete_run(run_id: RunId, runs: TheRuns) -> DeletedView:
+    """Take an ended run away with everything it stored."""
+    return DeletedView.model_validate(runs.delete(run_id), from_attributes=True)
+
+
+@router.get("/conversations/{conversation_id}/runs")
+@allow(READ)
+def list_runs(conversation_id: ConversationId, runs: TheRuns, paging: Paging) -> PageOf[ConversationRun]:
+    """The runs of a conversation, newest first."""
+    return paging.page(runs.list_runs(conversation_id))

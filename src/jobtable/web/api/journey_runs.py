@@ -1,0 +1,229 @@
+"""Journeys as they run, what they log and report in full, and journeys as files."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Body as JsonBody
+from fastapi.responses import FileResponse
+from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
+
+from jobtable.errors import NotFoundError
+from jobtable.journeys.backups import Existing, JourneyBackups
+from jobtable.journeys.entities import JobReport, Journey, SecondBrainRule
+from jobtable.journeys.parts import ReportType, RuleStatus
+from jobtable.journeys.records import ExecutionRecords
+from jobtable.journeys.rules import add_rule, change_rule_status
+from jobtable.journeys.runner import JourneyRunner
+from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.journeys import JourneyId, StageId
+from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+_EXECUTION = "/journeys/{journey_id}/stages/{stage_id}/executions/{job_id}"
+_ZIP = "application/zip"
+
+
+def _runner(services: AllServices) -> JourneyRunner:
+    return services.journey_runner
+
+
+def _records(services: AllServices) -> ExecutionRecords:
+    return services.journey_records
+
+
+def _backups(services: AllServices) -> JourneyBackups:
+    return services.journey_backups
+
+
+TheRunner = Annotated[JourneyRunner, Depends(_runner)]
+TheRecords = Annotated[ExecutionRecords, Depends(_records)]
+TheBackups = Annotated[JourneyBackups, Depends(_backups)]
+
+
+class NewReport(Body):
+    """A report to store."""
+
+    report_type: ReportType
+    title: str = Field(min_length=1, max_length=500, examples=["Field coverage"])
+    summary: str = Field("", max_length=10_000)
+    content: dict[str, Any] = Field(examples=[{"fields": 450, "mapped": 431}])
+
+
+class RuleChange(Body):
+    """Whether a rule is in use from now on."""
+
+    status: RuleStatus
+
+
+class ImportView(BaseModel):
+    """What an import has done."""
+
+    journey_id: str
+    items: int
+    objects: int
+
+
+@router.post("/journeys/{journey_id}/run")
+@allow(WRITE)
+def run_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """Begin a journey. Called again, it makes sure that the current stage has a job."""
+    return runner.run(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/pause")
+@allow(WRITE)
+def pause_journey(journey_id: JourneyId, runner: TheRunner) -> Journey:
+    """Let the running stage stop behind its current step."""
+    return runner.pause(journey_id)
+
+
+@router.post("/journeys/{journey_id}/resume")
+@allow(WRITE)
+def resume_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """Go on with a paused journey, behind the last finished step."""
+    return runner.resume(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/cancel")
+@allow(WRITE)
+def cancel_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """End a journey at once."""
+    return runner.cancel(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/retry")
+@allow(WRITE)
+def retry_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """Run the failed or cancelled stage again, as a new execution."""
+    return runner.retry(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/stages/{stage_id}/skip")
+@allow(WRITE)
+def skip_stage(journey_id: JourneyId, stage_id: StageId, runner: TheRunner, journeys: TheJourneys) -> Journey:
+    """Pass over a stage that may be skipped and is not under way."""
+    runner.skip(journey_id, stage_id)
+    return journeys.get_journey(journey_id)
+
+
+@router.delete("/journeys/{journey_id}")
+@allow(WRITE)
+def delete_journey(journey_id: JourneyId, backups: TheBackups) -> Written:
+    """Remove a journey with every item and object; gives the number of items. Refused while it runs."""
+    return Written(count=backups.delete_journey(journey_id))
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+@creation.post("/journey-rules", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def create_rule(rule: SecondBrainRule, store: TheStore) -> SecondBrainRule:
+    """Add a rule to a journey."""
+    add_rule(store, rule)
+    return rule
+
+
+@router.patch("/journeys/{journey_id}/stages/{stage_id}/rules/{rule_id}")
+@allow(WRITE)
+def change_rule(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    rule_id: Annotated[str, path_id("rule-1")],
+    body: RuleChange,
+    journeys: TheJourneys,
+    store: TheStore,
+) -> SecondBrainRule:
+    """Switch a rule on or off."""
+    found = next((rule for rule in journeys.list_stage_rules(journey_id, stage_id) if rule.rule_id == rule_id), None)
+    if found is None:
+        raise NotFoundError(f"stage {stage_id} of journey {journey_id} has no rule {rule_id}")
+    return change_rule_status(store, found, body.status, store.clock.now())
+
+
+# --- what executions have logged and reported ------------------------------------------------------------------------
+
+
+@router.get(_EXECUTION + "/log-lines")
+@allow(READ)
+def list_log_lines(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    job_id: JobId,
+    records: TheRecords,
+    step: Annotated[str | None, Query(min_length=1, description="Of this step only.")] = None,
+    first: Annotated[int, Query(ge=0, description="The number of the first line wanted, from 0.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+) -> list[dict[str, Any]]:
+    """Lines of the full log of an execution, oldest first; finished steps have one."""
+    lines = records.get_job_logs(journey_id, stage_id, job_id, step)
+    return list(islice(lines, first, first + limit))
+
+
+@router.get(_EXECUTION + "/full-reports")
+@allow(READ)
+def list_full_reports(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    job_id: JobId,
+    records: TheRecords,
+    report_type: ReportType | None = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> list[dict[str, Any]]:
+    """The reports of an execution, whole, oldest first."""
+    return list(islice(records.get_job_reports(journey_id, job_id, stage_id, report_type), limit))
+
+
+@creation.post("/journeys/{journey_id}/executions/{job_id}/reports", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def create_report(journey_id: JourneyId, job_id: JobId, body: NewReport, records: TheRecords) -> JobReport:
+    """Store a report of an execution."""
+    return records.create_job_report(
+        journey_id, job_id, body.report_type, body.title, body.content, summary=body.summary
+    )
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@router.get(
+    "/journeys/{journey_id}/export",
+    response_class=FileResponse,
+    responses={200: {"content": {_ZIP: {"schema": {"type": "string", "format": "binary"}}}}},
+)
+@allow(READ)
+def export_journey(journey_id: JourneyId, backups: TheBackups) -> Response:
+    """A journey with every item and every object, as one file; refused if the journey changes meanwhile."""
+    folder = tempfile.TemporaryDirectory(prefix="jobtable-export-")
+    try:
+        path = Path(folder.name) / "journey.zip"
+        backups.get_journey_complete(journey_id, path)
+    except BaseException:
+        folder.cleanup()
+        raise
+    return FileResponse(path, media_type=_ZIP, filename="journey.zip", background=BackgroundTask(folder.cleanup))
+
+
+@router.post("/journey-imports")
+@allow(WRITE)
+def import_journey(
+    file: Annotated[bytes, JsonBody(media_type=_ZIP)],
+    backups: TheBackups,
+    existing: Annotated[Existing, Query(description="What to do where the journey is there.")] = Existing.REFUSE,
+) -> ImportView:
+    """Store what an exported file holds, after all of it was checked. The same request again finishes it."""
+    with tempfile.NamedTemporaryFile(prefix="jobtable-import-", suffix=".zip") as kept:
+        kept.write(file)
+        kept.flush()
+        done = backups.import_journey_complete(Path(kept.name), existing)
+    return ImportView.model_validate(done, from_attributes=True)

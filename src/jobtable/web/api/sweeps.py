@@ -1,0 +1,143 @@
+"""Sweeps: submitted, stopped, resumed; how far they are and what is best."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from pydantic import BaseModel, Field
+
+from jobtable.jobs.entities import Job, JobMetric, SweepEntry
+from jobtable.jobs.records import Status
+from jobtable.sweeps.parameters import Params
+from jobtable.sweeps.service import Sweeps
+from jobtable.sweeps.sweep import Sweep
+from jobtable.web.api.bodies import Body, Written
+from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
+from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+
+router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
+
+SweepId = Annotated[str, path_id("9b2d-sweep")]
+Most = Annotated[int, Query(ge=1, le=1000)]
+
+
+def _sweeps(services: AllServices) -> Sweeps:
+    return services.sweeps
+
+
+TheSweeps = Annotated[Sweeps, Depends(_sweeps)]
+
+
+class NewSweep(Body):
+    """A sweep to submit. The same id again finishes a submission that was interrupted."""
+
+    sweep: Sweep = Field(
+        examples=[
+            {
+                "name": "learning rates",
+                "task": "training.tasks:train",
+                "space": {"learning_rate": {"low": 0.0001, "high": 0.1, "log": True}},
+                "trials": 20,
+            }
+        ]
+    )
+    sweep_id: str | None = Field(None, min_length=1, max_length=200)
+
+
+class TrialView(BaseModel):
+    """One trial, and what it has come to."""
+
+    number: int
+    job_id: str
+    status: Status
+    params: Params
+    value: float | None
+    message: str | None
+
+
+class ProgressView(BaseModel):
+    """How far a sweep is."""
+
+    sweep_id: str
+    name: str
+    status: Status
+    objective: str
+    total: int
+    completed: int
+    stopped: int
+    failed: int
+    cancelled: int
+    open: int
+    best: TrialView | None
+    problem: str | None
+
+
+@creation.post("/sweeps", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def submit_sweep(body: NewSweep, sweeps: TheSweeps, caller: CallerOf) -> Job:
+    """Submit a sweep; gives its parent job. Workers of its queue plan its trials and run them."""
+    return sweeps.submit(body.sweep, sweep_id=body.sweep_id, user=caller.name)
+
+
+@router.get("/sweeps")
+@allow(READ)
+def list_sweeps(sweeps: TheSweeps, paging: Paging) -> PageOf[SweepEntry]:
+    """All sweeps, the newest first."""
+    return paging.page(sweeps.list_sweeps())
+
+
+@router.get("/sweeps/{sweep_id}")
+@allow(READ)
+def get_progress(sweep_id: SweepId, sweeps: TheSweeps) -> ProgressView:
+    """How far a sweep is, and its best trial."""
+    return ProgressView.model_validate(sweeps.get_progress(sweep_id), from_attributes=True)
+
+
+@router.get("/sweeps/{sweep_id}/definition")
+@allow(READ)
+def get_definition(sweep_id: SweepId, sweeps: TheSweeps) -> Sweep:
+    """What a sweep is to do."""
+    return sweeps.get_definition(sweep_id)
+
+
+@router.get("/sweeps/{sweep_id}/trials")
+@allow(READ)
+def list_trials(
+    sweep_id: SweepId, sweeps: TheSweeps, first: Annotated[int, Query(ge=0, le=10**6)] = 0, limit: Most = 100
+) -> list[TrialView]:
+    """The trials of a sweep by number, from the `first` on."""
+    trials = islice((trial for trial in sweeps.list_trials(sweep_id) if trial.number >= first), limit)
+    return [TrialView.model_validate(trial, from_attributes=True) for trial in trials]
+
+
+@router.get("/sweeps/{sweep_id}/best")
+@allow(READ)
+def list_best(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 10) -> list[TrialView]:
+    """The best trials that ran to their end, the best first."""
+    best = sweeps.list_best(sweep_id, limit=limit)
+    return [TrialView.model_validate(trial, from_attributes=True) for trial in best]
+
+
+@router.get("/sweeps/{sweep_id}/reports")
+@allow(READ)
+def list_latest_reports(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 100) -> list[JobMetric]:
+    """The latest reports of the objective, the newest first, of whichever trials."""
+    return sweeps.list_latest_reports(sweep_id, limit=limit)
+
+
+@router.post("/sweeps/{sweep_id}/stop")
+@allow(WRITE)
+def stop_sweep(sweep_id: SweepId, sweeps: TheSweeps, caller: CallerOf) -> Job:
+    """Make no more trials, let those that run end in order, and keep what there is."""
+    return sweeps.stop(sweep_id, by=caller.name)
+
+
+@router.post("/sweeps/{sweep_id}/resume")
+@allow(WRITE)
+def resume_sweep(sweep_id: SweepId, sweeps: TheSweeps, caller: CallerOf) -> Written:
+    """Put every trial back into the queue that has ended but is not completed; gives their number."""
+    return Written(count=sweeps.resume(sweep_id, by=caller.name))

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
+_LOG = logging.getLogger(__name__)
+
 
 class Flusher:
-    """A thread that flushes every so many seconds, and at once when it is woken. `error` is why it could not."""
+    """Flushes every so many seconds, and at once when it is woken. A flush that fails is tried again."""
 
     def __init__(self, flush: Callable[[], None], seconds: float, name: str) -> None:
-        self.error: Exception | None = None
         self._flush = flush
         self._seconds = seconds
+        self._name = name
         self._woken = threading.Event()
-        self._is_closed = False
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -30,18 +33,22 @@ class Flusher:
 
     def close(self) -> None:
         """End the thread; the flush that it is in comes to its end. The last flush is the caller's."""
-        self._is_closed = True
+        self._closed.set()
         self._woken.set()
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._is_closed:
+        is_failing = False
+        while not self._closed.is_set():
             self._woken.wait(self._seconds)
-            if self._is_closed:
+            if self._closed.is_set():
                 return
-            self._woken.clear()  # also what close() has set meanwhile; the loop looks whether it is closed
+            self._woken.clear()
             try:
                 self._flush()
-                self.error = None
-            except Exception as error:  # whatever it is: nothing is lost by it, and close() tells
-                self.error = error
+            except Exception as error:  # whatever it is, nothing is lost by it: the last flush raises what stays
+                if not is_failing:
+                    _LOG.warning("the %s cannot be stored now, and is kept: %s", self._name, error)
+                is_failing = True
+            else:
+                is_failing = False

@@ -23,6 +23,8 @@ EXPERIMENTS = (
     "zombies",
     "clock_jumps",
     "poison",
+    "journeys",
+    "journey_files",
 )
 
 

@@ -116,6 +116,7 @@ class JourneyRunner:
             job_type="journey_end",
             priority=stage_job.priority,
             max_attempts=10,
+            most_interruptions=_MOST_INTERRUPTIONS,
             depends_on=(DependsOn(execution.job_id, condition=EdgeCondition.FINISHED),),
         )
         self.jobs.submit_many([stage_job, follower])

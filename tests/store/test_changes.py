@@ -15,6 +15,7 @@ from jobtable.errors import CursorError, RequestRefused, StreamExpired, TableNot
 from jobtable.model import Attr, Entity, Key, Table, default
 from jobtable.store import Change, Feed, Store
 from jobtable.store.backend import Request, Response
+from jobtable.store.cursors import write_cursor
 from jobtable.testing import FakeClock
 
 notes = Table("changes-notes", pk="PK", sk="SK", type_attribute="TYPE", ttl="expires_at", stream=True)
@@ -119,6 +120,13 @@ def test_a_cursor_fits_only_its_table(store: Store) -> None:
         store.changes(notes, after="A" + cursor[1:])
     with pytest.raises(CursorError):
         store.changes(notes, after="no cursor")
+
+
+@pytest.mark.parametrize("place", [{}, [], 3, {"stream": "x"}, {"stream": "x", "shards": []}])
+def test_a_cursor_that_someone_has_made_up_is_refused(store: Store, place: Any) -> None:
+    made_up = write_cursor(place, f"changes of {store.table_name(notes)}".encode())
+    with pytest.raises(CursorError, match="made up"):
+        store.changes(notes, after=made_up)
 
 
 def test_a_place_in_a_stream_that_has_ended_is_expired(store: Store) -> None:

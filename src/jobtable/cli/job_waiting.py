@@ -36,6 +36,11 @@ def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
+def seconds_of(job: Job) -> float | None:
+    """How long the job ran, as precisely as people want to know."""
+    return None if job.duration_seconds is None else round(job.duration_seconds, 2)
+
+
 def _row(job: Job) -> dict[str, object]:
     return {
         "job": job.job_id,

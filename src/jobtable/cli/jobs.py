@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from jobtable.cli import job_logs, job_records, job_submission
-from jobtable.cli.job_waiting import Timeout, wait_until_done
+from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import (
     ExitCode,
@@ -77,14 +77,14 @@ def row(job: Job) -> dict[str, object]:
     """A job as a line of a table."""
     return {
         "job": job.job_id,
-        "name": job.name,
         "status": job.status,
         "%": job.progress,
+        "name": job.name,
         "queue": job.queue_name,
-        "priority": job.priority,
-        "user": job.created_by,
         "created": job.created_at,
-        "seconds": job.duration_seconds,
+        "seconds": seconds_of(job),
+        "user": job.created_by,
+        "priority": job.priority,
         "message": first_line(job.message),
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, Literal
 
 import typer
 from pydantic import BaseModel
@@ -28,7 +28,9 @@ from jobtable.errors import (
 
 _UNBOUNDED = 100_000
 _LONGEST_IN_ROW = 120
-T = TypeVar("T")
+_WIDEST_COLUMN = 32
+_NARROWEST_CUT = 10
+_GAP = 2
 Row = Mapping[str, Any]
 
 
@@ -65,9 +67,10 @@ _COLOUR_OF_WORD = {
     "ERROR": "red",
     "CRITICAL": "red",
 }
-
-
 _CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in range(127, 160)}
+"""JSON writes out the other control characters by itself."""
 
 
 def to_json(value: Any) -> Any:
@@ -79,12 +82,16 @@ def to_json(value: Any) -> Any:
 
 def print_json(value: Any) -> None:
     """Print one JSON document."""
-    typer.echo(json.dumps(to_json(value), indent=2, ensure_ascii=False))
+    typer.echo(_json_text(value, indent=2))
 
 
 def print_json_line(value: Any) -> None:
     """Print one JSON object on one line, for output that goes on."""
-    typer.echo(json.dumps(to_json(value), ensure_ascii=False))
+    typer.echo(_json_text(value))
+
+
+def _json_text(value: Any, indent: int | None = None) -> str:
+    return json.dumps(to_json(value), indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
 def print_list(items: Iterable[Any], row: Callable[[Any], Row], *, as_json: bool, empty: str) -> None:
@@ -99,15 +106,42 @@ def print_list(items: Iterable[Any], row: Callable[[Any], Row], *, as_json: bool
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print rows under the names of their members."""
+    """Print rows under the names of their members, each on one line.
+
+    In a terminal the columns are shown that fit, from the left, so the most important come first.
+    """
+    console = _console()
+    names = list(rows[0])
+    cells = [[_in_one_line(_cell(value)) for value in row.values()] for row in rows]
+    widths = [max(len(name), *(row[place].cell_len for row in cells)) for place, name in enumerate(names)]
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for number, name in enumerate(rows[0]):
-        is_number = all(isinstance(row[name], int | float) or row[name] is None for row in rows)
-        # The first column names the row: it is what people copy, so it is never folded.
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=number == 0)
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    _console().print(table)
+    for place, width in enumerate(_fitting(widths, console.width)):
+        is_number = all(isinstance(row[names[place]], int | float | None) for row in rows)
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(names[place], justify=justify, no_wrap=True, overflow="ellipsis", max_width=width)
+    for row in cells:
+        table.add_row(*row[: len(table.columns)])
+    console.print(table)
+
+
+def _fitting(widths: Sequence[int], available: int) -> list[int]:
+    """The widths of the columns that fit. The first, which people copy, is whole; the last has what is left over."""
+    if sum(widths) + _GAP * (len(widths) - 1) <= available:
+        return list(widths)
+    chosen = [widths[0]]
+    left = available - widths[0]
+    for width in widths[1:]:
+        wanted = min(width, _WIDEST_COLUMN)
+        if left - _GAP < min(wanted, _NARROWEST_CUT):
+            break
+        chosen.append(min(wanted, left - _GAP))
+        left -= _GAP + chosen[-1]
+    chosen[-1] += max(0, left)
+    return chosen
+
+
+def _in_one_line(cell: Text) -> Text:
+    return Text(" ".join(cell.plain.split("\n")), cell.style) if "\n" in cell.plain else cell
 
 
 def print_fields(fields: Row) -> None:
@@ -161,21 +195,13 @@ def line_of(error: JobtableError) -> str:
     return f"Error: {text}"
 
 
-def progress_bar(description: str, items: Iterable[T], total: int | None = None) -> Iterator[T]:
-    """The items one by one, with a bar on stderr that shows how far they are; no bar where no one looks on."""
-    with bar(description, total) as advance:
-        for item in items:
-            yield item
-            advance(1)
-
-
 @contextmanager
 def bar(description: str, total: int | None = None) -> Iterator[Callable[[float], None]]:
     """A progress bar on stderr while the block runs; it gives the function that moves it on."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(description, total=total)
+        task = progress.add_task(visible(description), total=total)
         yield lambda steps: progress.advance(task, steps)
 
 
@@ -184,16 +210,11 @@ def first_line(text: str | None) -> str | None:
     return None if text is None else text.partition("\n")[0][:_LONGEST_IN_ROW]
 
 
-def time_text(moment: datetime | None) -> str | None:
-    """A time as people read it, to the second."""
-    return None if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
 def _cell(value: Any) -> Text:
     if value is None:
         return Text("")
     if isinstance(value, datetime):
-        return Text(time_text(value) or "")
+        return Text(value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ"))
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, float):

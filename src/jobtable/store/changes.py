@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from jobtable.errors import RequestRefused, StreamExpired, TableNotFound
+from jobtable.errors import CursorError, RequestRefused, StreamExpired, TableNotFound
 from jobtable.model.entity import Entity
 from jobtable.model.table import Table
 from jobtable.store.backend import Item, Request, Response
@@ -194,9 +194,13 @@ class Feed:
 
     def _restore(self, cursor: str) -> dict[str, _Shard]:
         place = read_cursor(cursor, self._bound_to)
-        if place["stream"] != self._arn:
+        try:
+            stream, shards = place["stream"], {key: _Shard.restored(saved) for key, saved in place["shards"].items()}
+        except (KeyError, TypeError, AttributeError) as error:
+            raise CursorError("the cursor is made up; start again without one") from error
+        if stream != self._arn:
             raise _expired(self._name)
-        return {shard_id: _Shard.restored(saved) for shard_id, saved in place["shards"].items()}
+        return shards
 
     def _iterator(self, shard_id: str, start: Request) -> str:
         request = {"StreamArn": self._arn, "ShardId": shard_id, **start}

@@ -296,7 +296,10 @@ def test_resuming_from_the_last_or_the_best_checkpoint(run: Run, tmp_path: Path)
         assert context.resume() is None
         context.log("before")
         context.checkpoint(b"state 1", step=1, metrics={"loss": 0.5, "bad": math.nan}, is_best=True)
-        assert run.messages() == ["before"]
+        assert run.messages() == [
+            "before",
+            "metric bad of a checkpoint is no number that can be stored at epoch 0, step 1",
+        ]
         context.checkpoint(b"state 2", step=2, is_best=True)
         run.clock.set(run.clock.now().replace(year=2024))
         third = context.checkpoint(path, step=3, epoch=1)
@@ -333,6 +336,23 @@ def test_only_the_last_checkpoints_and_the_best_are_kept(run: Run) -> None:
     assert [each.step for each in run.jobs.queries.list_checkpoints(run.job_id)] == [1, 4, 5]
     kept = {run.jobs.objects.get(found.key) for found in run.jobs.objects.list("jobs")}
     assert kept == {b"state 1", b"state 4", b"state 5"}
+
+
+def test_an_object_store_that_does_not_remove_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_in_memory()
+    context = JobContext(run.jobs, run.lease, flush_seconds=NEVER)
+
+    def fail(key: str) -> None:
+        raise ObjectStoreError("away")
+
+    monkeypatch.setattr(run.jobs.objects, "delete", fail)
+    for number in range(3):
+        context.checkpoint(b"x", step=number, keep_last=1)
+        context.artifact("a", b"x")
+    assert [each.step for each in run.jobs.queries.list_checkpoints(run.job_id)] == [2]
+    run.lose()
+    with pytest.raises(LeaseLostError):
+        context.checkpoint(b"x")
 
 
 def test_how_many_checkpoints_are_kept_stands_in_the_definition() -> None:

@@ -10,7 +10,7 @@ from jobtable.errors import ConflictError, ValueRefusedError
 from jobtable.jobs.entities import JobArtifact
 from jobtable.jobs.fencing import lost_if_refused
 from jobtable.jobs.leases import Lease, check_lease
-from jobtable.jobs.locations import artifact_key
+from jobtable.jobs.locations import artifact_key, discard
 from jobtable.objects import ObjectStore
 from jobtable.store import Query, Store
 
@@ -55,8 +55,8 @@ class Artifacts:
                 check_lease(tx, lease)
                 tx.put(artifact)
         except ConflictError:
-            self._objects.delete(kept.key)  # no record names it
+            discard(self._objects, kept.key)
             raise
         if before is not None:
-            self._objects.delete(before.s3_key)
+            discard(self._objects, before.s3_key)
         return artifact

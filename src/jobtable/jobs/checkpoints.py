@@ -16,7 +16,7 @@ from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
 from jobtable.jobs.entities import JobCheckpoint
 from jobtable.jobs.fencing import lost_if_refused
 from jobtable.jobs.leases import Lease, check_lease
-from jobtable.jobs.locations import checkpoint_key
+from jobtable.jobs.locations import checkpoint_key, discard
 from jobtable.jobs.timeline import Timeline
 from jobtable.objects import ObjectStore
 from jobtable.objects.store import CHUNK_SIZE
@@ -124,7 +124,7 @@ class Checkpoints:
             with lost_if_refused(lease):
                 (time,) = self._timeline.commit([moment], write)
         except ConflictError:
-            self._objects.delete(saved.key)  # no record names it
+            discard(self._objects, saved.key)
             raise
         return record(time)
 
@@ -141,7 +141,7 @@ class Checkpoints:
                 for record in together:
                     tx.delete(record)
             for record in together:
-                self._objects.delete(record.s3_key)
+                discard(self._objects, record.s3_key)
         return len(removed)
 
     def _flagged(self, before: datetime | None = None) -> list[JobCheckpoint]:

@@ -207,8 +207,10 @@ class JobContext:
         `is_best` takes the flag from the checkpoint that had it. With `keep_last`, or `keep_checkpoints` in the
         definition, all but the last so many and the best are removed. LeaseLostError if another worker has the job.
         """
-        self.flush()
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
+        for name in (name for name, value in values.items() if value is None):
+            self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
+        self.flush()
         record = self._checkpoints.add(
             self._lease,
             Path(source) if isinstance(source, str) else source,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from jobtable.errors import ObjectStoreError
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobLogText
-from jobtable.objects import key_parts, object_key
+from jobtable.objects import ObjectStore, key_parts, object_key
 from jobtable.store import Store
 
 ROOT = "jobs"
@@ -43,6 +46,12 @@ def log_parts_prefix(job_id: str, epoch: int) -> str:
 def log_part_key(job_id: str, epoch: int, number: int) -> str:
     """The key of one part of a text, from 0."""
     return object_key(ROOT, job_id, "log", f"{epoch}.parts", f"{number:05d}")
+
+
+def discard(objects: ObjectStore, key: str) -> None:
+    """Remove an object that no record names. If that fails, the sweep of orphans does it."""
+    with contextlib.suppress(ObjectStoreError):
+        objects.delete(key)
 
 
 class JobObjects:

@@ -49,6 +49,29 @@ class ReportRules:
         )
 
 
+def final_name(objective: str) -> str:
+    """The metric that holds what the children of a sweep that are COMPLETED have come to."""
+    return f"{objective}.final"
+
+
+def final_metrics(job: Job, result: Any) -> list[JobMetric]:
+    """What a COMPLETED child of a sweep has come to: the objective in its result, under itself and under the sweep.
+
+    It stands at an instant that the sweep has chosen for the child, so that no two children meet.
+    """
+    config: dict[str, Any] = job.job_config if isinstance(job.job_config, dict) else {}
+    sweep = config.get("sweep")
+    if not isinstance(sweep, dict) or "recorded_at" not in sweep or not isinstance(result, dict):
+        return []
+    value = result.get(sweep["objective"])
+    if value is None:
+        return []
+    own = JobMetric(
+        job_id=job.job_id, metric_name=final_name(sweep["objective"]), timestamp=sweep["recorded_at"], value=value
+    )
+    return [own, own.replace(job_id=sweep["sweep_id"], child_job_id=job.job_id)]
+
+
 def number(name: str, value: SupportsFloat) -> float:
     """The value of a metric, or ValueRefusedError for what is no number. Numbers of numpy and torch are numbers."""
     try:

@@ -16,8 +16,18 @@ from jobtable.cli.main import COMMANDS, load
 from jobtable.cli.output import ExitCode
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
-WITHOUT_DATA = {"jobtable dynamodb serve", "jobtable conversations example"}
-"""Commands that print nothing that a program would read."""
+WITHOUT_DATA = {
+    "jobtable up",
+    "jobtable dynamodb serve",
+    "jobtable conversations example",
+    "jobtable journeys example",
+    "jobtable journeys pause",
+    "jobtable journeys cancel",
+    "jobtable journeys rule",
+    "jobtable journeys delete",
+    "jobtable journeys report",
+}
+"""Commands that print nothing that a program would read, or, as the last one, nothing but JSON."""
 
 
 def commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
@@ -38,8 +48,8 @@ def test_the_page_is_current() -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_list_of_commands_says_what_the_command_says(name: str) -> None:
-    told = " ".join(load(name).help.partition("\n\n")[0].split())
-    assert told == COMMANDS[name][1]
+    told = " ".join(load(name).help.split())
+    assert told.startswith(COMMANDS[name][1])
 
 
 @pytest.mark.parametrize("path", ALL)
@@ -53,7 +63,7 @@ def test_every_option_is_explained(path: str) -> None:
     assert [each.name for each in ALL[path].params if not each.help] == []
 
 
-@pytest.mark.parametrize("path", ALL.keys() - WITHOUT_DATA)
+@pytest.mark.parametrize("path", sorted(ALL.keys() - WITHOUT_DATA))
 def test_every_command_that_prints_data_can_print_json(path: str) -> None:
     assert any("--json" in each.opts for each in ALL[path].params)
 

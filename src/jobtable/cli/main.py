@@ -20,7 +20,7 @@ from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.errors import JobtableError
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "up": ("up", "Run the server with its pages, and a worker, until Ctrl-C."),
+    "up": ("up", "Run the server with its web pages and API, and a worker, until Ctrl-C."),
     "jobs": ("jobs", "Jobs: submit them, see how far they are, act on them."),
     "queues": ("queues", "Queues: how many jobs run at once, and in which order."),
     "worker": ("worker", "Run jobs until SIGTERM or Ctrl-C, or until the queues are empty."),

@@ -8,8 +8,7 @@ import pkgutil
 from typing import TypedDict
 
 import jobtable.access.entities
-import jobtable.receipts.entities
-import jobtable.sweeps.entities  # noqa: F401 - all three declare entities of the main table
+import jobtable.receipts.entities  # noqa: F401 - both declare entities of the main table
 from jobtable.albums.entities import workflows
 from jobtable.conversations.entities import TABLES as CONVERSATION_TABLES
 from jobtable.jobs.entities import main
@@ -40,6 +39,8 @@ SYSTEMS: dict[str, tuple[Table, ...]] = {
 
 _PACKAGES = ("jobs", "journeys", "conversations", "albums", "receipts")
 """The packages whose verbs are access patterns."""
+_WITHOUT_VERBS = tuple(f"jobtable.conversations.{name}" for name in ("analysis", "stages", "work"))
+"""Modules that need the scientific stack, which whoever reads the reference may not have."""
 
 
 _WORDS: dict[type[wire.WireType], str] = {
@@ -91,7 +92,8 @@ def access_patterns() -> list[AccessPattern]:
     for name in _PACKAGES:
         package = importlib.import_module(f"jobtable.{name}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            importlib.import_module(module.name)
+            if not module.name.startswith(_WITHOUT_VERBS):
+                importlib.import_module(module.name)
     return sorted(REGISTERED, key=lambda pattern: (pattern.seed, pattern.module))
 
 

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from jobtable.conversations.converter import DataConverter
-from jobtable.conversations.entities import TABLES, CommentEmbedding, JobResult
+from jobtable.conversations.entities import TABLES, CommentEmbedding, ConversationRun, JobResult, StoredFile
+from jobtable.conversations.runs import ConversationRuns
 from jobtable.conversations.service import Conversations
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import main
 from jobtable.model import Entity
+from jobtable.objects.memory import MemoryObjectStore
+from jobtable.store import Store
 from jobtable.testing import FakeClock
 from tests.access_patterns import Question, World
 
@@ -35,13 +40,31 @@ def items() -> Iterator[Entity]:
     yield from results("job-2", "36324", clock, range(20, 22))
     yield from results("job-2", "40000", clock, range(22, 23))
     yield from results("job-1", "36324", clock, range(9, 12))
+    file = StoredFile(key="conversations/36324/run/comments.csv", size_bytes=1, sha256="0" * 64)
+    for run, conversation in (("run-1", "36324"), ("run-2", "40000"), ("run-3", "36324")):
+        yield ConversationRun(
+            run_id=run,
+            conversation_id=conversation,
+            created_at=clock.now(),
+            created_by="ada",
+            comments=file,
+            votes=file,
+        )
+
+
+def runs(store: Store) -> ConversationRuns:
+    """The verbs of runs."""
+    return ConversationRuns(Jobs(store, MemoryObjectStore()))
 
 
 WORLD = World(
     name="conversations",
-    tables=TABLES,
+    tables=(main, *TABLES),
     items=items,
     questions={
+        ("003", "All runs of a conversation, newest first"): Question(
+            lambda s: [run.run_id for run in runs(s).list_runs("36324")], ["run-3", "run-1"]
+        ),
         ("003", "Get all data for a specific job"): Question(
             lambda s: [e.comment_id for e in Conversations(s).list_by_job(CommentEmbedding, "job-1")], [9, 10, 11]
         ),

@@ -58,6 +58,27 @@ def test_a_writer_that_is_faster_than_the_store_waits(backend: AwayBackend, stor
     assert messages(store) == [f"{number}" for number in range(200)]
 
 
+def test_a_writer_waits_when_the_store_is_behind_but_not_while_it_is_away(backend: AwayBackend) -> None:
+    clock = FakeClock()
+    with Store(backend, clock=clock, backoff=Backoff(attempts=1, clock=clock)) as store:
+        store.tables.create(main)
+        buffer = RecordBuffer(store, "j", most_seconds=2)
+        add(buffer, store, "early")
+        clock.advance(2.5)
+        add(buffer, store, "late")
+        assert messages(store) == ["early"]
+        backend.is_away = True
+        clock.advance(2.5)
+        add(buffer, store, "kept")
+        clock.advance(2.5)
+        before = backend.transactions
+        add(buffer, store, "kept as well")
+        assert backend.transactions == before
+        backend.is_away = False
+        buffer.close()
+        assert messages(store) == ["early", "late", "kept", "kept as well"]
+
+
 def test_a_store_that_will_never_take_the_lines_is_no_reason_to_wait(backend: AwayBackend, store: Store) -> None:
     buffer = RecordBuffer(store, "j", most_bytes=3_000)
     backend.is_away, backend.error = True, TableNotFound("there is no table")

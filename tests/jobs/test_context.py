@@ -404,23 +404,30 @@ def test_a_worker_without_its_lease_keeps_nothing_and_is_told_to_stop(run: Run) 
     context = JobContext(run.jobs, run.lease, flush_seconds=NEVER)
     kept = context.artifact("model", b"mine")
     before = context.checkpoint(b"mine")
+    assert not context.should_stop()
     run.lose()
     context.log("a line is always welcome")
     with pytest.raises(LeaseLostError):
         context.checkpoint(b"stale", is_best=True, keep_last=1)
+    assert context.should_stop()
     with pytest.raises(LeaseLostError):
         context.artifact("model", b"stale")
-    assert not context.should_stop()
-    context.progress(50)
-    with pytest.raises(LeaseLostError):
-        context.flush()
-    assert context.should_stop()
     with pytest.raises(LeaseLostError):
         context.progress(60)
     context.close()
     assert list(run.jobs.queries.list_checkpoints(run.job_id)) == [before]
     assert {found.key for found in run.jobs.objects.list("jobs")} == {kept.s3_key, before.s3_key}
     assert run.messages() == ["a line is always welcome"]
+
+
+def test_progress_of_a_worker_without_its_lease_is_refused(run: Run) -> None:
+    context = JobContext(run.jobs, run.lease, flush_seconds=NEVER)
+    run.lose()
+    context.progress(50)
+    with pytest.raises(LeaseLostError):
+        context.flush()
+    assert context.should_stop()
+    context.close()
     history = run.jobs.store.query(JobStatus.key(job_id=run.job_id))
     assert all(each.progress != 50 for each in history)
 

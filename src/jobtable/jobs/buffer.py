@@ -12,7 +12,9 @@ from jobtable.jobs.timeline import MOST_RECORDS, Timed, Timeline
 from jobtable.store import Store
 
 MOST_BYTES = 8 << 20
-"""What a buffer holds at most. A writer that is faster than the store waits."""
+"""What a buffer holds at most; then whoever adds waits."""
+MOST_SECONDS = 2.0
+"""How far the store may be behind before whoever adds waits."""
 _MOST_BYTES_TOGETHER = 2 << 20
 """DynamoDB takes 4 MB in one transaction; the sizes here are estimates."""
 _BYTES_BESIDE_TEXT = 1_000
@@ -25,12 +27,17 @@ class RecordBuffer:
     Any thread may add and flush. What a failed flush leaves stays for the next one.
     """
 
-    def __init__(self, store: Store, job_id: str, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self, store: Store, job_id: str, *, most_seconds: float = MOST_SECONDS, most_bytes: int = MOST_BYTES
+    ) -> None:
         self._job_id = job_id
         self._timeline = Timeline(store, job_id)
+        self._clock = store.clock
+        self._most_seconds = most_seconds
         self._most_bytes = most_bytes
-        self._waiting: deque[tuple[Timed, int]] = deque()
+        self._waiting: deque[tuple[Timed, int, float]] = deque()
         self._bytes = 0
+        self._is_failing = False
         self._lock = threading.Lock()
         self._storing = threading.RLock()
         self._batch: list[Timed] = []
@@ -51,9 +58,10 @@ class RecordBuffer:
         return self._bytes >= self._most_bytes // 8
 
     def add(self, record: Timed) -> None:
-        """Take a record. If the buffer is full, wait until the store has taken some of it."""
+        """Take a record. If the buffer is full, or the store is behind, wait until it has taken what is there."""
         size = _size_of(record)
-        while self._bytes >= self._most_bytes and not self.is_flushing:
+        now = self._clock.monotonic()
+        while self._must_wait(now) and not self.is_flushing:
             try:
                 self.flush()
             except JobtableError as error:
@@ -61,8 +69,15 @@ class RecordBuffer:
                     raise
                 # The store has made its pauses already; to wait on is what keeps both the lines and the bound.
         with self._lock:
-            self._waiting.append((record, size))
+            self._waiting.append((record, size, now))
             self._bytes += size
+
+    def _must_wait(self, now: float) -> bool:
+        with self._lock:
+            if self._bytes >= self._most_bytes:
+                return True
+            # What waits long would be lost with the process. While the store is away it has to wait, and the job not.
+            return not self._is_failing and bool(self._waiting) and now - self._waiting[0][2] > self._most_seconds
 
     def flush(self) -> None:
         """Store all that is there, or raise and keep what is left."""
@@ -75,6 +90,10 @@ class RecordBuffer:
                     self._timeline.write(self._batch)
                     with self._lock:
                         self._batch, self._bytes = [], self._bytes - self._batch_bytes
+                self._is_failing = False
+            except JobtableError:
+                self._is_failing = True
+                raise
             finally:
                 self._of_thread.is_flushing = False
 
@@ -92,7 +111,7 @@ class RecordBuffer:
             with self._lock:
                 batch: list[Timed] = []
                 size = 0
-                for record, record_size in islice(self._waiting, MOST_RECORDS):
+                for record, record_size, _ in islice(self._waiting, MOST_RECORDS):
                     if batch and size + record_size > _MOST_BYTES_TOGETHER:
                         break
                     batch.append(record)

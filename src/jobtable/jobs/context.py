@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.util import Finalize
 from pathlib import Path
 from types import TracebackType
@@ -38,8 +38,10 @@ def _never() -> bool:
 class JobContext:
     """One run of one job, as the task sees it. Any thread may use it, and processes that are forked from this one.
 
-    Log lines, metrics and progress are collected and stored every `flush_seconds`, by flush(), and by close(); so
-    much is lost if the process is killed, and nothing otherwise. A task that is faster than the store waits for it.
+    Log lines, metrics and progress are collected and stored every `flush_seconds`, by flush(), and by close(). If the
+    process is killed, what it told in the last two of these times may be lost, and nothing otherwise: a task that is
+    faster than the store waits for it. While the store is away all is kept, until the buffer is full.
+
     Checkpoints, artifacts and progress are refused (LeaseLostError) when another worker may have the job.
 
     `echo` gets every log line as text, marked for OutputCapture: the full text has it, and it is not stored twice.
@@ -76,8 +78,10 @@ class JobContext:
         self._process_id = os.getpid()
         self._lock = threading.Lock()
         self._stored_names: set[tuple[str, str | None]] = set()
-        self._records = RecordBuffer(self.jobs.store, self.job_id)
-        self._sweep_records = RecordBuffer(self.jobs.store, self._rules.sweep_id or self.job_id)
+        most_seconds = 2 * self._flush_seconds
+        self._records = RecordBuffer(self.jobs.store, self.job_id, most_seconds=most_seconds)
+        sweep_id = self._rules.sweep_id or self.job_id
+        self._sweep_records = RecordBuffer(self.jobs.store, sweep_id, most_seconds=most_seconds)
         self._flusher: Flusher | None = None
         self._is_closed = False
         self._progress: tuple[float, str | None] | None = None
@@ -211,18 +215,19 @@ class JobContext:
         for name in (name for name, value in values.items() if value is None):
             self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
         self.flush()
-        record = self._checkpoints.add(
-            self._lease,
-            Path(source) if isinstance(source, str) else source,
-            moment=self.jobs.clock.now(),
-            metrics={name: value for name, value in values.items() if value is not None},
-            step=whole_number("step", step) or 0,
-            epoch=whole_number("epoch", epoch) or 0,
-            is_best=is_best,
-        )
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last
-        if kept is not None:
-            self._checkpoints.keep_last(self._lease, kept)
+        with self._noticing_loss():
+            record = self._checkpoints.add(
+                self._lease,
+                Path(source) if isinstance(source, str) else source,
+                moment=self.jobs.clock.now(),
+                metrics={name: value for name, value in values.items() if value is not None},
+                step=whole_number("step", step) or 0,
+                epoch=whole_number("epoch", epoch) or 0,
+                is_best=is_best,
+            )
+            if kept is not None:
+                self._checkpoints.keep_last(self._lease, kept)
         return record
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
@@ -231,9 +236,9 @@ class JobContext:
 
     def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
         """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
-        return self._artifacts.put(
-            self._lease, name, Path(source) if isinstance(source, str) else source, self.jobs.clock
-        )
+        kept = Path(source) if isinstance(source, str) else source
+        with self._noticing_loss():
+            return self._artifacts.put(self._lease, name, kept, self.jobs.clock)
 
     # --- the run ----------------------------------------------------------------------------------------------------
 
@@ -298,13 +303,20 @@ class JobContext:
         if told is None or self._lost is not None:
             return
         try:
-            self.jobs.report(self._lease, progress=told[0], message=told[1])
-        except LeaseLostError as error:
-            self._lost = error
-            raise
+            with self._noticing_loss():
+                self.jobs.report(self._lease, progress=told[0], message=told[1])
         except JobtableError:
             with self._lock:
                 self._progress = self._progress or told
+            raise
+
+    @contextlib.contextmanager
+    def _noticing_loss(self) -> Iterator[None]:
+        """Remember that the lease is lost: from then on the task is to stop."""
+        try:
+            yield
+        except LeaseLostError as error:
+            self._lost = error
             raise
 
     def _expiry(self, seconds: float | None) -> int | None:

@@ -51,7 +51,7 @@ class OutputCapture:
         self._job_id = lease.job.job_id
         self._clock = jobs.clock
         self._budget = Budget(jobs.clock, lines_at_once, lines_per_second)
-        self._buffer = RecordBuffer(jobs.store, self._job_id)
+        self._buffer = RecordBuffer(jobs.store, self._job_id, most_seconds=2 * flush_seconds)
         self._text = LogText(jobs.store, jobs.objects, jobs.clock, self._job_id, lease.epoch, spool)
         self._splitters: dict[Stream, LineSplitter] = {}
         self._bars: dict[Stream, Line] = {}

@@ -10,7 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
@@ -18,6 +18,7 @@ from typing import Any
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import wire
+from jobtable.model.fields import utc_text
 from jobtable.model.source import Source
 
 DIGITS = frozenset("0123456789")
@@ -227,7 +228,7 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
     if spec:
         raise DefinitionError(f"{owner}: only numbers take a format in a key, not {spec!r}")
     if isinstance(kind, wire.Instant):
-        return KeyForm(_utc_text, wire.read_timestamp, _TIMESTAMP_CHARACTERS, 27)
+        return KeyForm(utc_text, wire.read_timestamp, _TIMESTAMP_CHARACTERS, 27)
     if isinstance(kind, wire.Day):
         return KeyForm(date.isoformat, _strictly(date.fromisoformat, date.isoformat), DIGITS | {"-"}, 10)
     if isinstance(kind, wire.UuidText):
@@ -237,11 +238,6 @@ def key_form(kind: wire.WireType, spec: str, owner: str) -> KeyForm:
     if isinstance(kind, wire.Text):
         return KeyForm(escape, unescape, None, None)
     raise DefinitionError(f"{owner}: a {type(kind).__name__} cannot stand in a key template")
-
-
-def _utc_text(value: datetime) -> str:
-    """A time that a field has accepted, and so is UTC."""
-    return value.isoformat("T", "microseconds")[:26] + "Z"
 
 
 def _strictly(read: Callable[[str], Any], render: Callable[[Any], str]) -> Callable[[str], Any]:

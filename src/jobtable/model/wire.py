@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.fields import PackedFloats, format_timestamp
+from jobtable.model.fields import PackedFloats, format_timestamp, utc_text
 from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
 from jobtable.model.source import Names, Source
 
@@ -115,7 +115,7 @@ class Binary(WireType):
 
 class Instant(WireType):
     def encode(self, value: str, names: Names) -> str:
-        return f'{{"S": {value}.isoformat("T", "microseconds")[:26] + "Z"}}'
+        return f'{{"S": {names.of(utc_text, "utc_text")}({value})}}'
 
     def decode(self, wire: str, names: Names) -> str:
         return f"{names.of(read_timestamp, 'read_timestamp')}({wire}['S'])"
@@ -182,7 +182,8 @@ class Mapped(WireType):
 
     def encode(self, value: str, names: Names) -> str:
         key, each = f"k{len(value)}", f"x{len(value)}"
-        pair = f"{names.of(map_key, 'map_key')}({key}): {self.inner.encode(each, names)}"
+        checked = f"{key} if type({key}) is str and {key} else {names.of(map_key, 'map_key')}({key})"
+        pair = f"{checked}: {self.inner.encode(each, names)}"
         return f'{{"M": {{{pair} for {key}, {each} in {value}.items()}}}}'
 
     def decode(self, wire: str, names: Names) -> str:

@@ -57,7 +57,7 @@ class UpdatePlan:
                 raise ValueRefusedError(
                     f"{update.attribute!r} is part of {key.pattern}: set it, so that the key is known"
                 )
-        sparse = any(self.schema.fields[name].optional for name in key.inputs)
+        sparse = key in self.schema.sparse_keys
         if sparse and any(self._new.get(name, "") is None for name in changed):
             return [("REMOVE", placeholders.name(part.attribute)) for part in templated]
         # A sparse key may be absent as a whole, so all of it is written; of a key that is always there, what changed.

@@ -15,7 +15,7 @@ from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_update
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.expressions.update_values import Computed
-from jobtable.embedded.expressions.writes import check_writable, written
+from jobtable.embedded.expressions.writes import check_writable, written, written_flat
 from jobtable.store.backend import AttributeValue, Item
 
 
@@ -39,6 +39,8 @@ class _Program:
     values_used: frozenset[str]
     nested_names: frozenset[str]
     top_level_names: frozenset[str]
+    is_flat: bool
+    """Whether it writes whole attributes only."""
 
 
 class Update:
@@ -56,10 +58,13 @@ class Update:
 
     def apply(self, item: Item) -> Item:
         """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
+        values, steps = self._values, self._program.steps
+        if self._program.is_flat:
+            return written_flat(item, [(step.path, step.computed(item, values)) for step in steps])
         writes: list[tuple[Path, AttributeValue | None]] = []
-        for step in self._program.steps:
+        for step in steps:
             check_writable(item, step.path)
-            writes.append((step.path, step.computed(item, self._values)))
+            writes.append((step.path, step.computed(item, values)))
         return written(item, writes)
 
     def updated_part(self, item: Item) -> Item:
@@ -97,6 +102,7 @@ def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> _Program:
         frozenset(builder.values_used),
         frozenset(builder.nested_names),
         frozenset(map(str, tree)),
+        all(branch is None for branch in tree.values()),
     )
 
 

@@ -3,15 +3,17 @@
 python -m faults.log_writer URL JOB_ID NAME COUNT
 
 It logs the lines `NAME 0` to `NAME COUNT-1` and as many values of the metric `shared`. A count of -1 means: until it is
-killed, with a line on standard output for each line that it logs.
+killed, with the machine's clock, and with the time on standard output of each line that it logs.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from itertools import count
 
 from jobtable.app import connect
+from jobtable.clock import SYSTEM_CLOCK
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Lease
@@ -23,16 +25,16 @@ FLUSH_SECONDS = 0.1
 
 def main(url: str, job_id: str, name: str, times: int) -> None:
     """Log, and report."""
-    clock = FakeClock()
+    clock = SYSTEM_CLOCK if times < 0 else FakeClock()
     with connect(url, clock=clock) as store:
         jobs = Jobs(store, MemoryObjectStore(clock), clock=clock)
         lease = Lease(jobs.queries.get_job(job_id), "writer")
         with JobContext(jobs, lease, flush_seconds=FLUSH_SECONDS) as context:
             for number in count() if times < 0 else range(times):
+                if times < 0:
+                    print(time.monotonic(), flush=True)
                 context.log(f"{name} {number}")
                 context.metric("shared", number, unit=name)
-                if times < 0:
-                    print(number, flush=True)
 
 
 if __name__ == "__main__":

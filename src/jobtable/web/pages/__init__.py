@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from jobtable.web.pages import jobs, login, overview, queues
+from jobtable.web.pages import (
+    conversations,
+    executions,
+    jobs,
+    journeys,
+    login,
+    overview,
+    queues,
+    receipts,
+    sweeps,
+    tables,
+)
 from jobtable.web.pages.frame import error_page
 
 __all__ = ["add_pages", "error_page"]
 
-_GROUPS = (login, overview, jobs, queues)
+_GROUPS = (login, overview, jobs, queues, sweeps, journeys, conversations, executions, receipts, tables)
 
 
 def add_pages(app: FastAPI) -> None:

@@ -110,8 +110,8 @@ def _segment(text: object) -> str:
 
 def _query(**parameters: Any) -> str:
     """Parameters that are given, as the end of an address."""
-    given = {name: value for name, value in parameters.items() if value not in (None, "")}
-    return f"?{urlencode(given)}" if given else ""
+    given = {name: value for name, value in parameters.items() if value not in (None, "", [])}
+    return f"?{urlencode(given, doseq=True)}" if given else ""
 
 
 def _environment() -> Environment:

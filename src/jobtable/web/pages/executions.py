@@ -1,0 +1,124 @@
+"""Album executions: both workflow types side by side, one execution, and the inbox of tasks for people."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.albums.entities import (
+    Execution,
+    ExecutionStatus,
+    TaskStatus,
+    ValidationTask,
+    WorkflowMetrics,
+    WorkflowType,
+)
+from jobtable.objects import content_type
+from jobtable.store import Store
+from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+_SHOWN = 15
+_MOST_DAYS = 60
+_MEASURES = (
+    ("execution_count", "Executions a day"),
+    ("avg_duration_ms", "Average duration in ms"),
+    ("avg_cost_per_execution", "Cost of an execution in dollars"),
+)
+
+
+@router.get("/executions")
+@allow(READ)
+def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
+    """The executions of both workflow types, and how they compare day by day."""
+    sides = [(kind, _newest(store, kind)) for kind in WorkflowType]
+    metrics = {kind: list(islice(albums.list_metrics(kind), _MOST_DAYS)) for kind in WorkflowType}
+    return render(
+        request,
+        "executions.html",
+        title="Executions",
+        sides=sides,
+        plots=[_comparison(name, title, metrics) for name, title in _MEASURES] if any(metrics.values()) else [],
+        waiting=sum(1 for _ in islice(albums.list_pending_tasks(), 100)),
+    )
+
+
+def _newest(store: Store, kind: WorkflowType) -> list[Execution]:
+    found: list[Execution] = []
+    for status in ExecutionStatus:
+        key = Execution.by_status(workflow_type=kind, status=status)
+        found += store.query(key, newest_first=True).page(size=_SHOWN).items
+    return sorted(found, key=lambda execution: execution.created_at, reverse=True)[:_SHOWN]
+
+
+def _comparison(name: str, title: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
+    colours = {WorkflowType.STEP_FUNCTIONS: "accent-ground", WorkflowType.DURABLE_FUNCTIONS: "good-fill"}
+    traces = [
+        {
+            "type": "bar",
+            "x": [each.date.isoformat() for each in days],
+            "y": [getattr(each, name) for each in days],
+            "name": kind.value,
+            "colour": colours[kind],
+        }
+        for kind, days in metrics.items()
+    ]
+    return {"title": title, "traces": traces, "height": 260}
+
+
+@router.get("/executions/tasks")
+@allow(READ)
+def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response:
+    """The inbox: tasks that wait for a person, and those that were answered last."""
+    pending = list(islice(albums.list_pending_tasks(), 100))
+    answered = [
+        task
+        for kind in WorkflowType
+        for task in store.query(
+            ValidationTask.by_status(workflow_type=kind, status=TaskStatus.COMPLETED), newest_first=True
+        )
+        .page(size=_SHOWN)
+        .items
+    ]
+    return render(request, "tasks.html", title="Tasks", pending=pending, answered=answered)
+
+
+@router.get("/executions/tasks/{task_id}")
+@allow(READ)
+def show_task(request: Request, task_id: Annotated[str, path_id("task-77aa")], albums: TheAlbums) -> Response:
+    """One task: a form to check and correct its albums."""
+    task = albums.get_task(task_id)
+    execution = albums.get_execution_with_albums(task.execution_id)
+    return render(
+        request, "task.html", title="Check albums", task=task, execution=execution, picture=_address(task.image_s3_key)
+    )
+
+
+@router.get("/executions/{execution_id}")
+@allow(READ)
+def show_execution(
+    request: Request, execution_id: Annotated[str, path_id("exec-2f1c")], services: AllServices, albums: TheAlbums
+) -> Response:
+    """One execution: its albums and tasks."""
+    found = albums.get_execution_with_albums(execution_id)
+    tasks = albums.list_execution_tasks(found.execution.workflow_type, execution_id).page(size=50).items
+    return render(
+        request,
+        "execution.html",
+        title=f"Execution {execution_id}",
+        execution=found.execution,
+        albums=found.albums,
+        tasks=tasks,
+        picture=_address(found.execution.image_s3_key),
+    )
+
+
+def _address(key: str) -> str | None:
+    """Where an image is served, if it is one that a browser shows."""
+    is_shown = content_type(key) in {"image/png", "image/jpeg", "image/gif", "image/webp"}
+    return f"/api/v1/objects/{key}" if is_shown else None

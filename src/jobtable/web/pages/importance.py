@@ -1,0 +1,45 @@
+"""How much each parameter of a sweep has to do with the objective."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+_GROUPS = 5
+_LEAST_TRIALS = 4
+
+
+def parameter_importance(trials: Sequence[tuple[Mapping[str, Any], float]]) -> list[tuple[str, float]]:
+    """For each parameter the share of the objective's variance that its value explains by itself, the largest first.
+
+    Numbers are put into five groups of equal size, other values are groups of their own. Few trials say nothing.
+    """
+    if len(trials) < _LEAST_TRIALS:
+        return []
+    mean = fmean(value for _, value in trials)
+    total = sum((value - mean) ** 2 for _, value in trials)
+    if total == 0:
+        return []
+    names = sorted({name for params, _ in trials for name in params})
+    shares = {name: _between_groups(_grouped(name, trials), mean) / total for name in names}
+    return sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def _between_groups(groups: list[list[float]], mean: float) -> float:
+    return sum(len(group) * (fmean(group) - mean) ** 2 for group in groups)
+
+
+def _grouped(name: str, trials: Sequence[tuple[Mapping[str, Any], float]]) -> list[list[float]]:
+    values: list[tuple[Any, float]] = [(params.get(name), value) for params, value in trials]
+    numbers = [given for given, _ in values if isinstance(given, int | float) and not isinstance(given, bool)]
+    is_number = len(numbers) == len(values) and len(set(numbers)) > _GROUPS
+    groups: dict[Any, list[float]] = defaultdict(list)
+    if is_number:
+        for place, (_, value) in enumerate(sorted(values, key=lambda pair: pair[0])):
+            groups[place * _GROUPS // len(values)].append(value)
+    else:
+        for given, value in values:
+            groups[repr(given)].append(value)
+    return list(groups.values())

@@ -1,0 +1,86 @@
+"""Images and the receipts on them, with what was read, labelled and validated."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.objects import content_type
+from jobtable.receipts.contents import ReceiptContents
+from jobtable.receipts.entities import ReceiptLineItemAnalysis, ReceiptValidationResult, ReceiptValidationSummary
+from jobtable.receipts.geometry import Point
+from jobtable.receipts.ocr import OcrService
+from jobtable.receipts.records import Picture
+from jobtable.web.dependencies import TheStore, path_id
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+_PAGE = 50
+
+
+@router.get("/receipts")
+@allow(READ)
+def show_receipts(request: Request, store: TheStore, cursor: str = "") -> Response:
+    """All receipts, by image."""
+    page = OcrService(store).list_all_receipts().page(cursor or None, size=_PAGE)
+    keys = [ReceiptValidationSummary.key(image_id=each.image_id, receipt_id=each.receipt_id) for each in page.items]
+    validations = store.batch_get(keys)
+    return render(
+        request,
+        "receipts.html",
+        title="Receipts",
+        rows=list(zip(page.items, validations, strict=True)),
+        cursor=page.cursor,
+        is_first=not cursor,
+    )
+
+
+@router.get("/receipts/{image_id}")
+@allow(READ)
+def show_image(request: Request, image_id: Annotated[str, path_id("3f52804b")], store: TheStore) -> Response:
+    """One image: its receipts with the boxes of their words, line items and validations."""
+    contents = OcrService(store).read_image(image_id)
+    receipts = [_shown(number, each) for number, each in sorted(contents.receipts.items())]
+    return render(request, "receipt.html", title=f"Image {image_id}", image=contents.image, receipts=receipts)
+
+
+def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:
+    labels: dict[tuple[int, int], list[Any]] = {}
+    for label in contents.labels:
+        labels.setdefault((label.line_id, label.word_id), []).append(label)
+    picture = contents.receipt
+    return {
+        "number": number,
+        "receipt": picture,
+        "picture": _address(picture) if picture else None,
+        "metadata": contents.metadata,
+        "words": [
+            (word, _corners(word, picture), labels.get((word.line_id, word.word_id), [])) for word in contents.words
+        ],
+        "labels": contents.labels,
+        "names": sorted({label.label for label in contents.labels}),
+        "items": next((each for each in contents.analyses if isinstance(each, ReceiptLineItemAnalysis)), None),
+        "validation": next((each for each in contents.analyses if isinstance(each, ReceiptValidationSummary)), None),
+        "results": [each for each in contents.analyses if isinstance(each, ReceiptValidationResult)],
+    }
+
+
+def _address(picture: Picture) -> str | None:
+    """Where the picture is served, if it is one that a browser shows."""
+    is_shown = content_type(picture.s3_key) in {"image/png", "image/jpeg", "image/gif", "image/webp"}
+    return f"/api/v1/objects/{picture.s3_key}" if is_shown else None
+
+
+def _corners(word: Any, picture: Picture | None) -> str:
+    """The corners of a word in the picture's pixels. Some programs count in fractions, from the bottom."""
+    corners: list[Point] = [word.top_left, word.top_right, word.bottom_right, word.bottom_left]
+    is_fraction = all(0 <= value <= 1 for corner in corners for value in (corner.x, corner.y))
+    width, height = (picture.width, picture.height) if picture is not None and is_fraction else (1, 1)
+    is_from_bottom = word.top_left.y > word.bottom_left.y
+    return " ".join(
+        f"{corner.x * width:.1f},{(1 - corner.y if is_fraction and is_from_bottom else corner.y) * height:.1f}"
+        for corner in corners
+    )

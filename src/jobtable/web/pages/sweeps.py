@@ -1,0 +1,76 @@
+"""The list of sweeps, and the page of one."""
+
+from __future__ import annotations
+
+from itertools import accumulate, islice
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.sweeps.service import TrialResult
+from jobtable.web.dependencies import AllServices, path_id
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+from jobtable.web.pages.importance import parameter_importance
+
+router = APIRouter(route_class=GuardedRoute)
+
+_MOST_TRIALS = 1000
+_MOST_ROWS = 200
+
+
+@router.get("/sweeps")
+@allow(READ)
+def show_sweeps(request: Request, services: AllServices, cursor: str = "") -> Response:
+    """All sweeps, the newest first, with how far they are."""
+    page = services.sweeps.list_sweeps().page(cursor or None, size=20)
+    rows = [(entry, services.sweeps.get_progress(entry.job_id)) for entry in page.items]
+    return render(request, "sweeps.html", title="Sweeps", rows=rows, cursor=page.cursor, is_first=not cursor)
+
+
+@router.get("/sweeps/{sweep_id}")
+@allow(READ)
+def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")], services: AllServices) -> Response:
+    """One sweep: its progress, its best trial, and what its parameters have to do with that."""
+    definition = services.sweeps.get_definition(sweep_id)
+    trials = list(islice(services.sweeps.list_trials(sweep_id), _MOST_TRIALS))
+    valued = [trial for trial in trials if trial.value is not None]
+    is_max = definition.direction == "maximize"
+    ranked = sorted(valued, key=lambda trial: trial.value or 0.0, reverse=is_max)
+    names = sorted({name for trial in trials for name in trial.params})
+    return render(
+        request,
+        "sweep.html",
+        title=definition.name,
+        sweep=services.sweeps.get_progress(sweep_id),
+        definition=definition,
+        job=services.jobs.queries.get_job(sweep_id),
+        trials=(ranked + [trial for trial in trials if trial.value is None])[:_MOST_ROWS],
+        trial_count=len(trials),
+        names=names,
+        importance=parameter_importance([(trial.params, trial.value) for trial in valued if trial.value is not None]),
+        history=_history(valued, definition.objective, is_max),
+        coordinates=_coordinates(ranked, names, definition.objective),
+    )
+
+
+def _history(trials: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:
+    """Each value, and the best so far."""
+    numbers = [trial.number for trial in trials]
+    values = [trial.value or 0.0 for trial in trials]
+    best = list(accumulate(values, max if is_max else min))
+    return {
+        "title": "",
+        "traces": [
+            {"x": numbers, "y": values, "mode": "markers", "name": objective, "colour": "muted"},
+            {"x": numbers, "y": best, "mode": "lines", "name": "best so far", "colour": "good-fill", "shape": "hv"},
+        ],
+        "x": "trial",
+        "y": objective,
+    }
+
+
+def _coordinates(ranked: list[TrialResult], names: list[str], objective: str) -> dict[str, Any]:
+    """Every trial as its values on one axis a parameter; the best first."""
+    rows = [[*(trial.params.get(name) for name in names), trial.value] for trial in ranked]
+    return {"axes": [*names, objective], "rows": rows[:300]}

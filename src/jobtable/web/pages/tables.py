@@ -1,0 +1,89 @@
+"""The tables: what they hold, item by item, how keys are made, and what reading and writing has cost."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from jobtable.model import Table
+from jobtable.reference import entity_references, tables
+from jobtable.web.dependencies import TheStore, path_id
+from jobtable.web.explorer import (
+    READ_UNIT_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+    Asked,
+    explore,
+    index_named,
+    table_named,
+)
+from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+_PAGE = 25
+
+
+@router.get("/tables")
+@allow(READ)
+def show_tables(request: Request, store: TheStore) -> Response:
+    """All tables, and what has been consumed so far."""
+    units = sorted(store.capacity.by_pattern().items(), key=lambda pair: -(pair[1].read + pair[1].write))
+    costs = [
+        (pattern, used, used.read * READ_UNIT_DOLLARS + used.write * WRITE_UNIT_DOLLARS) for pattern, used in units
+    ]
+    return render(
+        request,
+        "tables.html",
+        title="Tables",
+        tables=tables(),
+        deployed=set(store.tables.names()),
+        costs=costs,
+        total=store.capacity.total(),
+        total_cost=sum(cost for _, _, cost in costs),
+    )
+
+
+@router.get("/tables/{table_name}")
+@allow(READ)
+def show_table(
+    request: Request,
+    table_name: Annotated[str, path_id("jobtable")],
+    store: TheStore,
+    index: str = "",
+    partition: Annotated[list[str], Query()] = [],  # noqa: B006 - FastAPI copies it
+    sort: Annotated[list[str], Query()] = [],  # noqa: B006 - as above
+    cursor: str = "",
+) -> Response:
+    """One table: its items by partition and prefix, and the reference of its keys."""
+    table = table_named(table_name)
+    chosen = index_named(table, index or None)
+    given = [value for value in partition if value]
+    asked = Asked(table, chosen, given, [value for value in sort if value])
+    items, following = explore(store, asked, cursor=cursor or None, limit=_PAGE) if given else ([], None)
+    attributes = chosen.partition if chosen else table.primary[:1]
+    return render(
+        request,
+        "table.html",
+        title=table.name,
+        table=table,
+        index=index,
+        attributes=attributes,
+        sort_attributes=chosen.sort if chosen else table.primary[1:],
+        partition=given,
+        sort=[value for value in sort if value],
+        items=items,
+        cursor=following,
+        is_first=not cursor,
+        kinds=_kinds(table),
+        references=[each for each in entity_references() if each["table"] == table.name],
+    )
+
+
+def _kinds(table: Table) -> list[tuple[str, str]]:
+    """The kinds of items, with the query that lists them; none where the table has no index for that."""
+    by_type = table.type_index
+    if by_type is None:
+        return []
+    return [(schema.name, f"?index={by_type.name}&partition={schema.type_name}") for schema in table.entities.values()]

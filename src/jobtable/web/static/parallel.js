@@ -1,0 +1,50 @@
+// Parallel coordinates as SVG: one axis a column, one line a row; the first rows are the best.
+
+const svg = "http://www.w3.org/2000/svg";
+const [width, height, top, bottom] = [760, 320, 34, 24];
+
+function make(name, attributes, text) {
+  const element = document.createElementNS(svg, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function scaleOf(values) {
+  const given = values.filter((value) => value !== null && value !== undefined);
+  if (given.every((value) => typeof value === "number")) {
+    const [low, high] = [Math.min(...given), Math.max(...given)];
+    const at = (value) => (high === low ? 0.5 : (value - low) / (high - low));
+    return { at, ends: [shortened(low), shortened(high)] };
+  }
+  const names = [...new Set(given.map(String))].sort();
+  const at = (value) => (names.length < 2 ? 0.5 : names.indexOf(String(value)) / (names.length - 1));
+  return { at, ends: [names[0], names.at(-1)] };
+}
+
+function shortened(number) {
+  return Number.isInteger(number) ? String(number) : number.toPrecision(3);
+}
+
+export function drawParallel(figure) {
+  const { axes, rows } = JSON.parse(figure.querySelector("script").textContent);
+  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "parallel" });
+  const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number])));
+  const x = (number) => 60 + (axes.length < 2 ? 0 : (number * (width - 120)) / (axes.length - 1));
+  const y = (share) => height - bottom - share * (height - top - bottom);
+  const best = Math.max(1, Math.ceil(rows.length / 10));
+  for (const [place, row] of [...rows.entries()].reverse()) {
+    const points = row.map((value, number) => (value === null ? null : `${x(number)},${y(scales[number].at(value))}`));
+    const line = make("polyline", { points: points.filter(Boolean).join(" "), class: place < best ? "parallel-best" : "parallel-line" });
+    line.append(make("title", {}, axes.map((name, number) => `${name} ${row[number]}`).join("\n")));
+    drawing.append(line);
+  }
+  for (const [number, name] of axes.entries()) {
+    drawing.append(make("line", { x1: x(number), x2: x(number), y1: top, y2: height - bottom, class: "parallel-axis" }));
+    drawing.append(make("text", { x: x(number), y: 12, class: "parallel-name" }, name));
+    drawing.append(make("text", { x: x(number), y: top - 6, class: "parallel-end" }, scales[number].ends[1]));
+    drawing.append(make("text", { x: x(number), y: height - 8, class: "parallel-end" }, scales[number].ends[0]));
+  }
+  figure.querySelector("svg")?.remove();
+  figure.append(drawing);
+}

@@ -1,0 +1,29 @@
+// Answering a validation task: the albums as the person has left them.
+import { askServer, toast } from "./server.js";
+
+const number = (text) => (text === "" ? null : Number(text));
+
+document.querySelector("[data-task]")?.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const form = event.currentTarget;
+  const albums = [...form.querySelectorAll("[data-album]")]
+    .filter((album) => album.querySelector('[name="keep"]').checked)
+    .map((album) => ({
+      album_index: Number(album.dataset.album),
+      album_name: album.querySelector('[name="album_name"]').value,
+      artist: album.querySelector('[name="artist"]').value,
+      year: Number(album.querySelector('[name="year"]').value),
+      year_validated: true,
+      price_estimate: number(album.querySelector('[name="price_estimate"]').value),
+      price_confidence: number(album.querySelector('[name="price_confidence"]').value),
+    }));
+  const button = form.querySelector("button");
+  button.disabled = true;
+  try {
+    await askServer(form.dataset.task, { method: "POST", body: { albums } });
+    location.assign(form.dataset.then);
+  } catch (error) {
+    toast(error.message, true);
+    button.disabled = false;
+  }
+});

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO, Literal
@@ -262,7 +262,8 @@ class StageRun:
             results=to_jsonable_python(stage.results),
             measurements=dict(stage.metrics) or None,
         )
-        self._write(Written(_changes(after), written.logged, written.entities), percent)
+        changes = _changes(self.execution, after, range(self._index, min(following + 1, len(steps))))
+        self._write(Written(changes, written.logged, written.entities), percent)
         self.execution = after
         self._index = following
         self._hold.progress(percent, run.step_id)
@@ -414,16 +415,17 @@ def _finished(run: StepRun, status: ExecutionStatus, now: datetime) -> StepRun:
     return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None)
 
 
-def _changes(after: JobExecution) -> list[Update]:
-    """What the end of a step changes in an execution; the same set each time, which backends can prepare for."""
-    return [
-        JobExecution.steps.set(after.steps),
-        JobExecution.current_step.set(after.current_step),
-        JobExecution.progress.set(after.progress),
-        JobExecution.metrics.set(after.metrics),
-        JobExecution.results.set(after.results),
-        JobExecution.measurements.set(after.measurements),
-    ]
+def _changes(before: JobExecution, after: JobExecution, steps: Iterable[int]) -> list[Update]:
+    """What the end of a step changes in an execution: some of its steps, and whatever else is not as it was."""
+    changes: list[Update] = [JobExecution.steps[index].set(after.steps[index]) for index in steps]
+    changes += [JobExecution.current_step.set(after.current_step), JobExecution.progress.set(after.progress)]
+    if after.metrics != before.metrics:
+        changes.append(JobExecution.metrics.set(after.metrics))
+    if after.results != before.results:
+        changes.append(JobExecution.results.set(after.results))
+    if after.measurements != before.measurements:
+        changes.append(JobExecution.measurements.set(after.measurements))
+    return changes
 
 
 def _counting(logged: LogCounts) -> list[Update]:

@@ -20,6 +20,8 @@ from jobtable.testing.servers import cache_folder
 WRITERS = 16
 PUTS_A_TURN = 20
 QUERIED = 100
+PARTITIONS = 50
+"""So many hold more items than the store remembers: reading them in turns is reading each for the first time."""
 
 
 def run() -> None:
@@ -107,3 +109,22 @@ def _reads(store: Store, raw: RawSqlite) -> None:
         raw_query,
     )
     compare(f"query of {QUERIED} items, engine", Contender("jobtable", lambda: execute("Query", query)), raw_query)
+    _first_reads(store, raw_get, raw_query)
+
+
+def _first_reads(store: Store, raw_get: Contender, raw_query: Contender) -> None:
+    runs = [f"run-{number}" for number in range(PARTITIONS)]
+    store.batch_put(sample(run, step) for run in runs for step in range(QUERIED))
+    keys = itertools.cycle([(run, step) for step in range(QUERIED) for run in runs])
+    partitions = itertools.cycle(runs)
+
+    def get() -> Sample:
+        run, step = next(keys)
+        return store.get(Sample.key(run_id=run, step=step))
+
+    compare("get, typed, another item each time", Contender("jobtable", get), raw_get)
+    compare(
+        f"query of {QUERIED} items, typed, other items each time",
+        Contender("jobtable", lambda: list(store.query(Sample.key(run_id=next(partitions))))),
+        raw_query,
+    )

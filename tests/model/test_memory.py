@@ -43,6 +43,17 @@ def test_what_comes_for_the_third_time_is_copied() -> None:
     assert reader.decoded == 3
 
 
+def test_several_are_read_as_one_by_one() -> None:
+    reader = Reader()
+    bodies = [b'{"n": {"N": "%d"}}' % number for number in range(6)]
+    for body in bodies[::2] * 2:
+        reader.read(body)
+    reader.decoded = reader.copied = 0
+    assert reader.memory.entities(bodies) == [{"n": {"N": str(number)}} for number in range(6)]
+    assert (reader.decoded, reader.copied) == (3, 3)
+    assert reader.memory.entities([]) == []
+
+
 def test_what_is_large_is_decoded_each_time() -> None:
     reader = Reader()
     body = b'{"a": {"S": "%s"}}' % (b"x" * memory._LARGEST_KEPT)

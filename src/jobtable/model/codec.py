@@ -75,7 +75,9 @@ class EntityCodec:
         self._primary_key = self.renderer(schema.primary.parts)
         self._decode_declared: Callable[[dict[str, Any]], Any] = self._decoder()
         self.copy: Callable[[Any], Any] = copier(schema.cls, schema.fields.values())
-        self.decode_json: Callable[[bytes], Any] = Memory(self.decode, self.copy).entity
+        memory = Memory(self.decode, self.copy)
+        self.decode_json: Callable[[bytes], Any] = memory.entity
+        self.decode_all_json: Callable[[list[bytes]], list[Any]] = memory.entities
 
     def decode(self, item: dict[str, Any]) -> Any:
         """The entity of an item, or ItemShapeError."""

@@ -16,7 +16,9 @@ _MOST_KEPT = 1024
 """Entities of one class; when there are more, all are forgotten."""
 _LARGEST_KEPT = 4096
 """Bytes of an item; of larger ones the copy would not save much."""
-_MOST_SEEN = 16 * _MOST_KEPT
+_MOST_SEEN = 2 * _MOST_KEPT
+"""Items that were read once and may come again. Who goes round among more than these reads each as if for the first
+time, and should not pay for keeping them."""
 
 
 class Memory:
@@ -34,12 +36,29 @@ class Memory:
         if kept is not None:
             return self._copy(kept)
         entity = self._decode(from_json(body, cache_strings="keys"))
-        if len(body) <= _LARGEST_KEPT:
-            self._note(body, entity)
+        self._note(body, entity)
         return entity
+
+    def entities(self, bodies: list[bytes]) -> list[Any]:
+        """The same for several items."""
+        found = [self._kept.get(body) for body in bodies]
+        new = [body for body, kept in zip(bodies, found, strict=True) if kept is None]
+        # One call parses all of them.
+        items = iter(from_json(b"[" + b",".join(new) + b"]", cache_strings="keys"))
+        entities = []
+        for body, kept in zip(bodies, found, strict=True):
+            if kept is not None:
+                entities.append(self._copy(kept))
+            else:
+                entity = self._decode(next(items))
+                self._note(body, entity)
+                entities.append(entity)
+        return entities
 
     def _note(self, body: bytes, entity: Any) -> None:
         """Keep an entity when it comes for the second time: most of what is read once never comes again."""
+        if len(body) > _LARGEST_KEPT:
+            return
         mark = hash(body)
         if mark not in self._seen:
             if len(self._seen) >= _MOST_SEEN:

@@ -53,7 +53,7 @@ class Query(Generic[T]):
         request: Request,
         read: Callable[[Item], T],
         *,
-        read_json: Callable[[bytes], T] | None = None,
+        read_all_json: Callable[[list[bytes]], list[T]] | None = None,
         key: KeySchema,
         schema: EntitySchema,
         limit: int | None = None,
@@ -64,7 +64,7 @@ class Query(Generic[T]):
         self._ask = ask
         self._request = request
         self._read = read
-        self._read_json = read_json
+        self._read_all_json = read_all_json
         self._key = key
         self._schema = schema
         self._limit = limit
@@ -78,7 +78,7 @@ class Query(Generic[T]):
         return next(self._results(1), None)
 
     def _results(self, left: int | None) -> Iterator[T]:
-        request = self._request if self._read_json is None else JsonRequest(self._request)
+        request = self._request if self._read_all_json is None else JsonRequest(self._request)
         for response in self._raw(request, None, left):
             for result in self._read_all(response["Items"]):
                 yield result
@@ -88,10 +88,10 @@ class Query(Generic[T]):
                         return
 
     def _read_all(self, items: list[Any]) -> Iterable[T]:
-        if self._read_json is None or not items or type(items[0]) is not bytes:
+        if self._read_all_json is None or not items or type(items[0]) is not bytes:
             return map(self._read, self._own(items))
         try:
-            return list(map(self._read_json, items))
+            return self._read_all_json(items)
         except ItemShapeError:
             # One of them is not of the type, or has another shape: from here on they are looked at one by one.
             return map(self._read, self._own([from_json(body) for body in items]))

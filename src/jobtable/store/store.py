@@ -165,7 +165,7 @@ class Store:
             self._asker(selection.key.pattern),
             self._on_table(schema.table, request),
             schema.codec.decode,
-            read_json=schema.codec.decode_json,
+            read_all_json=schema.codec.decode_all_json,
             key=selection.key,
             schema=schema,
             limit=limit,

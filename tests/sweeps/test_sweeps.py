@@ -18,6 +18,7 @@ from jobtable.errors import ConflictError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 from jobtable.store import Store
+from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.parameters import float_range
 from jobtable.sweeps.planning import Planner
 from jobtable.sweeps.service import Sweeps
@@ -228,21 +229,6 @@ def test_what_a_lost_worker_records_is_refused() -> None:
         assert list(driver.jobs.queries.list_metric("s", "loss.final")) == before
 
 
-def test_trials_of_one_instant_keep_their_own_values() -> None:
-    """Two processes may create trials in the same microsecond."""
-    with Store(EmbeddedBackend(None)) as store:
-        driver = Driver.on(store)
-        Sweeps(driver.jobs).submit(plane(trials=2), sweep_id="s")
-        driver.run(most=1)
-        one, other = driver.jobs.claim("default", limit=2, instance_id="a", lease_seconds=30)
-        store.put(other.job.replace(created_at=one.job.created_at))
-        twin = type(other)(other.job.replace(created_at=one.job.created_at), "a")
-        for lease, value in ((one, 1.0), (twin, 2.0), (one, 3.0), (twin, 4.0)):
-            TrialRecords(store, lease).keep({"loss.final": value})
-        finals = {m.child_job_id: m.value for m in driver.jobs.queries.list_metric("s", "loss.final")}
-        assert finals == {one.job.job_id: 3.0, other.job.job_id: 4.0}
-
-
 # --- stopping, resuming, submitting again ---------------------------------------------------------------------------
 
 
@@ -321,8 +307,11 @@ def test_promising_trials_come_first() -> None:
     assert [(t.params, t.value) for t in plain.trials] == [(t.params, t.value) for t in adapted.trials]
     with Store(EmbeddedBackend(None)) as store:
         driver = Driver.on(store)
-        Sweeps(driver.jobs).submit(plane(sweep_tasks.bowl, trials=120, adapt_every=10), sweep_id="s")
+        sweep = plane(sweep_tasks.bowl, trials=120)
+        Sweeps(driver.jobs).submit(sweep, sweep_id="s")
         driver.run(most=31)
+        assert Adaptation(driver.jobs).adapt("s", sweep) > 0
+        assert Adaptation(driver.jobs).adapt("s", sweep) == 0
         raised = [place for place in driver.jobs.queries.list_ready("default") if place.priority > 500]
         waiting = driver.jobs.queries.list_ready("default").count()
         assert len(raised) == waiting // 4

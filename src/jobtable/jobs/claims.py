@@ -9,14 +9,16 @@ from random import Random
 
 from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, ConflictError, LeaseLostError, NotFoundError, ValueRefusedError
-from jobtable.jobs.endings import Endings, add_ending
+from jobtable.jobs.endings import Endings, Parents, add_ending
 from jobtable.jobs.entities import Instance, InstanceJob, Job, JobGates, JobResource, JobStatus, Queue, QueueJob
 from jobtable.jobs.leases import Lease, Outcome, has_lease, holds
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
+from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition, later
 from jobtable.model import Condition
 from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS
 
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
@@ -175,14 +177,17 @@ class Claims:
         """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held."""
         for _ in range(_MOST_TRIES):
             transition = Transition(self._store, self._clock)
-            self._add_finish(transition, lease, outcome)
+            parents = self._endings.find_parents([lease.job])
+            self._add_finish(transition, lease, outcome, parents)
+            told = parents.count(transition)
             try:
                 transition.commit()
             except Refused:
                 lease = self.refresh(lease)
                 continue
+            self._let_go_on(told)
             job = self._queries.get_job(lease.job.job_id)
-            if job.dependents and job.is_final:
+            if job.dependents and job.is_final and not told:
                 self._endings.settle(job)
             return job
         raise ConflictError(f"job {lease.job.job_id} could not be finished: its status changes all the time")
@@ -190,16 +195,20 @@ class Claims:
     def finish_many(self, ended: Sequence[tuple[Lease, Outcome]]) -> list[Lease]:
         """End many runs, some tens in a transaction; gives the leases that were lost before."""
         lost: list[Lease] = []
-        alone = [pair for pair in ended if pair[0].job.is_gated or pair[0].job.dependents]
-        together = [pair for pair in ended if not (pair[0].job.is_gated or pair[0].job.dependents)]
+        parents = self._endings.find_parents([lease.job for lease, _ in ended])
+        alone = [pair for pair in ended if pair[0].job.dependents and parents.edge_to(pair[0].job) is None]
+        together = [pair for pair in ended if not pair[0].job.dependents or parents.edge_to(pair[0].job) is not None]
         for group in _groups(together):
             transition = Transition(self._store, self._clock)
             for lease, outcome in group:
-                self._add_finish(transition, lease, outcome)
+                self._add_finish(transition, lease, outcome, parents)
+            told = parents.count(transition)
             try:
                 transition.commit()
             except Refused:
                 alone += group
+            else:
+                self._let_go_on(told)
         for lease, outcome in alone:
             try:
                 self.finish(lease, outcome)
@@ -207,31 +216,45 @@ class Claims:
                 lost.append(lease)
         return lost
 
-    def _add_finish(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
+    def _let_go_on(self, job_ids: list[str]) -> None:
+        for job_id in job_ids:
+            self._endings.go_on(job_id)
+
+    def _add_finish(self, transition: Transition, lease: Lease, outcome: Outcome, parents: Parents) -> None:
         job = lease.job
         gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
         if job.requested == "cancel" or outcome.kind == "cancelled":
-            self._end(transition, lease, Status.CANCELLED, outcome)
+            self._end(transition, lease, Status.CANCELLED, outcome, parents)
         elif job.requested == "stop" or outcome.kind == "stopped":
-            self._end(transition, lease, Status.STOPPED, outcome)
+            self._end(transition, lease, Status.STOPPED, outcome, parents)
         elif outcome.kind == "failed" and outcome.retryable and job.attempts < job.max_attempts:
             self._try_again(transition, lease, outcome)
         elif outcome.kind == "failed":
-            self._end(transition, lease, Status.FAILED, outcome)
+            self._end(transition, lease, Status.FAILED, outcome, parents)
         elif gates is not None and gates.open_completions:
             transition.tx.check(gates, JobGates.open_completions > 0)
             self._await_children(transition, lease, outcome, gates)
         elif gates is not None and gates.broken_by is not None:
             broken = replace(outcome, message=self._endings.reason_of(gates.broken_by))
-            self._end(transition, lease, Status.FAILED, broken)
+            self._end(transition, lease, Status.FAILED, broken, parents)
         else:
             if gates is not None:
                 transition.tx.check(gates, JobGates.open_completions == 0)
-            self._end(transition, lease, Status.COMPLETED, outcome)
+            self._end(transition, lease, Status.COMPLETED, outcome, parents)
 
-    def _end(self, transition: Transition, lease: Lease, status: Status, outcome: Outcome) -> None:
-        job, instance_id = lease.job, lease.instance_id
-        add_ending(transition, job, status, outcome.message, result=outcome.result, instance_id=instance_id)
+    def _end(self, transition: Transition, lease: Lease, status: Status, outcome: Outcome, parents: Parents) -> None:
+        add_ending(
+            transition,
+            lease.job,
+            status,
+            outcome.message,
+            result=outcome.result,
+            instance_id=lease.instance_id,
+            parents=parents,
+        )
+        if status is Status.COMPLETED:
+            for metric in final_metrics(lease.job, outcome.result):
+                transition.tx.put(metric)
         self._close_records(transition, lease, status)
 
     def _try_again(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
@@ -395,13 +418,20 @@ class Claims:
 
 def _groups(ended: Sequence[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
     """Runs that end in one transaction each: so many of one queue as fit."""
-    by_queue: dict[tuple[str | None, bool], list[tuple[Lease, Outcome]]] = {}
+    by_kind: dict[tuple[str | None, int], list[tuple[Lease, Outcome]]] = {}
     for pair in ended:
-        by_queue.setdefault((pair[0].job.queue_name, pair[0].is_recorded), []).append(pair)
-    for (_, is_recorded), pairs in by_queue.items():
-        most = _MOST_RECORDED_JOBS if is_recorded else MOST_JOBS
+        by_kind.setdefault((pair[0].job.queue_name, _most_actions(pair[0])), []).append(pair)
+    for (_, actions), pairs in by_kind.items():
+        most = (MOST_ACTIONS - 1) // actions
         for first in range(0, len(pairs), most):
             yield pairs[first : first + most]
+
+
+def _most_actions(lease: Lease) -> int:
+    """How many actions of a transaction the end of a run takes at most, the queue's own not counted."""
+    actions = 3 + lease.job.is_gated + 2 * lease.is_recorded
+    # The edge of a parent, its gates, and what a sweep keeps of its child.
+    return actions + 4 if lease.job.dependents else actions
 
 
 def _record(transition: Transition, instance: Instance, job_id: str, at: datetime) -> None:

@@ -126,7 +126,7 @@ class Dependencies:
         return count_edges(job_id, edges, broken_by)
 
     def reopen(self, job_id: str) -> None:
-        """Open the gates of everyone who waits for a job that begins anew; whoever waited for its start need not again."""
+        """Open the gates of everyone who waits for a job that begins anew, but not of whoever waited for its start."""
         job = self._queries.get_job(job_id)
         for edge in self._queries.list_dependents(job_id):
             if edge.outcome is None or is_met_by(condition_of(edge), job):

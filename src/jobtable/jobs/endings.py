@@ -7,7 +7,8 @@ the queue finds the place when it is due and tells them. Telling twice is harmle
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
@@ -32,6 +33,45 @@ COUNT_OF: dict[Status, Attribute[int]] = {
 """Where the gates of a job's completion count how they were closed."""
 
 
+class Parents:
+    """The parents of jobs that nobody else waits for. They are told in the transaction in which their children end.
+
+    Of each parent's gates there is one update in a transaction, however many of its children end in it.
+    """
+
+    def __init__(self, edges: Iterable[JobDependency]) -> None:
+        self._edges = {edge.dependency_job_id: edge for edge in edges}
+        self._updates: dict[str, Counter[Status]] = {}
+        self._broken: dict[str, str] = {}
+
+    def edge_to(self, job: Job) -> JobDependency | None:
+        """The edge by which a job's parent waits for it, if that can be closed with the job."""
+        return self._edges.get(job.job_id)
+
+    def tell(self, transition: Transition, job: Job, status: Status) -> bool:
+        """Let the parent know with the transition; says whether that was possible."""
+        edge = self.edge_to(job)
+        if edge is None:
+            return False
+        transition.close(edge, status)
+        self._updates.setdefault(edge.job_id, Counter())[status] += 1
+        if is_broken_by(condition_of(edge), job.model_copy(update={"status": status})):
+            self._broken[edge.job_id] = job.job_id
+        return True
+
+    def count(self, transition: Transition) -> list[str]:
+        """Change the counts of all parents that were told since the last time; gives their ids."""
+        told = list(self._updates)
+        for parent, ends in self._updates.items():
+            updates: list[Update] = [JobGates.open_completions.increment(-ends.total())]
+            updates += [COUNT_OF[status].increment(number) for status, number in ends.items()]
+            if parent in self._broken:
+                updates.append(JobGates.broken_by.set(self._broken[parent]))
+            transition.tx.update(JobGates.key(job_id=parent), *updates)
+        self._updates, self._broken = {}, {}
+        return told
+
+
 class Endings:
     """Ends jobs and tells their dependents."""
 
@@ -52,6 +92,17 @@ class Endings:
         if ended.dependents:
             self.settle(ended)
         return ended
+
+    def find_parents(self, jobs: Iterable[Job]) -> Parents:
+        """The parents of those jobs that no one else waits for."""
+        keys = [
+            JobDependency.key(job_id=job.parent_job_id, dependency_job_id=job.job_id)
+            for job in jobs
+            if job.dependents == 1 and job.parent_job_id is not None
+        ]
+        found = self._store.batch_get(keys) if keys else []
+        edges = (edge for edge in found if edge is not None)
+        return Parents(edge for edge in edges if edge.gate == "completion" and edge.outcome is None)
 
     # --- telling ----------------------------------------------------------------------------------------------------
 
@@ -193,6 +244,7 @@ def add_ending(
     by: str | None = None,
     instance_id: str | None = None,
     when: Condition | None = None,
+    parents: Parents | None = None,
 ) -> None:
     """Let a job end with the transition. It gives its lease back and leaves its queue."""
     at = transition.time_for(job)
@@ -214,4 +266,4 @@ def add_ending(
     )
     if has_lease(job) and job.queue_name is not None:
         transition.count(job.queue_name, running=-1)
-    transition.leave_queue(job)
+    transition.leave_queue(job, are_told=parents is not None and parents.tell(transition, job, status))

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from jobtable.clock import Clock
 from jobtable.errors import TransactionFailedError
-from jobtable.jobs.entities import Job, JobStatus, Queue, QueueJob
+from jobtable.jobs.entities import Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.records import Status
 from jobtable.model import Condition, Update
 from jobtable.store import Store
@@ -81,18 +81,23 @@ class Transition:
             )
         )
 
-    def leave_queue(self, job: Job) -> None:
+    def leave_queue(self, job: Job, *, are_told: bool = False) -> None:
         """Take an ended job out of its queue. While jobs wait for it, it stays there until they were told."""
         if job.queue_name is None:
             return
         place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
         self._own(job.job_id)
-        if job.dependents:
+        if job.dependents and not are_told:
             due = self._clock.now() + SETTLING_TIME
             self.tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(due))
         else:
             self.tx.delete(place, when=QueueJob.priority.exists())
             self.count(job.queue_name, jobs=-1)
+
+    def close(self, edge: JobDependency, status: Status) -> None:
+        """Tell one who waits how the job ended; the gates that count it are to change in the same transaction."""
+        self._own(edge.dependency_job_id)
+        self.tx.update(edge, JobDependency.outcome.set(status), when=JobDependency.outcome.missing())
 
     def count(self, queue_name: str, *, jobs: int = 0, running: int = 0, when: Condition | None = None) -> None:
         """Change what a queue counts."""

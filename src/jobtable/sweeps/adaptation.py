@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobMetric
 from jobtable.jobs.records import MOST_URGENT, Status
+from jobtable.jobs.reports import final_name
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.samplers import Direction
 from jobtable.sweeps.space import Space
 from jobtable.sweeps.sweep import Sweep
-from jobtable.sweeps.trials import final_name
 
 _NEIGHBOURS = 5
 _MOST_KNOWN = 200

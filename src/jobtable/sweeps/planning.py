@@ -18,12 +18,13 @@ from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWai
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import MOST_URGENT, Status
+from jobtable.jobs.reports import final_name
 from jobtable.jobs.tasks import resolve, task
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.samplers import Ended, Ending, Proposal, Question
 from jobtable.sweeps.stoppers import cutoffs
 from jobtable.sweeps.sweep import PLANNING, TRAINING, Sweep, sweep_of
-from jobtable.sweeps.trials import TrialConfig, config_of, final_name, find_rungs, trial_id
+from jobtable.sweeps.trials import TrialConfig, config_of, find_rungs, recorded_at, trial_id
 
 RUN_TRIAL = "jobtable.sweeps.running:run_trial"
 RUN_INLINE_TRIAL = "jobtable.sweeps.running:run_inline_trial"
@@ -146,6 +147,7 @@ def _new_trials(
             sweep_id=parent.job_id,
             objective=sweep.objective,
             number=number,
+            recorded_at=recorded_at(parent.created_at, number),
             generation=generation,
             cutoffs=dict(limits),
             memory=dict(proposal.memory),

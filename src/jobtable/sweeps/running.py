@@ -13,7 +13,7 @@ from jobtable.jobs.tasks import StopTask, resolve, task
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
 from jobtable.sweeps.sweep import sweep_of
-from jobtable.sweeps.trials import TrialRecords, config_of, final_name, rung_name, stopped_name
+from jobtable.sweeps.trials import TrialRecords, config_of, rung_name, stopped_name
 
 
 @task
@@ -50,7 +50,6 @@ class Trial:
         value = self._objective(returned)
         if self._job.should_stop():
             return result  # It ended because it was asked to: what it has is not its final value.
-        self._records.keep({final_name(self._sweep.objective): value})
         self._adapt()
         return {**result, self._sweep.objective: value}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from jobtable.errors import ConflictError, NotFoundError
@@ -13,11 +12,12 @@ from jobtable.jobs.definition import NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, SweepEntry
 from jobtable.jobs.records import Status
+from jobtable.jobs.reports import final_name
 from jobtable.store import Query
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.planning import new_planning, planning_id
 from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of
-from jobtable.sweeps.trials import config_of, final_name, stopped_name, trial_id
+from jobtable.sweeps.trials import config_of, stopped_name, trial_id
 
 _READ_AT_ONCE = 100
 
@@ -123,28 +123,17 @@ class Sweeps:
         sweep = self.get_definition(sweep_id)
         highest = sweep.direction == "maximize"
         best = self._jobs.queries.find_best_metric(sweep_id, final_name(sweep.objective), highest=highest)
-        if best is None:
-            return None
-        job = self._store.find(Job.key(job_id=str(best.child_job_id)))
-        if job is not None and job.status is Status.COMPLETED:
-            return _result(sweep, job, best.value)
-        # It is about to end, or failed when it was run again: the best of the others.
-        return next(iter(self.list_best(sweep_id, limit=1)), None)
+        job = None if best is None else self._store.find(Job.key(job_id=str(best.child_job_id)))
+        return None if best is None or job is None else _result(sweep, job, best.value)
 
     def list_best(self, sweep_id: str, *, limit: int) -> list[TrialResult]:
         """The best trials that ran to their end, the best first."""
         sweep = self.get_definition(sweep_id)
         values = JobMetric.by_value(job_id=sweep_id, metric_name=final_name(sweep.objective))
-        metrics = self._store.query(values, newest_first=sweep.direction == "maximize")
-        return list(islice(self._completed(sweep, metrics), limit))
-
-    def _completed(self, sweep: Sweep, metrics: Query[JobMetric]) -> Iterator[TrialResult]:
-        waiting = iter(metrics)
-        while some := list(islice(waiting, _READ_AT_ONCE)):
-            found = self._store.batch_get(Job.key(job_id=str(metric.child_job_id)) for metric in some)
-            for job, metric in zip(found, some, strict=True):
-                if job is not None and job.status is Status.COMPLETED:
-                    yield _result(sweep, job, metric.value)
+        metrics = list(self._store.query(values, newest_first=sweep.direction == "maximize", limit=limit))
+        found = self._store.batch_get(Job.key(job_id=str(metric.child_job_id)) for metric in metrics)
+        pairs = zip(found, metrics, strict=True)
+        return [_result(sweep, job, metric.value) for job, metric in pairs if job is not None]
 
     def list_latest_reports(self, sweep_id: str, *, limit: int) -> list[JobMetric]:
         """The latest reports of the objective, the newest first, of whichever trials."""

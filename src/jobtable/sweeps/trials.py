@@ -6,8 +6,10 @@ Beside every report of the objective, which the job context stores under the chi
     <objective>.stopped     the last value of a trial that a stopper ended
     <objective>.final       the objective of a trial that ran to its end: the best of them is the sweep's best
 
-under the child and, with the child's id and in order of value, under the sweep. They stand at the instant at which
-the trial was created, so a trial that runs again, because its worker died, writes over what it wrote before.
+under the child and, with the child's id and in order of value, under the sweep. They stand at an instant that belongs
+to the trial alone (the sweep's creation and as many microseconds as the trial's number), so a trial that runs again,
+because its worker died, writes over what it wrote before. The final value is stored in the transaction in which the
+trial becomes COMPLETED.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pydantic import BaseModel, ConfigDict
 from jobtable.errors import TransactionFailedError, ValueRefusedError
 from jobtable.jobs.entities import Job, JobMetric
 from jobtable.jobs.leases import Lease, check_lease
+from jobtable.model import Timestamp
 from jobtable.store import Store
 
 _LAST_RUNG = 9_999_999
@@ -34,6 +37,8 @@ class TrialConfig(BaseModel):
     sweep_id: str
     objective: str
     number: int
+    recorded_at: Timestamp
+    """When its records stand."""
     generation: int = 0
     cutoffs: dict[int, float] = {}
     """What the trial must reach at which rung, where that is decided beforehand."""
@@ -57,9 +62,9 @@ def trial_id(sweep_id: str, number: int) -> str:
     return f"{sweep_id}-{number:06d}"
 
 
-def final_name(objective: str) -> str:
-    """The metric that holds the objectives of trials that ran to their end."""
-    return f"{objective}.final"
+def recorded_at(created_at: datetime, number: int) -> datetime:
+    """The instant at which the records of a trial stand under a sweep that was created then."""
+    return created_at + timedelta(microseconds=number)
 
 
 def stopped_name(objective: str) -> str:
@@ -92,26 +97,17 @@ class TrialRecords:
 
     def keep(self, values: Mapping[str, float], *, epoch: int | None = None) -> None:
         """Store values by metric, all or none, in place of earlier ones; LeaseLostError if another worker has it."""
-        at = self._job.created_at
-        while not self._kept(values, epoch, at):
-            # Another trial was created in the same microsecond, by another process.
-            at += timedelta(microseconds=1)
-
-    def _kept(self, values: Mapping[str, float], epoch: int | None, at: datetime) -> bool:
-        is_own = JobMetric.child_job_id == self._job.job_id
         tx = self._store.transaction()
         check_lease(tx, self._lease)
         for name, value in values.items():
+            at = self._config.recorded_at
             own = JobMetric(job_id=self._job.job_id, metric_name=name, timestamp=at, value=value, epoch=epoch)
-            tx.put(own.replace(job_id=self._config.sweep_id, child_job_id=self._job.job_id), when=_FREE | is_own)
             tx.put(own)
+            tx.put(own.replace(job_id=self._config.sweep_id, child_job_id=self._job.job_id))
         try:
             tx.commit()
         except TransactionFailedError as error:
-            if any(failure.index == 0 for failure in error.failures):
-                raise self._lease.lost() from error
-            return False
-        return True
+            raise self._lease.lost() from error
 
     def values_at_rungs(self) -> dict[int, float]:
         """What earlier runs of the trial have recorded, by rung."""
@@ -122,6 +118,3 @@ class TrialRecords:
         """The last value of one of the trial's metrics, from whichever run, or None."""
         own = JobMetric.key(job_id=self._job.job_id, metric_name=name)
         return self._store.query(own, newest_first=True, limit=1).first()
-
-
-_FREE = JobMetric.child_job_id.missing()

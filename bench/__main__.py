@@ -15,6 +15,9 @@ BENCHMARKS = (
     "scale",
     "jobs",
     "metrics",
+    "steps",
+    "journey_units",
+    "sweeps",
 )
 
 

@@ -26,12 +26,27 @@ def run(block: str, namespace: dict[str, Any]) -> None:
 
 
 def test_the_readme_example_runs_and_is_short(tmp_path: Path) -> None:
-    (block,) = python_blocks("README.md")
+    block, *_ = python_blocks("README.md")
     assert len([line for line in block.splitlines() if line.strip()]) <= 20
     (tmp_path / "example.py").write_text(block)
     done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "status='RUNNING'" in done.stdout
+
+
+def test_the_readme_job_runs(tmp_path: Path) -> None:
+    _, block, tasks = python_blocks("README.md")
+    (tmp_path / "mathtasks.py").write_text(tasks)
+    (tmp_path / "example.py").write_text(block)
+    done = subprocess.run([sys.executable, "example.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
+
+
+def test_the_examples_of_jobs_run() -> None:
+    for block in python_blocks("docs/jobs.md"):
+        namespace: dict[str, Any] = {}
+        run(block, namespace)
+        namespace["jobs"].store.close()
 
 
 def test_the_examples_of_the_model_run() -> None:
@@ -69,6 +84,16 @@ def test_the_examples_of_the_systems_run() -> None:
     assert namespace["embeddings"] == [namespace["made"]]
     assert namespace["found"] == [namespace["album"]]
     namespace["store"].close()
+
+
+def test_the_examples_of_journeys_run(tmp_path: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "journey_examples", "folder": tmp_path}
+    for block in python_blocks("docs/journeys.md"):
+        run(block, namespace)
+    assert namespace["finished"].status == "completed"
+    assert len(namespace["recent"]) == len(namespace["every_line"]) > 0
+    assert {report["reportType"] for report in namespace["reports"]} >= {"summary", "performance", "timeline"}
+    assert namespace["imported"].items == namespace["manifest"].items.count
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import uuid
 from collections.abc import Callable
 from itertools import islice
@@ -67,6 +68,7 @@ def create(
         jobtable journeys example catalogue.db
         jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
     """
+    sys.path.insert(0, str(Path.cwd()))  # where a worker looks for the classes of stages, too
     template = _template(stage or [], can_skip or [])
     settings = resolved(store=store, objects=objects, user=user).settings
     with open_services(store, objects) as services:

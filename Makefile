@@ -17,7 +17,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 run: $(VENV)/.installed
-	$(BIN)/jobtable dynamodb serve --data .jobtable $(ARGS)
+	$(BIN)/jobtable up --demo --data .jobtable $(ARGS)
 
 test: $(VENV)/.installed
 	$(BIN)/pytest -n $(WORKERS) $(TESTS) $(ARGS)

@@ -46,14 +46,11 @@ class DemoProgress:
 
         def table(states: list[tuple[Part, State]]) -> Table:
             drawn = Table(box=None, show_header=False, pad_edge=False)
+            for _ in range(3):
+                drawn.add_column(no_wrap=True)
             for part, state in states:
-                drawn.add_row(
-                    part.title,
-                    Text(state.status, colour_of(state.status) or ""),
-                    f"{state.percent:.0f} %",
-                    state.detail,
-                    f"{self._address}{part.page}",
-                )
+                status = Text(state.status, colour_of(state.status) or "")
+                drawn.add_row(part.title, status, f"{state.percent:.0f} %", state.detail)
             return drawn
 
         try:
@@ -68,5 +65,7 @@ class DemoProgress:
                     if all(state.is_settled for _, state in states) or self._is_over.wait(_LOOK_SECONDS):
                         break
             self._console.print(table(states))
+            for part, _ in states:
+                say(f"  {self._address}{part.page}")
         except JobtableError as error:
             say(f"The demonstration cannot go on: {error}")

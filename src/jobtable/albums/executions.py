@@ -132,6 +132,11 @@ class Executions:
             raise NotFoundError(f"execution {execution_id} has ended, or is not there")
         return watch
 
+    def get_definition(self, execution_id: str) -> WorkflowDefinition:
+        """The definition by which an execution goes or went, or NotFoundError."""
+        first = self._jobs.queries.get_job(execution_id)
+        return load_definition(str(first.definition.params["definition"]))
+
     def find_answer(self, execution_id: str) -> ValidationTask | None:
         """The task that a person answered last, for the steps behind it; None if nobody did."""
         watch = self.get_watch(execution_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from jobtable.albums.definitions import load_definition
 from jobtable.albums.entities import ExecutionStatus
 from jobtable.albums.executions import Executions
-from jobtable.errors import ConflictError, TaskError
+from jobtable.errors import ConflictError, TaskError, ValueRefusedError
 from jobtable.jobs.tasks import resolve, task
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ def run_steps(job: JobContext, execution_id: str, step: str, definition: str) ->
         began = job.jobs.clock.monotonic()
         try:
             returned[each.name] = resolve(each.task).call(job, {"execution_id": execution_id})
+        except (TaskError, ValueRefusedError) as error:  # what was refused once is refused again
+            _fail(executions, execution_id, each.name, error)
+            raise TaskError(f"step {each.name}: {error}") from error
         except Exception as error:
-            if job.attempt >= declared.max_attempts or isinstance(error, TaskError):
+            if job.attempt >= declared.max_attempts:
                 _fail(executions, execution_id, each.name, error)
             raise
         execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began)

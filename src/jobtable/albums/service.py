@@ -92,10 +92,16 @@ class AlbumWorkflows:
 
     @access_pattern("004", "List executions by date range", index="GSI1")
     def list_executions_by_status(
-        self, workflow_type: WorkflowType, status: ExecutionStatus, *, created: Span | None = None
+        self,
+        workflow_type: WorkflowType,
+        status: ExecutionStatus,
+        *,
+        created: Span | None = None,
+        newest_first: bool = False,
     ) -> Query[Execution]:
         """The executions of a workflow type with a status, of a span of time where one is given, oldest first."""
-        return self._store.query(Execution.by_status(workflow_type=workflow_type, status=status), between=created)
+        selected = Execution.by_status(workflow_type=workflow_type, status=status)
+        return self._store.query(selected, between=created, newest_first=newest_first)
 
     @access_pattern("004", "Query specific workflow execution", index="GSI2")
     def list_execution_items(self, workflow_type: WorkflowType, execution_id: str) -> Query[Entity]:

@@ -248,7 +248,7 @@ def show(
 
 def _result_row(result: JobResult) -> dict[str, Any]:
     """A result without what all results of a run have in common, and short enough for a line."""
-    values = result.model_dump(exclude=set(JobResult.model_fields), exclude_none=True)
+    values = result.model_dump(exclude=set(JobResult.model_fields))
     return {name: _short(value) for name, value in values.items()}
 
 

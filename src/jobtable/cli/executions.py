@@ -1,0 +1,252 @@
+"""`jobtable executions`: run album workflows, and see how they went."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.albums.entities import Album, Execution, ExecutionStatus, WorkflowMetrics, WorkflowType
+from jobtable.albums.example import PATHS
+from jobtable.albums.executions import QUEUE, Executions
+from jobtable.albums.metrics import compute_and_compare
+from jobtable.albums.service import AlbumWorkflows
+from jobtable.app import Services
+from jobtable.cli.local_worker import local_worker, poll
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+
+app = typer.Typer(
+    help="Executions: run album workflows, and see how they went.", no_args_is_help=True, rich_markup_mode=None
+)
+
+WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
+SubmitOnly = Annotated[
+    bool, typer.Option("--submit-only", help="Start no worker: those of the queue `albums` do the work.")
+]
+
+
+@app.command()
+def start(
+    image: Annotated[Path, typer.Argument(metavar="FILE", help="The image; for the example workflow a listing.")],
+    workflow_type: Annotated[
+        WorkflowType, typer.Option("--workflow-type", "-t", help="Which of the example's definitions to run.")
+    ] = WorkflowType.STEP_FUNCTIONS,
+    definition: Annotated[
+        str | None, typer.Option(metavar="MODULE:NAME", help="A WorkflowDefinition of your own, in place of those.")
+    ] = None,
+    submit_only: SubmitOnly = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start an execution, and run it until it ends or waits for a person.
+
+    The example reads a listing with a line for each album: `Artist - Album (1973)`.
+
+    \b
+    Example:
+        jobtable executions start shelf.txt --workflow-type durable-functions
+    """
+    try:
+        content = image.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{image} cannot be read: {error.strerror}") from error
+    path = definition or PATHS[workflow_type]
+    name = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        execution = services.album_executions.start(path, content, image.name, user=name)
+        finish(services, execution, store, objects, submit_only=submit_only, as_json=as_json)
+
+
+def finish(
+    services: Services,
+    execution: Execution,
+    store: str | None,
+    objects: str | None,
+    *,
+    submit_only: bool,
+    as_json: bool,
+) -> None:
+    """Let a worker run an execution until it ends or waits, with a bar; print it, and end with 5 if it failed."""
+    executions = services.album_executions
+    if not submit_only:
+        execution = _run(services, execution, store, objects)
+    _print_execution(executions, execution.execution_id, as_json=as_json)
+    if execution.status is ExecutionStatus.WAITING:
+        task_id = executions.get_watch(execution.execution_id).task_id
+        say(f"It waits for a person. Get a token: jobtable tasks token {task_id}")
+    if execution.status is ExecutionStatus.FAILED:
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _run(services: Services, execution: Execution, store: str | None, objects: str | None) -> Execution:
+    declared = services.album_executions.get_definition(execution.execution_id)
+    settings = resolved(store=store, objects=objects).settings
+    records = services.album_executions.records
+    working = local_worker(settings, [QUEUE], preload=["jobtable.albums.runner"])
+    with working as ended, bar("Running", len(declared.steps)) as advance:
+        shown = 0
+
+        def show(seen: Execution) -> None:
+            nonlocal shown
+            is_done = seen.status is ExecutionStatus.COMPLETED
+            behind = len(declared.steps) if is_done else declared.position(seen.current_step)
+            advance(behind - shown)
+            shown = behind
+
+        def look() -> Execution:
+            services.album_watch.expire_due()
+            return records.get_execution(execution.execution_id)
+
+        return poll(look, lambda seen: seen.status is not ExecutionStatus.RUNNING, show, ended)
+
+
+def _print_execution(executions: Executions, execution_id: str, *, as_json: bool) -> None:
+    found = executions.records.get_execution_with_albums(execution_id)
+    execution = found.execution
+    tasks = list(executions.records.list_execution_tasks(execution.workflow_type, execution_id))
+    if as_json:
+        shown = [task.model_dump(mode="json", exclude={"token_sha256"}) for task in tasks]
+        print_json({"execution": execution, "albums": found.albums, "tasks": shown})
+        return
+    print_fields(
+        {
+            "execution": execution.execution_id,
+            "workflow type": execution.workflow_type,
+            "status": execution.status,
+            "step": execution.current_step,
+            "failure": execution.failure,
+            "started": execution.start_time,
+            "ended": execution.end_time,
+            "duration in ms": execution.duration_ms,
+            "estimated cost": execution.estimated_cost,
+            "image": execution.image_s3_key,
+        }
+    )
+    if found.albums:
+        print_table([_album_row(album) for album in found.albums])
+    if tasks:
+        print_table([{"task": t.task_id, "status": t.status, "expires": t.expires_at} for t in tasks])
+
+
+def _album_row(album: Album) -> dict[str, Any]:
+    return {
+        "album": album.album_index,
+        "name": album.album_name,
+        "artist": album.artist,
+        "year": album.year,
+        "year validated": album.year_validated,
+        "price": album.price_estimate,
+    }
+
+
+@app.command("list")
+def list_executions(
+    workflow_type: WorkflowOption = None,
+    status: Annotated[ExecutionStatus | None, typer.Option("--status", help="Only in this status.")] = None,
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List executions, the newest first.
+
+    \b
+    Example:
+        jobtable executions list --status waiting
+    """
+    with open_services(store, objects) as services:
+        found = _newest_first(services.albums, workflow_type, status)
+        print_list(islice(found, limit), _row, as_json=as_json, empty="There are no such executions.")
+
+
+def _newest_first(
+    records: AlbumWorkflows, workflow_type: WorkflowType | None, status: ExecutionStatus | None
+) -> Iterator[Execution]:
+    types = [workflow_type] if workflow_type else list(WorkflowType)
+    statuses = [status] if status else list(ExecutionStatus)
+    queries = [records.list_executions_by_status(t, s, newest_first=True) for t in types for s in statuses]
+    return heapq.merge(*queries, key=lambda execution: execution.created_at, reverse=True)
+
+
+def _row(execution: Execution) -> dict[str, Any]:
+    return {
+        "execution": execution.execution_id,
+        "workflow type": execution.workflow_type,
+        "status": execution.status,
+        "step": execution.current_step,
+        "started": execution.start_time,
+        "duration in ms": execution.duration_ms,
+        "cost": execution.estimated_cost,
+    }
+
+
+@app.command()
+def show(
+    execution_id: Annotated[str, typer.Argument(metavar="ID", help="The execution's id.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an execution with its albums and its tasks.
+
+    \b
+    Example:
+        jobtable executions show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        _print_execution(services.album_executions, execution_id, as_json=as_json)
+
+
+@app.command()
+def metrics(
+    day: Annotated[
+        str | None, typer.Argument(metavar="DATE", help="A day, as in 2025-01-15. Without it: today.")
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compute the metrics of a day (UTC) from its executions, and show both workflow types side by side.
+
+    \b
+    Example:
+        jobtable executions metrics 2025-01-15
+    """
+    with open_services(store, objects) as services:
+        _ = services.albums
+        compared = compute_and_compare(services.store, _day(day, services))
+    if as_json:
+        print_json(compared)
+        return
+    sides = (compared.step_functions, compared.durable_functions)
+    print_table([_metrics_row(side) for side in sides if side is not None])
+
+
+def _day(text: str | None, services: Services) -> date:
+    if text is None:
+        return services.store.clock.now().date()
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no date: write it as in 2025-01-15") from error
+
+
+def _metrics_row(found: WorkflowMetrics) -> dict[str, Any]:
+    return {
+        "workflow type": found.workflow_type,
+        "date": str(found.date),
+        "executions": found.execution_count,
+        "succeeded": found.success_count,
+        "failed": found.failure_count,
+        "average ms": found.avg_duration_ms,
+        "total cost": found.total_cost,
+        "cost each": found.avg_cost_per_execution,
+    }

@@ -1,0 +1,82 @@
+"""Daily metrics: a recount of the executions, the same whenever they are computed."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.access_patterns.albums import DURABLE, START, STEP, execution
+
+from jobtable.albums.entities import Execution, ExecutionStatus, WorkflowType, workflows
+from jobtable.albums.metrics import compute_and_compare, compute_metrics
+from jobtable.albums.service import AlbumWorkflows
+from jobtable.embedded import EmbeddedBackend
+from jobtable.store import Store
+
+DAY = START.date()
+MIDNIGHT = START.replace(hour=0)
+
+
+def test_both_types_are_counted_and_compared(each_store: Store) -> None:
+    each_store.tables.create(workflows)
+    for number, status in enumerate(ExecutionStatus):
+        one = execution(f"e-{number}", STEP, number, status)
+        has_ended = status in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
+        each_store.add(one.replace(duration_ms=1000 * number if has_ended else None, estimated_cost=0.001))
+    compared = compute_and_compare(each_store, DAY)
+    found = compared.step_functions
+    assert found is not None
+    assert (found.execution_count, found.success_count, found.failure_count) == (4, 1, 1)
+    assert (found.avg_duration_ms, found.total_cost, found.avg_cost_per_execution) == (2500, 0.004, 0.001)
+    assert compared.durable_functions is not None
+    assert compared.durable_functions.execution_count == 0
+    assert compute_and_compare(each_store, DAY) == compared
+    assert list(AlbumWorkflows(each_store).list_metrics(STEP)) == [found]
+
+
+executions = st.lists(
+    st.tuples(
+        st.sampled_from(list(WorkflowType)),
+        st.sampled_from(list(ExecutionStatus)),
+        st.integers(-36 * 3600 * 10**6, 36 * 3600 * 10**6),
+        st.integers(0, 10**7) | st.none(),
+        st.integers(0, 10**7).map(lambda millionths: millionths / 1_000_000) | st.none(),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(executions, st.integers(-2, 2))
+def test_metrics_equal_a_recount(
+    given_ones: list[tuple[WorkflowType, ExecutionStatus, int, int, float]], days: int
+) -> None:
+    day = DAY + timedelta(days=days)
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(workflows)
+        stored: list[Execution] = []
+        for number, (workflow_type, status, microseconds, duration, cost) in enumerate(given_ones):
+            created = MIDNIGHT + timedelta(microseconds=microseconds)
+            one = execution(f"e-{number}", workflow_type, 0, status)
+            stored.append(one.replace(created_at=created, duration_ms=duration, estimated_cost=cost))
+        for one in stored:
+            store.put(one)
+        for workflow_type in (STEP, DURABLE):
+            found = compute_metrics(store, day, workflow_type)
+            chosen = [e for e in stored if e.workflow_type == workflow_type and e.created_at.date() == day]
+            assert found.execution_count == len(chosen)
+            assert found.success_count == sum(e.status is ExecutionStatus.COMPLETED for e in chosen)
+            assert found.failure_count == sum(e.status is ExecutionStatus.FAILED for e in chosen)
+            assert found.total_cost == pytest.approx(sum(e.estimated_cost or 0 for e in chosen))
+            durations = [e.duration_ms for e in chosen if e.duration_ms is not None]
+            assert found.avg_duration_ms == pytest.approx(sum(durations) / max(1, len(durations)), abs=0.001)
+            assert compute_metrics(store, day, workflow_type) == found
+            assert AlbumWorkflows(store).get_metrics(day, workflow_type) == found
+
+
+def test_metrics_of_a_day_without_executions_are_zero(each_store: Store) -> None:
+    each_store.tables.create(workflows)
+    found = compute_metrics(each_store, date(1999, 1, 1), STEP)
+    assert (found.execution_count, found.avg_duration_ms, found.avg_cost_per_execution) == (0, 0, 0)

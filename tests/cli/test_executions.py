@@ -1,0 +1,72 @@
+"""`jobtable executions` and `jobtable tasks`: a workflow with a person in it, on the embedded default."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from jobtable.cli.main import app
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("JOBTABLE_STORE", raising=False)
+    (tmp_path / "shelf.txt").write_text("Pink Floyd - Animals (1977)\nThe Beatles - Abbey Road (1996)\n")
+
+
+def run(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, input=stdin)
+
+
+def answer(*arguments: str, stdin: str | None = None) -> Any:
+    done = run(*arguments, "--json", stdin=stdin)
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def test_an_execution_waits_for_a_person_and_goes_on() -> None:
+    started = answer("executions", "start", "shelf.txt")
+    execution_id = started["execution"]["execution_id"]
+    assert (started["execution"]["status"], started["execution"]["current_step"]) == ("waiting", "validate")
+    (task,) = answer("tasks", "list")
+    assert task["execution_id"] == execution_id
+    assert "token_sha256" not in json.dumps([started, task])
+    token = run("tasks", "token", task["task_id"]).stdout.strip()
+    albums = answer("tasks", "show", task["task_id"])["albums"]
+    albums[1]["year"] = 1969
+    forged = run("tasks", "complete", task["task_id"], "--token", "forged", "--confirm")
+    assert (forged.exit_code, len(forged.stderr.splitlines())) == (1, 1)
+    complete = ("tasks", "complete", task["task_id"], "--token", token)
+    malformed = run(*complete, "--answer", "-", stdin='[{"year": 1}]')
+    assert malformed.exit_code == 1
+    assert "is no list of albums" in malformed.stderr
+    ended = answer(*complete, "--answer", "-", stdin=json.dumps(albums))
+    assert ended["execution"]["status"] == "completed"
+    assert [album["year"] for album in ended["albums"]] == [1977, 1969]
+    repeated = run(*complete, "--confirm")
+    assert repeated.exit_code == 4
+    assert "answered before" in repeated.stderr
+    assert answer("executions", "list", "--status", "completed")[0]["execution_id"] == execution_id
+    assert "Abbey Road" in run("executions", "show", execution_id).stdout
+    metrics = answer("executions", "metrics")
+    assert metrics["step_functions"]["success_count"] == 1
+    assert metrics["durable_functions"]["execution_count"] == 0
+    assert answer("tasks", "expire")["looked_at"] == 0
+
+
+def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
+    (tmp_path / "junk.txt").write_text("nothing")
+    failed = run("executions", "start", "junk.txt", "-t", "durable-functions")
+    assert failed.exit_code == 5
+    assert "names no album" in failed.stdout
+    assert run("executions", "start", "missing.txt").exit_code == 2
+    assert run("executions", "metrics", "yesterday").exit_code == 2
+    assert run("executions", "start", "shelf.txt", "--definition", "no.such:THING").exit_code == 1
+    assert run("tasks", "complete", "x", "--token", "y").exit_code == 2
+    assert run("tasks", "token", "x").exit_code == 3
+    assert run("tasks", "list").stderr == "There are no such tasks.\n"

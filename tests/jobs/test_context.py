@@ -300,7 +300,7 @@ def test_resuming_from_the_last_or_the_best_checkpoint(run: Run, tmp_path: Path)
             "before",
             "metric bad of a checkpoint is no number that can be stored at epoch 0, step 1",
         ]
-        context.checkpoint(b"state 2", step=2, is_best=True)
+        context.checkpoint(b"state 2", step=2, is_best=True, optimizer_state=False)
         run.clock.set(run.clock.now().replace(year=2024))
         third = context.checkpoint(path, step=3, epoch=1)
     resumed = JobContext(run.jobs, run.lease)
@@ -314,6 +314,7 @@ def test_resuming_from_the_last_or_the_best_checkpoint(run: Run, tmp_path: Path)
     records = list(run.jobs.queries.list_checkpoints(run.job_id))
     assert [(each.step, each.is_best) for each in records] == [(1, False), (2, True), (3, False)]
     assert records[0].metrics == {"loss": 0.5}
+    assert [(each.model_state, each.optimizer_state) for each in records[:2]] == [(True, True), (True, False)]
 
 
 def test_a_damaged_checkpoint_is_noticed(tmp_path: Path) -> None:

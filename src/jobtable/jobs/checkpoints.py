@@ -7,7 +7,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -23,6 +23,18 @@ from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Store, Transaction
 
 _MOST_REMOVED_TOGETHER = 90
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """What is told of a state that is saved."""
+
+    step: int = 0
+    epoch: int = 0
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    is_best: bool = False
+    has_model: bool = True
+    has_optimizer: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,15 +102,11 @@ class Checkpoints:
         self,
         lease: Lease,
         source: Path | bytes,
-        *,
+        state: SavedState,
         moment: datetime,
-        metrics: Mapping[str, float],
-        step: int,
-        epoch: int,
-        is_best: bool,
     ) -> JobCheckpoint:
         """Save a state: the object first, then its record, which takes the flag from the best one before it."""
-        saved = self._objects.put(checkpoint_key(self._job_id, _name_of(source, step)), source)
+        saved = self._objects.put(checkpoint_key(self._job_id, _name_of(source, state.step)), source)
 
         def record(at: datetime) -> JobCheckpoint:
             return JobCheckpoint(
@@ -108,15 +116,17 @@ class Checkpoints:
                 s3_key=saved.key,
                 size_bytes=saved.size,
                 sha256=saved.sha256,
-                metrics=dict(metrics),
-                step=step,
-                epoch=epoch,
-                is_best=is_best,
+                model_state=state.has_model,
+                optimizer_state=state.has_optimizer,
+                metrics=dict(state.metrics),
+                step=state.step,
+                epoch=state.epoch,
+                is_best=state.is_best,
             )
 
         def write(tx: Transaction, times: Sequence[datetime]) -> None:
             check_lease(tx, lease)
-            for earlier in self._flagged(before=times[0]) if is_best else []:
+            for earlier in self._flagged(before=times[0]) if state.is_best else []:
                 tx.update(earlier, JobCheckpoint.is_best.set(False))
             tx.add(record(times[0]))
 

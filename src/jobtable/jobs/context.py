@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TextIO
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.artifacts import Artifacts
 from jobtable.jobs.buffer import RecordBuffer
-from jobtable.jobs.checkpoints import Checkpoint, Checkpoints
+from jobtable.jobs.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.definition import Definition
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.flusher import Flusher
@@ -205,27 +205,31 @@ class JobContext:
         epoch: int = 0,
         is_best: bool = False,
         keep_last: int | None = None,
+        model_state: bool = True,
+        optimizer_state: bool = True,
     ) -> JobCheckpoint:
         """Save a state to resume from: a file, or bytes. What was told before it is stored before it.
 
-        `is_best` takes the flag from the checkpoint that had it. With `keep_last`, or `keep_checkpoints` in the
-        definition, all but the last so many and the best are removed. LeaseLostError if another worker has the job.
+        `is_best` takes the flag from the checkpoint that had it; `model_state` and `optimizer_state` say what is in
+        it. With `keep_last`, or `keep_checkpoints` in the definition, all but the last so many and the best are
+        removed. LeaseLostError if another worker has the job.
         """
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
         for name in (name for name, value in values.items() if value is None):
             self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
         self.flush()
+        state = SavedState(
+            step=whole_number("step", step) or 0,
+            epoch=whole_number("epoch", epoch) or 0,
+            metrics={name: value for name, value in values.items() if value is not None},
+            is_best=is_best,
+            has_model=model_state,
+            has_optimizer=optimizer_state,
+        )
+        saved = Path(source) if isinstance(source, str) else source
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last
         with self._noticing_loss():
-            record = self._checkpoints.add(
-                self._lease,
-                Path(source) if isinstance(source, str) else source,
-                moment=self.jobs.clock.now(),
-                metrics={name: value for name, value in values.items() if value is not None},
-                step=whole_number("step", step) or 0,
-                epoch=whole_number("epoch", epoch) or 0,
-                is_best=is_best,
-            )
+            record = self._checkpoints.add(self._lease, saved, state, self.jobs.clock.now())
             if kept is not None:
                 self._checkpoints.keep_last(self._lease, kept)
         return record

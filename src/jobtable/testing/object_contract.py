@@ -69,6 +69,10 @@ class ObjectContract:
         assert objects.get(key) == data
         assert objects.head(key) == info
 
+    def test_records_can_name_the_store(self, objects: ObjectStore) -> None:
+        assert objects.bucket
+        assert objects.bucket == objects.bucket.strip()
+
     @pytest.mark.parametrize("size", [0, 1, MEGABYTE, MEGABYTE + 1])
     def test_bytes_files_and_streams_can_be_put(self, objects: ObjectStore, tmp_path: Path, size: int) -> None:
         data = b"x" * size

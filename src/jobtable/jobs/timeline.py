@@ -33,7 +33,7 @@ class Timeline:
         self._has_other_writers = False
         self._unanswered: tuple[Sequence[Timed], Transaction] | None = None
         self._pauses = Backoff(
-            attempts=60,
+            attempts=200,
             first_seconds=0.005,
             most_seconds=0.25,
             clock=store.clock,

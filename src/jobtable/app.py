@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.journeys.service import Journeys
     from jobtable.objects.store import ObjectStore
     from jobtable.sweeps.service import Sweeps
+    from jobtable.sweeps.service import Sweeps
 
 _FORMS = (
     "memory:, file:PATH, dynamodb://REGION?prefix=NAME or dynamodb+http://HOST:PORT?prefix=NAME "
@@ -160,10 +161,12 @@ class Services:
             raise
         return cls(store, objects, creates_tables=store_url.startswith(("memory:", "file:")))
 
-    @classmethod
-    def from_settings(cls, settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> Self:
-        """Open what the settings name."""
-        return cls.open(settings.store, settings.objects, clock=clock)
+    @staticmethod
+    def from_settings(settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> Services:
+        """Open what the settings name: a server if they name one, else a store."""
+        if settings.server is not None:
+            return ServerServices(settings.server, settings.token, clock=clock)
+        return Services.open(settings.store, settings.objects, clock=clock)
 
     def __enter__(self) -> Self:
         return self
@@ -190,6 +193,13 @@ class Services:
     @cached_property
     def sweeps(self) -> Sweeps:
         """Hyperparameter sweeps."""
+        from jobtable.sweeps.service import Sweeps  # noqa: PLC0415 - loaded when it is used
+
+        return Sweeps(self.jobs)
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """Sweeps over parameters."""
         from jobtable.sweeps.service import Sweeps  # noqa: PLC0415 - loaded when it is used
 
         return Sweeps(self.jobs)
@@ -293,6 +303,8 @@ class Services:
                 return self.journey_records.is_referenced(key)
             case "conversations":
                 return self.conversation_runs.is_referenced(key)
+            case "uploads":
+                return self.album_executions.is_referenced(key)
         return True
 
     def _prepare(self, *tables: Table) -> None:
@@ -301,3 +313,27 @@ class Services:
             return
         there = set(self.store.tables.names())
         self.store.tables.create(*(table for table in tables if table.name not in there))
+
+
+class ServerServices(Services):
+    """The services of a server elsewhere. Everything can be read; jobs and queues can be changed."""
+
+    def __init__(self, url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> None:
+        from jobtable.remote.backend import ServerBackend, ServerObjects  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.server import Server  # noqa: PLC0415
+
+        self._server = Server(url, token)
+        try:
+            prefix = self._server.read("GET", "/store")["prefix"]
+        except BaseException:
+            self._server.close()
+            raise
+        store = Store(ServerBackend(self._server), prefix=prefix, clock=clock)
+        super().__init__(store, ServerObjects(self._server), creates_tables=False)
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Jobs and queues; workers need the store itself."""
+        from jobtable.remote.jobs import ServerJobs  # noqa: PLC0415 - loaded when it is used
+
+        return ServerJobs(self._server, self.store, self.objects)

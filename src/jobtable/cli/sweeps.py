@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.app import Services
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_table, print_text, say
 from jobtable.cli.sweep_table import counts, follow, params_text
 from jobtable.errors import NotFoundError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import SweepEntry
 from jobtable.jobs.records import Status
 from jobtable.settings import Settings
 from jobtable.sweeps.samplers import Optuna
-from jobtable.sweeps.service import Progress, Sweeps, TrialResult
+from jobtable.sweeps.service import Progress, TrialResult
 from jobtable.sweeps.sweep import Sweep
 
 app = typer.Typer(
@@ -65,8 +65,8 @@ def run(
     sweep = read_sweep(file)
     settings = resolved(store=store, objects=objects, user=user, lease_seconds=lease_seconds).settings
     with open_services(store, objects) as services:
-        job = Sweeps(services.jobs).submit(sweep, sweep_id=sweep_id, user=settings.user)
-        _go_on(services.jobs, job.job_id, sweep, settings, workers, inline=inline, as_json=as_json)
+        job = services.sweeps.submit(sweep, sweep_id=sweep_id, user=settings.user)
+        _go_on(services, job.job_id, sweep, settings, workers, inline=inline, as_json=as_json)
 
 
 @app.command()
@@ -90,11 +90,11 @@ def resume(
     """
     settings = resolved(store=store, objects=objects, user=user, lease_seconds=lease_seconds).settings
     with open_services(store, objects) as services:
-        sweeps = Sweeps(services.jobs)
+        sweeps = services.sweeps
         requeued = sweeps.resume(sweep_id, by=settings.user)
         say(f"Trials that are in the queue again: {requeued}")
         sweep = sweeps.get_definition(sweep_id)
-        _go_on(services.jobs, sweep_id, sweep, settings, workers, inline=inline, as_json=as_json)
+        _go_on(services, sweep_id, sweep, settings, workers, inline=inline, as_json=as_json)
 
 
 @app.command()
@@ -113,7 +113,7 @@ def show(
         jobtable sweeps show 6f1c1ad0 --trials
     """
     with open_services(store, objects) as services:
-        sweeps = Sweeps(services.jobs)
+        sweeps = services.sweeps
         if is_followed:
             follow(sweeps, sweep_id, services.jobs.clock, lambda: None)
         progress = sweeps.get_progress(sweep_id)
@@ -136,7 +136,7 @@ def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl =
         jobtable sweeps list -n 5
     """
     with open_services(store, objects) as services:
-        found = Sweeps(services.jobs).list_sweeps()
+        found = services.sweeps.list_sweeps()
         print_list(islice(found, limit), _entry_row, as_json=as_json, empty="There are no sweeps.")
 
 
@@ -151,7 +151,7 @@ def best(
         jobtable sweeps best 6f1c1ad0 -n 3 --json
     """
     with open_services(store, objects) as services:
-        found = Sweeps(services.jobs).list_best(sweep_id, limit=limit)
+        found = services.sweeps.list_best(sweep_id, limit=limit)
     if not found:
         raise NotFoundError(f"no trial of sweep {sweep_id} has run to its end")
     print_list(found, _row, as_json=as_json, empty="")
@@ -169,7 +169,7 @@ def stop(
     """
     settings = resolved(store=store, objects=objects, user=user).settings
     with open_services(store, objects) as services:
-        sweeps = Sweeps(services.jobs)
+        sweeps = services.sweeps
         sweeps.stop(sweep_id, by=settings.user)
         progress = sweeps.get_progress(sweep_id)
     if as_json:
@@ -179,14 +179,14 @@ def stop(
 
 
 def _go_on(
-    jobs: Jobs, sweep_id: str, sweep: Sweep, settings: Settings, workers: int, *, inline: bool, as_json: bool
+    services: Services, sweep_id: str, sweep: Sweep, settings: Settings, workers: int, *, inline: bool, as_json: bool
 ) -> None:
     """Run a sweep to its end with workers of this command, or only say its id."""
-    sweeps = Sweeps(jobs)
+    sweeps = services.sweeps
     if workers:
         say(f"Sweep {sweep_id} runs with {workers} worker(s); Ctrl-C stops, `sweeps resume {sweep_id}` goes on.")
         with LocalWorkers(workers, settings, sweep.queue, preload=_needed_by(sweep), inline=inline) as local:
-            progress = follow(sweeps, sweep_id, jobs.clock, local.check)
+            progress = follow(sweeps, sweep_id, services.jobs.clock, local.check)
     elif as_json:
         progress = sweeps.get_progress(sweep_id)
     else:

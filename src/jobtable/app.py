@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.journeys.service import Journeys
     from jobtable.objects.store import ObjectStore
     from jobtable.sweeps.service import Sweeps
-    from jobtable.sweeps.service import Sweeps
 
 _FORMS = (
     "memory:, file:PATH, dynamodb://REGION?prefix=NAME or dynamodb+http://HOST:PORT?prefix=NAME "
@@ -193,13 +192,6 @@ class Services:
     @cached_property
     def sweeps(self) -> Sweeps:
         """Hyperparameter sweeps."""
-        from jobtable.sweeps.service import Sweeps  # noqa: PLC0415 - loaded when it is used
-
-        return Sweeps(self.jobs)
-
-    @cached_property
-    def sweeps(self) -> Sweeps:
-        """Sweeps over parameters."""
         from jobtable.sweeps.service import Sweeps  # noqa: PLC0415 - loaded when it is used
 
         return Sweeps(self.jobs)

@@ -23,8 +23,9 @@ class Served:
     """A running server, its services, and clients for it."""
 
     def __init__(self, **settings: Any) -> None:
-        self.services = Services.open("memory:")
-        self.app: FastAPI = create_app(self.services, Settings(**{"requests_per_minute": PLENTY, **settings}))
+        chosen = Settings(**{"store": "memory:", "requests_per_minute": PLENTY, **settings})
+        self.services = Services.from_settings(chosen)
+        self.app: FastAPI = create_app(self.services, chosen)
         self._socket = bind("127.0.0.1", 0)
         self.url = address_of(self._socket)
         self._server = server_on(self.app)

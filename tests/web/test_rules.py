@@ -12,7 +12,8 @@ from tests.web.conftest import Served
 from jobtable.access.entities import Role
 from jobtable.errors import DefinitionError
 from jobtable.web.api import PREFIX
-from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, allow, rule_of
+from jobtable.web.api.store import read_items
+from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, rule_of
 from jobtable.web.server import refuse_routes_without_rule
 
 
@@ -38,7 +39,8 @@ def test_reading_routes_only_read_and_writing_ones_need_more(open_server: Served
         rule = rule_of(route.endpoint)
         if not str(route.path).startswith(PREFIX) or rule is ANYONE:
             continue
-        if route.methods == {"GET"}:
+        # What is asked of the tables does not fit into an address, so it is posted.
+        if route.methods == {"GET"} or route.endpoint is read_items:
             is_secret = str(route.path).endswith("/tokens")
             assert rule in ((WRITE,) if is_secret else (READ, KNOWN)), route.path
         else:

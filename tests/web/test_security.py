@@ -18,7 +18,7 @@ from jobtable.web.server import bind
 Serve = Callable[..., Served]
 
 
-# --- tokens ----------------------------------------------------------------------------------------------------------
+# --- tokens ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_token_is_demanded_as_soon_as_others_can_reach_the_server(serve: Serve) -> None:
@@ -84,7 +84,7 @@ def test_the_login_leads_nowhere_else(guarded: Served, target: str) -> None:
     assert entered.headers["location"] == "/"
 
 
-# --- hosts and origins -----------------------------------------------------------------------------------------------
+# --- hosts and origins ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "", "[", "10.0.0.1"])
@@ -123,7 +123,7 @@ def test_a_cookie_without_an_origin_writes_nothing(guarded: Served) -> None:
     assert client.post("/api/v1/queues", json={"queue_name": "q"}).status_code == 403
 
 
-# --- limits ------------------------------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------------------------
 
 
 def test_too_many_requests_are_refused_for_each_caller_by_itself(serve: Serve) -> None:
@@ -155,7 +155,7 @@ def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(s
     assert client.post("/api/v1/queues", json={"queue_name": "q"}).status_code == 201
 
 
-# --- headers -----------------------------------------------------------------------------------------------------------
+# --- headers --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/jobs", "/api/v1/jobs/none", "/nowhere", "/healthz"])
@@ -193,7 +193,9 @@ def test_objects_come_with_headers_that_keep_them_from_running(open_server: Serv
     assert saved.headers["content-disposition"].startswith("attachment")
 
 
-@pytest.mark.parametrize("key", ["..%2f..%2fetc%2fpasswd", "%2e%2e/x", "x//y", ".incoming/x", "x%00y", "%2Fetc%2Fpasswd"])
+@pytest.mark.parametrize(
+    "key", ["..%2f..%2fetc%2fpasswd", "%2e%2e/x", "x//y", ".incoming/x", "x%00y", "%2Fetc%2Fpasswd"]
+)
 def test_no_object_key_leaves_the_store(open_server: Served, key: str) -> None:
     assert open_server.client().get(f"/api/v1/objects/{key}").status_code in (400, 404)
 
@@ -202,7 +204,7 @@ def test_a_port_that_is_taken_is_one_clear_error(open_server: Served) -> None:
     port = httpx.URL(open_server.url).port or 0
     with pytest.raises(SettingsError, match=rf"cannot listen on 127.0.0.1:{port}: Address already in use; choose"):
         bind("127.0.0.1", port)
-    with pytest.raises(SettingsError, match="cannot listen on no.such.host.invalid:1"):
+    with pytest.raises(SettingsError, match=r"cannot listen on no\.such\.host\.invalid:1"):
         bind("no.such.host.invalid", 1)
     free = bind("127.0.0.1", 0)
     assert isinstance(free, socket.socket)

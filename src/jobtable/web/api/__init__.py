@@ -27,6 +27,7 @@ from jobtable.web.api import (
     places,
     queues,
     receipts,
+    store,
     sweeps,
     tables,
     tokens,
@@ -59,6 +60,7 @@ _GROUPS = {
     "places": places,
     "tables": tables,
     "objects": objects,
+    "store": store,
     "tokens": tokens,
     "live": live,
 }

@@ -1,0 +1,71 @@
+"""The tables through DynamoDB's own requests that read: a command line elsewhere reads as much as one here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi import Body as JsonBody
+from pydantic import BaseModel
+
+from jobtable.errors import RequestRefused
+from jobtable.reference import tables
+from jobtable.web.dependencies import TheStore
+from jobtable.web.guard import READ, GuardedRoute, allow
+
+router = APIRouter(route_class=GuardedRoute)
+
+
+class Reading(StrEnum):
+    """The operations that read items and change nothing."""
+
+    GET_ITEM = "GetItem"
+    BATCH_GET_ITEM = "BatchGetItem"
+    TRANSACT_GET_ITEMS = "TransactGetItems"
+    QUERY = "Query"
+
+
+class StoreView(BaseModel):
+    """What one must know to name the tables."""
+
+    prefix: str
+
+
+@router.get("/store")
+@allow(READ)
+def get_store(store: TheStore) -> StoreView:
+    """What stands before the names of the server's tables."""
+    return StoreView(prefix=store.prefix)
+
+
+@router.post("/store/{operation}")
+@allow(READ)
+def read_items(
+    operation: Reading,
+    request: Annotated[
+        dict[str, Any],
+        JsonBody(examples=[{"TableName": "jobtable", "Key": {"PK": {"S": "JOB#1"}, "SK": {"S": "JOB"}}}]),
+    ],
+    store: TheStore,
+) -> dict[str, Any]:
+    """Carry out a request of DynamoDB's API that reads, on the tables of the systems and no others."""
+    own = {store.table_name(table) for table in tables()}
+    for name in _tables_of(request):
+        if not isinstance(name, str) or name not in own:
+            raise RequestRefused(f"{name!r} is no table of this server")
+    return store.ask(operation.value, request, f"remote.{operation.value}")
+
+
+def _tables_of(request: dict[str, Any]) -> Iterator[object]:
+    """Every table that a request names, wherever it may stand; the backend refuses what is shaped otherwise."""
+    if "TableName" in request:
+        yield request["TableName"]
+    items = request.get("RequestItems")
+    yield from items if isinstance(items, dict) else ()
+    actions = request.get("TransactItems")
+    for action in actions if isinstance(actions, list) else ():
+        for each in action.values() if isinstance(action, dict) else ():
+            if isinstance(each, dict):
+                yield each.get("TableName")

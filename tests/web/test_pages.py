@@ -1,0 +1,153 @@
+"""The pages, without a browser: what they show, and that texts stay texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.routing import iter_route_contexts
+from tests.web.conftest import Served
+from tests.web.world import IMAGE_ID, MARKUP, World, make_world
+
+from jobtable.web.guard import READ, rule_of
+from jobtable.web.pages.frame import NAVIGATION
+from jobtable.web.static_files import static_files, static_url
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def served(world: World) -> Iterator[Served]:
+    server = Served(store=world.url)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def browser(served: Served) -> httpx.Client:
+    return served.client(Accept="text/html")
+
+
+def paths(world: World) -> list[str]:
+    """Every page, with something on it."""
+    return [
+        "/",
+        "/jobs",
+        f"/jobs/{world.completed_job}",
+        f"/jobs/{world.failed_job}",
+        f"/jobs/{world.group}",
+        f"/jobs/{world.waiting_job}",
+        "/queues",
+        "/queues/gpu",
+        "/sweeps",
+        f"/sweeps/{world.sweep}",
+        "/journeys",
+        f"/journeys/{world.journey}",
+        f"/journeys/{world.journey}/executions/{world.journey_job}",
+        "/conversations",
+        f"/conversations/{world.conversation}",
+        "/executions",
+        f"/executions/{world.execution}",
+        "/executions/tasks",
+        f"/executions/tasks/{world.task}",
+        "/receipts",
+        f"/receipts/{IMAGE_ID}",
+        "/tables",
+        f"/tables/jobtable?partition=JOB%23{world.completed_job}",
+        f"/workers/{world.worker}",
+    ]
+
+
+def test_every_page_is_in_the_list(world: World, served: Served) -> None:
+    shown = [path.partition("?")[0] for path in paths(world)]
+    for route in iter_route_contexts(served.app.routes):
+        path = str(route.path)
+        if rule_of(route.endpoint) is READ and not path.startswith(("/api/", "/metrics")):
+            assert any(route.path_regex.fullmatch(each) for each in shown), path
+    assert {entry.path for entry in NAVIGATION} <= set(shown)
+
+
+def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx.Client) -> None:
+    seen = 0
+    for path in paths(world):
+        page = browser.get(path)
+        assert page.status_code == 200, path
+        assert MARKUP not in page.text, path
+        assert "<img src=x" not in page.text, path
+        seen += "&lt;img src=x" in page.text
+        # All scripts are files of the package, or data that is not run.
+        for script in re.findall(r"<script[^>]*>", page.text):
+            assert 'src="/static/' in script or 'type="application/json"' in script, script
+        assert " style=" not in page.text, path
+        assert not re.search(r"\son\w+=[\"']", page.text), path
+    assert seen >= 12
+
+
+def test_a_name_that_would_leave_its_place_does_not(served: Served, browser: httpx.Client) -> None:
+    hostile = "</script><script>alert(1)</script>\"' onload=x"
+    job = served.client().post("/api/v1/jobs", json={"name": hostile, "tags": [hostile], "queue": hostile}).json()
+    for path in ("/jobs", f"/jobs/{job['job_id']}", "/queues", "/"):
+        page = browser.get(path)
+        assert "<script>alert" not in page.text
+        assert "&lt;/script&gt;" in page.text or path == "/", path
+
+
+def test_the_list_of_jobs_filters_and_pages(world: World, served: Served, browser: httpx.Client) -> None:
+    failed = browser.get("/jobs", params={"status": "FAILED"}).text
+    assert world.failed_job in failed
+    assert world.completed_job not in failed
+    assert world.completed_job in browser.get("/jobs", params={"tag": "nightly", "queue": "gpu", "user": "ada"}).text
+    assert "No job matches" in browser.get("/jobs", params={"text": "there is none"}).text
+    new = [{"name": f"many {number}", "queue": "paused"} for number in range(120)]
+    served.client().post("/api/v1/job-batches", json=new)
+    found: list[str] = []
+    path: str | None = "/jobs?text=many"
+    while path:
+        page = browser.get(path).text
+        found += re.findall(r">(many \d+)</a>", page)
+        following = re.search(r'rel="next" href="([^"]+)"', page)
+        path = following[1].replace("&amp;", "&") if following else None
+    assert found == [f"many {number}" for number in reversed(range(120))]
+
+
+@pytest.mark.parametrize(
+    "path", ["/jobs/none", "/nowhere", "/queues/none", "/tables/none", "/receipts/none", "/sweeps/x"]
+)
+def test_what_is_not_there_is_a_page_that_says_so(browser: httpx.Client, path: str) -> None:
+    page = browser.get(path)
+    assert page.status_code == 404
+    assert page.headers["content-type"].startswith("text/html")
+    assert "To the overview" in page.text
+
+
+@pytest.mark.parametrize("path", ["/jobs?cursor=x", "/queues?cursor=x", "/tables/jobtable?partition=a&cursor=x"])
+def test_a_foreign_cursor_is_no_server_error(browser: httpx.Client, path: str) -> None:
+    assert browser.get(path).status_code == 400
+
+
+def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:
+    server = Served(store=f"file:{tmp_path / 'empty.db'}")
+    client = server.client(Accept="text/html")
+    for entry in NAVIGATION:
+        page = client.get(entry.path)
+        assert page.status_code == 200
+        if entry.path != "/tables":
+            assert 'class="empty"' in page.text, entry.path
+    server.stop()
+
+
+def test_static_files_are_kept_for_good_and_nothing_else_is_served(browser: httpx.Client) -> None:
+    for name in static_files():
+        answer = browser.get(static_url(name))
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+        assert answer.headers["content-encoding"] == "gzip"
+    assert browser.get("/static/old/style.css").headers["cache-control"] == "no-cache"
+    for path in ("/static/x/..%2fserver.py", "/static/x/server.py", "/static/x/none"):
+        assert browser.get(path).status_code == 404

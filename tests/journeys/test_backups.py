@@ -61,7 +61,7 @@ def contents(world: World) -> tuple[list[Item], dict[str, bytes]]:
     """Every item and object of the journey."""
     objects = world.jobs.objects
     kept = {found.key: objects.get(found.key) for found in objects.list("journeys/J1")}
-    return list(backups_of(world)._items("J1")), kept
+    return list(backups_of(world).list_items("J1")), kept
 
 
 def test_export_wipe_import_gives_the_same_items_and_objects(world: World, tmp_path: Path) -> None:

@@ -68,12 +68,12 @@ def test_a_journey_runs_is_exported_wiped_and_imported(urls: tuple[str, str], tm
 def _check_backup(services: Services, path: Path) -> None:
     backups = services.journey_backups
     prefix = "journeys/J1"
-    items = list(backups._items("J1"))
+    items = list(backups.list_items("J1"))
     objects = {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)}
     assert all(services.is_referenced(key) for key in objects)
     backups.get_journey_complete("J1", path)
     backups.delete_journey("J1")
     assert list(services.objects.list(prefix)) == []
     backups.import_journey_complete(path)
-    assert list(backups._items("J1")) == items
+    assert list(backups.list_items("J1")) == items
     assert {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)} == objects

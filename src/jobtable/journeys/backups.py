@@ -69,7 +69,7 @@ class JourneyBackups:
         if before.creation is not None:
             raise ConflictError(f"journey {journey_id} is not there completely: finish its creation or import first")
         keys = (found.key for found in self._objects.list(journey_prefix(journey_id)))
-        manifest = write_archive(path, journey_id, self._items(journey_id), keys, self._objects)
+        manifest = write_archive(path, journey_id, self.list_items(journey_id), keys, self._objects)
         after = self._store.find(Journey.key(journey_id=journey_id))
         if after is None or after.updated_at != before.updated_at:
             path.unlink()
@@ -84,21 +84,21 @@ class JourneyBackups:
         Until it is finished the journey says so (`creation`), and cannot be run.
         """
         with checked_archive(path, most_bytes=most_bytes) as archive:
-            return _Import(self._store, self._objects, archive, existing, self._items).run()
+            return _Import(self._store, self._objects, archive, existing, self.list_items).run()
 
     def delete_journey(self, journey_id: str) -> int:
         """Remove a journey with every item and object; gives the number of items. Refused while it runs."""
         journey = self._store.get(Journey.key(journey_id=journey_id))
         _refuse_running(journey, "delete")
         # The journey itself goes last: as long as something is left, the removal can be called again.
-        keys = [_key(item) for item in self._items(journey_id) if item["SK"] != _METADATA]
+        keys = [_key(item) for item in self.list_items(journey_id) if item["SK"] != _METADATA]
         _delete_items(self._store, keys)
         for found in list(self._objects.list(journey_prefix(journey_id))):
             self._objects.delete(found.key)
         self._store.delete(Journey.key(journey_id=journey_id))
         return len(keys) + 1
 
-    def _items(self, journey_id: str) -> Iterator[Item]:
+    def list_items(self, journey_id: str) -> Iterator[Item]:
         """Every item of a journey as it is stored, in key order."""
         request: dict[str, Any] = {
             "TableName": self._store.table_name(journeys),

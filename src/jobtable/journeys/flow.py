@@ -111,9 +111,10 @@ class JourneyFlow:
         """
 
         def act(state: State) -> JobExecution | None:
-            if state.journey.status is JourneyStatus.RUNNING:
-                return self.current_execution(state)
-            _expect(state, "run", JourneyStatus.PENDING)
+            _expect(state, "run", JourneyStatus.PENDING, JourneyStatus.RUNNING)
+            execution = self.current_execution(state)
+            if state.journey.status is JourneyStatus.RUNNING and execution and execution.status not in aggregates.ENDED:
+                return execution
             return self._go_on(state, triggered_by)
 
         return self._decide(journey_id, act)
@@ -338,6 +339,8 @@ class JourneyFlow:
             updated_at=now,
         )
         tx.add(execution)
+        if stage.status is not StageStatus.PENDING:
+            self._change_stage(tx, stage, StageStatus.PENDING)
         self._change(
             tx,
             state,

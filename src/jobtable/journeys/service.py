@@ -128,7 +128,7 @@ class Journeys:
     def create_execution(
         self, stage: StageDefinition, job_id: str, *, triggered_by: str = "user", s3_config: Buckets | None = None
     ) -> JobExecution:
-        """Store a new execution of a stage, with the next number; no two executions of a stage get the same one."""
+        """Store and count a new execution of a stage, with the next number; no two of a stage get the same one."""
         now = self._clock.now()
         execution = JobExecution(
             job_id=job_id,
@@ -141,7 +141,10 @@ class Journeys:
             created_at=now,
             updated_at=now,
         )
-        self._store.add(execution)
+        with self._store.transaction() as tx:
+            tx.add(execution)
+            counted = Journey.aggregates["total_jobs"].increment()
+            tx.update(Journey.key(journey_id=stage.journey_id), counted, Journey.updated_at.set(now))
         return execution
 
     def next_execution_number(self, stage: StageDefinition) -> int:

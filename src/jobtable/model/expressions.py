@@ -35,7 +35,10 @@ class Placeholders:
 
     def name(self, name: str) -> str:
         """The placeholder of an attribute's name."""
-        return self._names.setdefault(name, f"#{self._letter}{len(self._names)}")
+        placeholder = self._names.get(name)
+        if placeholder is None:
+            placeholder = self._names[name] = f"#{self._letter}{len(self._names)}"
+        return placeholder
 
     def path(self, steps: tuple[str | int, ...]) -> str:
         """A document path."""

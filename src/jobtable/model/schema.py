@@ -195,18 +195,6 @@ class EntitySchema:
         return (self.primary, *self.indexes.values())
 
     @cached_property
-    def keys_made_from(self) -> Mapping[str, tuple[KeySchema, ...]]:
-        """For each field: the index keys with a template, some part of which is made from it."""
-        keys = [key for key in self.indexes.values() if key.templated]
-        return {name: tuple(key for key in keys if name in key.inputs) for name in self.fields}
-
-    @cached_property
-    def sparse_keys(self) -> frozenset[KeySchema]:
-        """The index keys that an item may have no value for."""
-        keys = self.indexes.values()
-        return frozenset(key for key in keys if any(self.fields[name].optional for name in key.inputs))
-
-    @cached_property
     def derived(self) -> frozenset[str]:
         """The attributes that are made from fields and never set by hand: templates and the type."""
         templated = (part.attribute for key in self.keys for part in key.parts if part.natural is None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -29,8 +29,7 @@ Target = Selection[Any] | Entity
 """What a verb works on: one complete key, or the entity that has it."""
 
 
-@dataclass(frozen=True)
-class Write:
+class Write(NamedTuple):
     """One write, as PutItem, UpdateItem, DeleteItem or a transaction's action takes it."""
 
     verb: str
@@ -63,14 +62,20 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> 
     schema = schema_of(entity)
     item = schema.codec.encode(entity)
     refuse_oversize(item, schema)
-    condition = as_condition(when)
+    key = {name: item[name] for name in schema.table.primary}
     if verb == "add":
-        condition = HasAttribute(schema.table.pk, present=False)
-    elif schema.shares_keys_with and schema.table.type_attribute:
+        return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
+    condition = as_condition(when)
+    if schema.shares_keys_with and schema.table.type_attribute:
         own = AttributeIs((schema.table.type_attribute,), {"S": schema.type_name})
         condition = all_of(HasAttribute(schema.table.pk, present=False) | own, condition)
-    key = {name: item[name] for name in schema.table.primary}
     return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders()))
+
+
+@lru_cache
+def _where_there_is_none(pk: str) -> dict[str, Any]:
+    """The condition of an add, which is the same for all items of a table."""
+    return _conditional(HasAttribute(pk, present=False), Placeholders())
 
 
 def update(target: Target, updates: Sequence[Update], when: Condition | bool | None) -> Write:

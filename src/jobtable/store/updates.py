@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.expressions import AttributeIs, Clause, Condition, Placeholders, Update, write_updates
-from jobtable.model.schema import EntitySchema, KeyPart, KeySchema
+from jobtable.model.schema import EntitySchema, KeySchema
 
 
 @dataclass
@@ -43,30 +44,25 @@ class UpdatePlan:
     def write(self, placeholders: Placeholders) -> str:
         """The update expression."""
         clauses = [update.write(placeholders) for update in self.updates]
-        made_from = self.schema.keys_made_from
-        keys = dict.fromkeys(key for update in self.updates for key in made_from[update.attribute.field.name])
-        for key in keys:
-            clauses += self._write_key(key, placeholders)
+        changed = frozenset([update.attribute.field.name for update in self.updates])
+        for change in _key_changes(self.schema, changed):
+            clauses += self._write_key(change, placeholders)
         return write_updates(clauses)
 
-    def _write_key(self, key: KeySchema, placeholders: Placeholders) -> list[tuple[Clause, str]]:
-        changed = {update.attribute.field.name for update in self.updates}.intersection(key.inputs)
-        templated = key.templated
+    def _write_key(self, change: _KeyChange, placeholders: Placeholders) -> list[tuple[Clause, str]]:
+        key = change.key
         for update in self.updates:
-            if update.attribute.field.name in changed and update.attribute.field.name not in self._new:
+            if update.attribute.field.name in change.changed and update.attribute.field.name not in self._new:
                 raise ValueRefusedError(
                     f"{update.attribute!r} is part of {key.pattern}: set it, so that the key is known"
                 )
-        sparse = key in self.schema.sparse_keys
-        if sparse and any(self._new.get(name, "") is None for name in changed):
-            return [("REMOVE", placeholders.name(part.attribute)) for part in templated]
-        # A sparse key may be absent as a whole, so all of it is written; of a key that is always there, what changed.
-        wanted = templated if sparse else [part for part in templated if not changed.isdisjoint(part.inputs)]
-        values = {name: self._value(name, key) for name in (key.inputs if sparse else _inputs(wanted))}
-        if any(value is None for value in values.values()):
-            return [("REMOVE", placeholders.name(part.attribute)) for part in templated]
-        rendered = ((part, self.schema.codec.render_part(part, values)) for part in wanted)
-        return [("SET", f"{placeholders.name(p.attribute)} = {placeholders.value(wire)}") for p, wire in rendered]
+        if change.is_sparse and any(self._new.get(name, "") is None for name in change.changed):
+            return [("REMOVE", placeholders.name(part.attribute)) for part in key.templated]
+        values = {name: self._value(name, key) for name in change.inputs}
+        if None in values.values():
+            return [("REMOVE", placeholders.name(part.attribute)) for part in key.templated]
+        rendered = change.render(values).items()
+        return [("SET", f"{placeholders.name(name)} = {placeholders.value(wire)}") for name, wire in rendered]
 
     def _value(self, name: str, key: KeySchema) -> Any:
         """An input of a key: from the update, from the primary key, or from the entity that was read."""
@@ -86,5 +82,28 @@ class UpdatePlan:
         return value
 
 
-def _inputs(parts: Sequence[KeyPart]) -> list[str]:
-    return list(dict.fromkeys(name for part in parts for name in part.inputs))
+class _KeyChange(NamedTuple):
+    """An index key that follows a change of some fields."""
+
+    key: KeySchema
+    changed: frozenset[str]
+    """Those of the fields that the key is made from."""
+    is_sparse: bool
+    inputs: tuple[str, ...]
+    """The fields that what is written of it is made from."""
+    render: Callable[[Mapping[str, Any]], dict[str, dict[str, Any]]]
+
+
+@lru_cache(maxsize=4096)
+def _key_changes(schema: EntitySchema, changed: frozenset[str]) -> tuple[_KeyChange, ...]:
+    """The index keys that follow when these fields change."""
+    changes = []
+    for key in schema.indexes.values():
+        own = changed.intersection(key.inputs)
+        if own and key.templated:
+            sparse = any(schema.fields[name].optional for name in key.inputs)
+            # A sparse key may be absent as a whole, so all of it is written; of one that is always there, what changed.
+            parts = tuple(part for part in key.templated if sparse or not own.isdisjoint(part.inputs))
+            inputs = key.inputs if sparse else tuple(dict.fromkeys(name for part in parts for name in part.inputs))
+            changes.append(_KeyChange(key, own, sparse, inputs, schema.codec.renderer(parts)))
+    return tuple(changes)

@@ -23,8 +23,10 @@ EXPERIMENTS = (
     "zombies",
     "clock_jumps",
     "poison",
+    "pipelines",
     "journeys",
     "journey_files",
+    "sweeps",
 )
 
 

@@ -29,6 +29,10 @@ class Settings(BaseModel):
         str | None,
         Field(description="Where the objects are: an object store's URL. Not set: beside the store's file."),
     ] = None
+    server: Annotated[
+        str | None, Field(description="A server's address: commands work through it instead of on a store.")
+    ] = None
+    token: Annotated[str | None, Field(description="The token by which that server knows its caller.")] = None
     user: Annotated[_Name, Field(description="In whose name jobs are submitted and changed.")] = "local"
     host: Annotated[_Name, Field(description="The address that the server listens on.")] = "127.0.0.1"
     host_names: Annotated[

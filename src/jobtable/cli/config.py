@@ -11,6 +11,8 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table
 from jobtable.settings import without_secret
 
+_HIDDEN = "***"
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -31,6 +33,7 @@ def show(store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = F
     """
     found = resolved(store=store, objects=objects)
     values = found.settings.model_dump()
+    values["token"] = values["token"] and _HIDDEN
     sources = dict(found.sources)
     if found.settings.objects is None and found.settings.store.startswith(("file:", "memory:")):
         values["objects"], sources["objects"] = default_objects_url(found.settings.store), "beside the store"

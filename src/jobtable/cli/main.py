@@ -10,12 +10,13 @@ except ModuleNotFoundError:  # The command is installed with the package, its de
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import jobtable
+from jobtable.cli.options import give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.errors import JobtableError
 
@@ -28,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "journeys": ("journeys", "Journeys: create and run them, look at their logs and reports, export and import."),
     "sweeps": ("sweeps", "Sweeps: try many parameters, and find the best ones."),
     "conversations": ("conversations", "Conversations: analyse Polis exports, compare runs, look at their results."),
+    "executions": ("executions", "Executions: run album workflows, and see how they went."),
+    "tasks": ("tasks", "Tasks: what people are asked, and what they answer."),
     "tables": ("tables", "The tables of the systems."),
     "export": ("export", "Write every item of a table to a file."),
     "import": ("importing", "Store the items of a file in their table."),
@@ -114,11 +117,19 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def main(
-    version: bool = typer.Option(
-        False, "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
-    ),
+    server: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Work through a server instead of on a store. Without it: JOBTABLE_SERVER."),
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="The token for the server. Better: JOBTABLE_TOKEN.")
+    ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """The options that stand before a command."""
+    give(server=server, token=token)
 
 
 def run() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +15,7 @@ from jobtable.app import Services, connect
 from jobtable.settings import Resolved, resolve
 from jobtable.store import Store
 
+_GIVEN: ContextVar[Mapping[str, str]] = ContextVar("flags before the command", default={})  # noqa: B039 - never changed
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 StoreUrl = Annotated[
@@ -54,16 +57,30 @@ def duration(text: str | timedelta) -> timedelta:
         raise typer.BadParameter(f"{text!r} is longer than can be counted") from error
 
 
+def give(**flags: str | None) -> None:
+    """Set flags that stand before the command, for everything that the command resolves."""
+    _GIVEN.set({name: value for name, value in flags.items() if value is not None})
+
+
 def resolved(**flags: Any) -> Resolved:
     """The settings in force, given the flags of a command; a flag that is None was not written."""
-    return resolve(flags, os.environ, Path.cwd())
+    return resolve({**_GIVEN.get(), **flags}, os.environ, Path.cwd())
 
 
 def open_store(store: str | None) -> Store:
     """The store alone that the option, the environment and the file name; to be used in a `with` statement."""
-    return connect(resolved(store=store).settings.store)
+    settings = resolved(store=store).settings
+    if settings.server is not None and store is None:
+        raise typer.BadParameter(f"this needs a store itself, and not the server {settings.server}: give --store")
+    return connect(settings.store)
 
 
 def open_services(store: str | None, objects: str | None = None) -> Services:
-    """The services that the options, the environment and the file name; to be used in a `with` statement."""
-    return Services.from_settings(resolved(store=store, objects=objects).settings)
+    """The services that the options, the environment and the file name; to be used in a `with` statement.
+
+    A store that was named with the command wins over a server.
+    """
+    settings = resolved(store=store, objects=objects).settings
+    if store is not None:
+        settings = settings.model_copy(update={"server": None})
+    return Services.from_settings(settings)

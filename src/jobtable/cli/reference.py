@@ -20,6 +20,9 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
 - The store is the one that `--store` names, or `JOBTABLE_STORE`, or `jobtable.toml`, or `file:.jobtable/jobtable.db`
   (see [settings](settings.md)). The tables of an embedded store are created when they are first needed; those in the
   cloud with `jobtable tables create`.
+- `jobtable --server URL COMMAND` works through a server instead, with the token in `JOBTABLE_TOKEN` (or `--token`).
+  Everything that the token's role may read can be read, jobs and queues can be changed; workers, tables, exports and
+  what starts sweeps, journeys and analyses need the store itself.
 - `jobtable jobs submit --config FILE` takes a definition in YAML or JSON, and options change what it says:
 
   ```yaml

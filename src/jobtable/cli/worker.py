@@ -59,6 +59,8 @@ def worker(
     settings = resolved(
         store=store, objects=objects, queues=tuple(queue) if queue else None, slots=slots, lease_seconds=lease_seconds
     ).settings
+    if settings.server is not None and store is None:
+        raise typer.BadParameter(f"a worker needs the store itself, and not the server {settings.server}: give --store")
     if settings.store.startswith("memory:") and not inline:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)

@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from fastapi import Body as JsonBody
 from pydantic import BaseModel
 
-from jobtable.errors import RequestRefused
+from jobtable.errors import NotFoundError, RequestRefused, TableNotFound
 from jobtable.reference import tables
 from jobtable.web.dependencies import TheStore
 from jobtable.web.guard import READ, GuardedRoute, allow
@@ -55,7 +55,10 @@ def read_items(
     for name in _tables_of(request):
         if not isinstance(name, str) or name not in own:
             raise RequestRefused(f"{name!r} is no table of this server")
-    return store.ask(operation.value, request, f"remote.{operation.value}")
+    try:
+        return store.ask(operation.value, request, f"remote.{operation.value}")
+    except TableNotFound as error:
+        raise NotFoundError(error.message) from error
 
 
 def _tables_of(request: dict[str, Any]) -> Iterator[object]:

@@ -1,0 +1,279 @@
+"""A server from elsewhere: what can be read and changed through it, by Python and on the command line."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.web.conftest import Served
+from typer.testing import CliRunner, Result
+
+from jobtable.access.entities import Role
+from jobtable.app import ServerServices, Services
+from jobtable.cli.main import app
+from jobtable.cli.output import ExitCode
+from jobtable.errors import (
+    AccessDenied,
+    AlreadyExistsError,
+    BackendUnavailable,
+    ConnectionUrlError,
+    JobStateError,
+    JobtableError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    RequestRefused,
+    Throttled,
+)
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
+from jobtable.jobs.entities import Job, JobLog
+from jobtable.jobs.records import Status
+from jobtable.objects import object_key
+from jobtable.remote.server import Server
+from jobtable.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """A server that demands tokens."""
+    made = Served(require_token=True)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def remote(served: Served) -> Iterator[Services]:
+    """Its services, for somebody who may change things."""
+    with Services.from_settings(Settings(server=served.url, token=served.token(Role.FULL))) as services:
+        yield services
+
+
+def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -> None:
+    first = remote.jobs.submit(NewJob(name="first", task="m:f", params={"a": [1, None]}, tags=frozenset({"x"})))
+    edge = DependsOn(first.job_id, condition=EdgeCondition.FINISHED)
+    retry = RetryPolicy(first_delay_seconds=5)
+    job = remote.jobs.submit(NewJob(name="second", task="m:f", depends_on=(edge,), retry=retry, max_attempts=3))
+    assert remote.jobs.queries.get_job(job.job_id) == served.services.jobs.queries.get_job(job.job_id) == job
+    assert job.definition.retry == retry
+    assert first.created_by == "full"
+    assert [each.job_id for each in remote.jobs.queries.list_jobs_by_status(Status.PENDING)] == [
+        first.job_id,
+        job.job_id,
+    ]
+    assert remote.store.batch_get([Job.key(job_id=job.job_id), Job.key(job_id="none")]) == [job, None]
+    assert remote.store.get_together(Job.key(job_id=job.job_id)) == (job,)
+    assert remote.jobs.prioritise(first.job_id, 900).priority == 900
+    assert remote.jobs.cancel(first.job_id, message="no more").message == "no more"
+    assert remote.jobs.retry(first.job_id).status is Status.PENDING
+    assert remote.jobs.stop(first.job_id).status is Status.STOPPED
+    with pytest.raises(JobStateError, match="STOPPED already"):
+        remote.jobs.cancel(first.job_id)
+    remote.jobs.cancel(job.job_id)
+    assert remote.jobs.delete(first.job_id) > 3
+    with pytest.raises(NotFoundError):
+        remote.jobs.queries.get_job(first.job_id)
+    with pytest.raises(NotFoundError):
+        remote.jobs.cancel("../queues")
+
+
+def test_many_jobs_are_submitted_in_few_requests(remote: Services) -> None:
+    jobs = remote.jobs.submit_many(NewJob(name=str(number), task="m:f", queue="many") for number in range(501))
+    assert [job.name for job in jobs] == [str(number) for number in range(501)]
+    assert remote.jobs.queries.get_queue("many").job_count == 501
+
+
+def test_queues_are_created_and_changed(remote: Services) -> None:
+    jobs = remote.jobs
+    assert jobs.create_queue("a b?", max_concurrent_jobs=3).max_concurrent_jobs == 3
+    with pytest.raises(AlreadyExistsError):
+        jobs.create_queue("a b?")
+    assert jobs.change_queue("a b?", priority=7).priority == 7
+    assert jobs.pause_queue("a b?").paused_at is not None
+    assert jobs.resume_queue("a b?").paused_at is None
+
+
+def test_objects_are_read(served: Served, remote: Services) -> None:
+    key = object_key("jobs", "1", "a b%.txt")
+    served.services.objects.put(key, b"0123456789" * 1000)
+    assert remote.objects.get(key) == b"0123456789" * 1000
+    assert remote.objects.get_range(key, 9995, 100) == b"56789"
+    with pytest.raises(ObjectNotFoundError, match="jobs/none"):
+        remote.objects.get("jobs/none")
+
+
+def test_what_needs_the_store_itself_says_so(remote: Services) -> None:
+    with pytest.raises(RequestRefused, match="needs the store itself"):
+        remote.store.put(JobLog(job_id="1", timestamp=remote.store.clock.now(), message="x"))
+    remote.jobs.submit(NewJob(name="a", task="m:f", queue="claimed"))
+    with pytest.raises(RequestRefused, match="needs the store itself"):
+        remote.jobs.claim("claimed", limit=1, instance_id="i", lease_seconds=30)
+    for use in (
+        lambda: remote.objects.put("jobs/1", b""),
+        lambda: remote.objects.head("jobs/1"),
+        lambda: remote.objects.delete("jobs/1"),
+        remote.objects.list,
+        lambda: remote.objects.remove_unfinished(remote.store.clock.now()),
+    ):
+        with pytest.raises(ObjectStoreError, match="object store itself"):
+            use()
+
+
+def test_a_reader_reads_and_changes_nothing(served: Served) -> None:
+    with ServerServices(served.url, served.token(Role.READ)) as reader:
+        list(reader.jobs.queries.list_queues())
+        with pytest.raises(AccessDenied, match="the role read does not allow this"):
+            reader.jobs.submit(NewJob(name="a", task="m:f"))
+
+
+@pytest.mark.parametrize("token", [None, "wrong"])
+def test_without_a_valid_token_nothing_is_read(served: Served, token: str | None) -> None:
+    with pytest.raises(AccessDenied, match="needs a valid token"):
+        ServerServices(served.url, token)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"TableName": "someone-elses", "Key": {}},
+        {"RequestItems": {"someone-elses": {"Keys": []}}},
+        {"TransactItems": [{"Get": {"TableName": "someone-elses"}}]},
+        {"TableName": ["jobtable"]},
+        {"TransactItems": [{"Get": {}}, 3, {"Get": 4}]},
+        {},
+    ],
+)
+def test_no_table_but_the_systems_own_can_be_read(served: Served, request_: dict[str, Any]) -> None:
+    server = Server(served.url, served.token(Role.READ))
+    for operation in ("GetItem", "BatchGetItem", "TransactGetItems", "Query"):
+        with pytest.raises(RequestRefused):
+            server.read("POST", f"/store/{operation}", request_)
+    server.close()
+
+
+def test_a_table_that_is_not_deployed_is_not_found(served: Served) -> None:
+    server = Server(served.url, served.token(Role.READ))
+    with pytest.raises(NotFoundError):
+        server.read(
+            "POST", "/store/GetItem", {"TableName": "jobtable-legacy", "Key": {"PK": {"S": "a"}, "SK": {"S": "b"}}}
+        )
+    server.close()
+
+
+@pytest.mark.parametrize("operation", ["PutItem", "Scan", "DeleteTable", "TransactWriteItems", "x"])
+def test_no_operation_that_writes_is_taken(served: Served, operation: str) -> None:
+    server = Server(served.url, served.token(Role.FULL))
+    with pytest.raises(RequestRefused):
+        server.read("POST", f"/store/{operation}", {"TableName": "jobtable"})
+    server.close()
+
+
+@pytest.mark.parametrize("url", ["localhost:1", "ftp://x", "http://", "http://x?y=1", "file:x.db"])
+def test_what_is_no_address_of_a_server_is_refused(url: str) -> None:
+    with pytest.raises(ConnectionUrlError, match="http://HOST:PORT"):
+        Server(url)
+
+
+def test_a_server_that_is_not_there_is_told_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(BackendUnavailable, match=rf"http://127.0.0.1:{port} cannot be reached: Connection refused"):
+        ServerServices(f"http://127.0.0.1:{port}", None)
+
+
+class _Odd(http.server.BaseHTTPRequestHandler):
+    """Answers what each path asks for, and closes the connection although it was told to keep it."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        status, _, text = self.path.removeprefix("/api/v1/").partition("/")
+        content = text.replace("_", " ").encode()
+        self.send_response(int(status))
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None: ...  # noqa: A002 - the name in the base class
+
+
+@pytest.fixture
+def odd() -> Iterator[Server]:
+    """A server that is none of ours."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Odd) as listening:
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+        thread.start()
+        yield Server(f"http://127.0.0.1:{listening.server_port}")
+        listening.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "said"),
+    [
+        ("/200/<html>", BackendUnavailable, "does not answer as a Jobtable server: HTTP 200, '<html>'"),
+        ("/502/Bad_gateway", BackendUnavailable, "does not answer as a Jobtable server"),
+        ('/503/{"detail":"later"}', BackendUnavailable, "later"),
+        ('/429/{"detail":"slowly"}', Throttled, "slowly"),
+        ('/404/{"title":"Not_Found"}', NotFoundError, "Not Found"),
+        ('/409/{"type":"JobStateError","detail":"it_runs"}', JobStateError, "it runs"),
+        ('/422/{"type":"RequestRefused","detail":"ValidationException:_bad"}', RequestRefused, "bad"),
+        ('/422/{"detail":"shape","errors":[{"at":"body"}]}', RequestRefused, 'shape: {"at": "body"}'),
+        ('/400/{"type":"__builtins__"}', RequestRefused, "HTTP 400"),
+        ("/400/[]", RequestRefused, "HTTP 400"),
+    ],
+)
+def test_every_answer_becomes_an_error_of_ours(odd: Server, path: str, kind: type[JobtableError], said: str) -> None:
+    for _ in range(2):  # the second time on a connection that has gone stale
+        with pytest.raises(kind) as raised:
+            odd.read("GET", path)
+        assert said in str(raised.value)
+    odd.close()
+
+
+class TestOnTheCommandLine:
+    """`jobtable --server URL --token TOKEN`."""
+
+    def run(self, served: Served, *arguments: str, code: int = 0, role: Role = Role.FULL) -> Result:
+        command = ["--server", served.url, "--token", served.token(role), *arguments]
+        result = CliRunner().invoke(app, command, env={"JOBTABLE_STORE": ""})
+        assert result.exit_code == code, f"{result.exit_code}: {result.output}"
+        return result
+
+    def test_commands_work_through_a_server(self, served: Served) -> None:
+        done = self.run(served, "jobs", "submit", "--task", "m:f", "--queue", "far", "--param", "x=1", "--json")
+        job_id = json.loads(done.stdout)["job_id"]
+        listed = json.loads(self.run(served, "jobs", "list", "--queue", "far", "--json").stdout)
+        assert [job["job_id"] for job in listed] == [job_id]
+        assert "PENDING" in self.run(served, "jobs", "show", job_id).stdout
+        assert "far" in self.run(served, "queues", "list").stdout
+        self.run(served, "jobs", "tree", job_id)
+        assert "CANCELLED" in self.run(served, "jobs", "cancel", job_id).stdout
+        self.run(served, "jobs", "cancel", "none", code=ExitCode.NOT_FOUND)
+        self.run(served, "jobs", "wait", job_id, code=ExitCode.NOT_COMPLETED)
+        self.run(served, "jobs", "delete", job_id, "--yes")
+
+    def test_a_reader_is_refused_in_one_line(self, served: Served) -> None:
+        refused = self.run(served, "queues", "create", "q", code=ExitCode.FAILED, role=Role.READ)
+        assert "the role read does not allow this" in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+
+    def test_what_needs_a_store_says_so(self, served: Served) -> None:
+        for command in (["worker"], ["tables", "list"], ["export", "jobtable", "x.jsonl"]):
+            refused = self.run(served, *command, code=ExitCode.USAGE)
+            assert "give --store" in refused.stderr
+
+    def test_a_store_that_is_named_wins(self, served: Served, tmp_path: Path) -> None:
+        listed = self.run(served, "queues", "list", "--store", f"file:{tmp_path}/own.db", "--json")
+        assert json.loads(listed.stdout) == []
+
+    def test_the_token_is_not_shown(self, served: Served) -> None:
+        rows = {row["setting"]: row for row in json.loads(self.run(served, "config", "show", "--json").stdout)}
+        assert rows["server"]["value"] == served.url
+        assert (rows["token"]["value"], rows["token"]["from"]) == ("***", "--token")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,9 @@ from jobtable.journeys.entities import journeys
 from jobtable.journeys.example.catalogue import create_catalogue
 from jobtable.journeys.example.rules import example_rules
 from jobtable.journeys.locations import key_of
-from jobtable.journeys.parts import JourneyStatus
+from jobtable.journeys.parts import ExecutionStatus, JourneyConfiguration, JourneyStatus
 from jobtable.journeys.runner import QUEUE
+from jobtable.journeys.stage import Stage
 from jobtable.journeys.template import DEFAULT_TEMPLATE
 
 
@@ -77,3 +79,34 @@ def _check_backup(services: Services, path: Path) -> None:
     backups.import_journey_complete(path)
     assert list(backups.list_items("J1")) == items
     assert {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)} == objects
+
+
+class Hanging(Stage):
+    """A mapping that never ends."""
+
+    def field_mapping(self) -> None:
+        self.log_info("waiting")
+        time.sleep(600)
+
+    def mapping_validation(self) -> None:
+        """Never reached."""
+
+
+def test_a_stage_that_takes_too_long_fails_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process is killed: what it could not record itself, the job that waits for its end records."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])  # where the process of the stage finds this module
+    url = f"file:{tmp_path / 'jobs.db'}"
+    with Services.open(url) as services:
+        now = services.store.clock.now()
+        configuration = JourneyConfiguration(timeout=1, retry_attempts=0)
+        stages = [
+            each for each in DEFAULT_TEMPLATE.replacing("tmf_mapping", Hanging).stages("J1", now) if each.order == 3
+        ]
+        services.journeys.create_journey(journey("J1").replace(configuration=configuration), stages)
+        services.journey_runner.run("J1")
+        Worker(partial(open_jobs, url), [QUEUE], mode="inline", until_empty=True).run()
+        assert services.journeys.get_journey("J1").status is JourneyStatus.FAILED
+        (execution,) = services.journeys.list_executions("J1")
+        assert "timeout: it ran longer than 1 s" in (execution.error_message or "")
+        assert execution.steps[0].status is ExecutionStatus.FAILED
+        assert services.journeys.get_journey("J1").aggregates == aggregates.recount([execution], [])

@@ -21,6 +21,7 @@ from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, Re
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.stage import Stage
 from jobtable.store import Store
+from jobtable.testing import FakeClock
 
 ALL_STEPS = ["one.first", "one.second", "one.third", "two.first", "two.second", "two.third"]
 
@@ -183,6 +184,29 @@ def test_a_journey_that_is_resumed_before_the_pause_was_noticed_goes_on(quick: W
     assert quick.journey().status is JourneyStatus.COMPLETED
 
 
+def test_progress_is_kept_up_to_date_while_a_step_runs() -> None:
+    clock = FakeClock()
+    seen: list[tuple[Any, ...]] = []
+    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
+        world = world_on(store)
+
+        def tell(step: Stage) -> None:
+            for percent in (10, 30):
+                clock.advance(2)
+                step.progress(percent, "on the way")
+                step.progress(99)  # a moment later: not worth a write
+                (one,) = world.executions("one")
+                seen.append((one.steps[1].progress, one.progress, world.journey().overall_progress, one.current_step))
+
+        script(one__second=tell)
+        world.runner.run("J1")
+        world.work()
+        (one,) = world.executions("one")
+    assert seen == [(10, 36, 18, "second"), (30, 43, 21, "second")]
+    assert (one.steps[1].progress, one.progress) == (None, 100)
+    assert round(one.steps[1].duration or 0) == 4
+
+
 def test_a_pause_between_two_stages_opens_the_next_one_when_it_is_resumed(quick: World) -> None:
     script(one__third=lambda step: quick.runner.pause("J1"))
     quick.runner.run("J1")
@@ -202,7 +226,7 @@ def test_a_cancelled_journey_writes_nothing_more_and_can_be_retried(world: World
     (one,) = world.executions("one")
     assert Scripted.ran == ALL_STEPS[:2]
     assert (one.status, world.journey().status) == (ExecutionStatus.CANCELLED, JourneyStatus.CANCELLED)
-    assert [run.status.value for run in one.steps] == ["completed", "running", "pending"]
+    assert [run.status.value for run in one.steps] == ["completed", "cancelled", "pending"]
     assert one.metrics.total_logs == 0
     world.check_sums()
     script()

@@ -370,7 +370,9 @@ class JourneyFlow:
     ) -> JobExecution:
         now = self._clock.now()
         ended = execution.replace(status=status, end_time=now, duration=seconds_between(execution.start_time, now))
-        progress = [JobExecution.progress.set(100)] if status is ExecutionStatus.COMPLETED else []
+        updates = [*written.updates] or _ended_steps(execution, status)
+        if status is ExecutionStatus.COMPLETED:
+            updates.append(JobExecution.progress.set(100))
         tx.update(
             key_of_execution(execution),
             JobExecution.status.set(status),
@@ -378,13 +380,18 @@ class JourneyFlow:
             JobExecution.duration.set(ended.duration),
             JobExecution.error_message.set(message),
             JobExecution.updated_at.set(now),
-            *progress,
-            *written.updates,
+            *updates,
             when=JobExecution.status.is_in(ExecutionStatus.PENDING, ExecutionStatus.RUNNING),
         )
         for entity in written.entities:
             tx.add(entity)
         return ended
+
+
+def _ended_steps(execution: JobExecution, status: ExecutionStatus) -> list[Update]:
+    """The step that was under way ends as its execution does."""
+    running = (n for n, run in enumerate(execution.steps) if run.status is ExecutionStatus.RUNNING)
+    return [JobExecution.steps[index]["status"].set(status) for index in running]
 
 
 def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:

@@ -45,7 +45,7 @@ def _row(job: Job) -> dict[str, object]:
     return {
         "job": job.job_id,
         "status": job.status,
-        "seconds": job.duration_seconds,
+        "seconds": seconds_of(job),
         "message": first_line(job.message),
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -13,12 +15,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.cli.conftest import JOBTABLE, CommandLine
 from tests.sweeps.driving import Driver, finish
 
 from jobtable.app import open_jobs
+from jobtable.cli.sweep_table import drawn, params_text
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.entities import JobGates
+from jobtable.jobs.records import Status
 from jobtable.store import Store
 from jobtable.sweeps.file import parse_sweep
 from jobtable.sweeps.service import Sweeps, TrialResult
@@ -112,6 +117,42 @@ def test_what_cannot_be_run_is_said(cli: CommandLine, tmp_path: Path, text: str,
 def test_an_unknown_sweep_is_not_found(cli: CommandLine) -> None:
     for command in ("show", "best", "stop", "resume"):
         cli.run("sweeps", command, "nothing", code=3)
+
+
+def test_the_live_table_shows_what_is_best_and_what_was_reported_last() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        quick = parse_sweep(KILLED.replace("0.03", "0").replace(":train", ":descend"), "text", name="[b]bold[/b]")
+        finished = finish(driver, quick)
+        sweeps = Sweeps(driver.jobs)
+        console = Console(record=True, width=120, file=io.StringIO())
+        console.print(drawn(sweeps, sweeps.get_progress("s")))
+        shown = console.export_text()
+        assert finished.best is not None
+        assert "killed  COMPLETED" in shown
+        assert f"{finished.best.value:.6g}" in shown
+        assert params_text(finished.best.params) in shown
+        assert "epoch 9" in shown
+        assert shown.count("epoch") == len(set(re.findall(r"^ +(\d+) .* epoch", shown, re.MULTILINE)))
+
+
+def test_ctrl_c_gives_trials_back_and_a_resumed_sweep_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text(KILLED.replace("0.03", "0.2").replace("trials: 12", "trials: 4"))
+    url = f"file:{tmp_path / 'jobs.db'}"
+    process = start("sweeps", "run", str(tmp_path / "long.yaml"), "--id", "s", "--workers", "2", "--store", url)
+    jobs = open_jobs(url)
+    sweeps = Sweeps(jobs)
+    wait_for(lambda: jobs.queries.list_metric("s", "loss").first() is not None, process)
+    os.killpg(process.pid, signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    statuses = {job.status for job in jobs.queries.list_unfinished_children("s")}
+    assert statuses <= {Status.PENDING, Status.INTERRUPTED}
+    assert sweeps.get_progress("s").open > 0
+    jobs.store.close()
+    second = start("sweeps", "resume", "s", "--workers", "2", "--store", url)
+    second.communicate(timeout=120)
+    assert second.returncode == 0
 
 
 def decisions(trials: list[TrialResult]) -> list[Any]:

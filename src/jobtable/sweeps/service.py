@@ -145,8 +145,9 @@ class Sweeps:
         sweep = self.get_definition(sweep_id)
         names = (stopped_name(sweep.objective), final_name(sweep.objective))
         values = {str(m.child_job_id): m.value for name in names for m in self._list_finals(sweep_id, name)}
-        for first in range(0, sweep.trial_count(), _READ_AT_ONCE):
-            numbers = range(first, min(first + _READ_AT_ONCE, sweep.trial_count()))
+        total = sweep.trial_count()
+        for first in range(0, total, _READ_AT_ONCE):
+            numbers = range(first, min(first + _READ_AT_ONCE, total))
             found = self._store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in numbers)
             yield from (_result(sweep, job, values.get(job.job_id)) for job in found if job is not None)
             if found[-1] is None:

@@ -130,6 +130,10 @@ def test_the_live_table_shows_what_is_best_and_what_was_reported_last() -> None:
         shown = console.export_text()
         assert finished.best is not None
         assert "killed  COMPLETED" in shown
+        assert [line.strip() for line in shown.splitlines() if line.strip() in ("best", "latest reports")] == [
+            "best",
+            "latest reports",
+        ]
         assert f"{finished.best.value:.6g}" in shown
         assert params_text(finished.best.params) in shown
         assert "epoch 9" in shown

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -43,7 +44,8 @@ def drawn(sweeps: Sweeps, progress: Progress) -> RenderableType:
     """The table as it is now."""
     best = sweeps.list_best(progress.sweep_id, limit=_BEST)
     latest = _latest_of_each(sweeps.list_latest_reports(progress.sweep_id, limit=_LATEST * 10))
-    parts: list[RenderableType] = [_headline(progress), ProgressBar(progress.total, progress.total - _left(progress))]
+    bar = ProgressBar(progress.total, progress.total - _left(progress))
+    parts: list[RenderableType] = [_headline(progress), Padding(bar, 0)]  # a bar alone does not end its line
     if best:
         parts.append(_table("best", progress.objective, (_best_row(trial) for trial in best)))
     if latest:

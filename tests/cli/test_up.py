@@ -1,0 +1,144 @@
+"""`jobtable up`, as a person starts it: everything runs, Ctrl-C ends it, and a second start goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_JOBTABLE = [sys.executable, "-m", "jobtable"]
+_START_SECONDS = 60
+_DEMO_SECONDS = 240
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "JOBTABLE_STORE": f"file:{folder / 'jobtable.db'}", "COLUMNS": "200"}
+
+
+class Up:
+    """A running `jobtable up`."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [*_JOBTABLE, "up", "--data", str(folder), "--port", "0", *arguments],
+            stderr=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            text=True,
+            cwd=folder,
+        )
+
+    def read_until(self, pattern: str, seconds: float) -> str:
+        """The first line that matches."""
+        deadline = time.monotonic() + seconds
+        stream = self.process.stderr
+        if stream is None:
+            raise AssertionError("stderr is a pipe")
+        while time.monotonic() < deadline:
+            line = stream.readline()
+            if not line:
+                break
+            self.lines.append(line)
+            if re.search(pattern, line):
+                return line
+        raise AssertionError(f"no line matches {pattern!r} in {''.join(self.lines)}")
+
+    def interrupt(self) -> int:
+        """Ctrl-C, and how it ended."""
+        self.process.send_signal(signal.SIGINT)
+        _, rest = self.process.communicate(timeout=60)
+        self.lines += rest.splitlines(keepends=True)
+        return self.process.returncode
+
+
+@contextlib.contextmanager
+def up(folder: Path, *arguments: str) -> Iterator[Up]:
+    running = Up(folder, *arguments)
+    try:
+        yield running
+    finally:
+        if running.process.poll() is None:
+            running.process.kill()
+            running.process.communicate()
+
+
+def fetch(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.timeout(600)
+def test_every_part_of_the_demonstration_comes_to_its_end_or_to_a_person(tmp_path: Path) -> None:
+    with up(tmp_path, "--demo", "--slots", "2") as running:
+        address = running.read_until("Jobtable is at", _START_SECONDS).split()[3]
+        assert "Overview" in fetch(f"{address}/")
+        running.read_until(r"^Sweep +COMPLETED", _DEMO_SECONDS)
+        told = "".join(running.lines)
+        for part in ("Receipts", "Conversation", "Journey", "Sweep"):
+            assert re.search(rf"^{part} +COMPLETED +100 %", told, re.MULTILINE), told
+        assert re.search("^Album executions +WAITING .*wait for a person", told, re.MULTILINE), told
+        for _ in range(5):
+            page = running.read_until(f"  {address}/", _START_SECONDS).strip()
+            assert "<h1" in fetch(page), page
+        assert running.interrupt() == 0
+        assert running.lines[-1] == "Stopped.\n"
+    assert _statuses(tmp_path) == {"COMPLETED", "STOPPED"}
+    with up(tmp_path, "--demo") as again:
+        again.read_until(r"^Sweep +COMPLETED", _START_SECONDS)
+        assert again.interrupt() == 0
+
+
+def _statuses(folder: Path) -> set[str]:
+    listed = subprocess.run(
+        [*_JOBTABLE, "jobs", "list", "-n", "500", "--json"],
+        env=environment(folder),
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return {job["status"] for job in json.loads(listed.stdout)}
+
+
+def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        file = tmp_path / "file"
+        file.write_text("")
+        for arguments, told in (
+            (["--data", str(tmp_path), "--port", port], f"cannot listen on 127.0.0.1:{port}"),
+            (["--data", str(file / "below")], "--data"),
+            (["--data", str(tmp_path), "--store", "memory:"], "give one of them"),
+        ):
+            ended = subprocess.run(
+                [*_JOBTABLE, "up", *arguments], check=False, capture_output=True, text=True, timeout=60
+            )
+            assert ended.returncode == 2
+            assert told in ended.stderr
+            assert "Traceback" not in ended.stderr
+
+
+def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
+    with up(tmp_path) as running:
+        running.read_until("Working on", _START_SECONDS)
+        children = subprocess.run(
+            ["pgrep", "-P", str(running.process.pid)], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for child in children:
+            os.kill(int(child), signal.SIGKILL)
+        running.read_until("The worker ended with code -9; it is started again", _START_SECONDS)
+        running.read_until("Working on", _START_SECONDS)
+        assert running.interrupt() == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
+from jobtable.embedded.ordering import ENCODERS, hashed_value
 from jobtable.embedded.schema import KeyAttribute, TableSchema
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
@@ -39,6 +40,7 @@ def plain_position(table: TableSchema, key: Item) -> bytes | None:
 
 
 def _plain_item_position(table: TableSchema, item: Item) -> bytes | None:
+    position = b""
     for attribute in table.key:
         value = item.get(attribute.name)
         if type(value) is not dict or len(value) != 1 or attribute.type != "S":
@@ -46,7 +48,9 @@ def _plain_item_position(table: TableSchema, item: Item) -> bytes | None:
         text = value.get("S")
         if type(text) is not str or not 0 < len(text) <= _SHORT:
             return None
-    return table.position(item)
+        # What TableSchema.position does, with the texts at hand.
+        position = position + ENCODERS["S"](text) if position else hashed_value("S", text)
+    return position
 
 
 def key_position(table: TableSchema, key: Item) -> bytes:

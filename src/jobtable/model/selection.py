@@ -78,12 +78,13 @@ class BoundKey(Generic[E]):
         following = next((name for name in open_part.inputs if name not in names), None) if open_part else None
         next_field = fields[following] if following else None
         accept, render = self._acceptor(names), self.entity.__schema__.codec.renderer(tuple(equal))
+        entity, schema = self.entity, self.schema
         prefix_of = open_part.template.prefix_of if open_part is not None and open_part.template is not None else None
 
         def build(given: dict[str, Any]) -> Selection[E]:
             values = accept(given)
             prefix = "" if prefix_of is None else prefix_of(values)
-            return Selection(self.entity, self.schema, values, render(values), open_part, prefix, next_field)
+            return Selection(entity, schema, values, render(values), open_part, prefix, next_field)
 
         return build
 

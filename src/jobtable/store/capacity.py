@@ -36,10 +36,10 @@ class CapacityMeter:
         consumed = response.get("ConsumedCapacity")
         if consumed is None:
             return
-        if isinstance(consumed, dict):
+        if type(consumed) is dict:
             units = consumed["CapacityUnits"]
         else:
-            units = sum(each["CapacityUnits"] for each in consumed)
+            units = sum([each["CapacityUnits"] for each in consumed])
         with self._lock:
             total = self._totals.get(pattern)
             if total is None:

@@ -150,6 +150,15 @@ def test_the_most_urgent_queue_comes_first(bench: Bench) -> None:
     assert sorted(starts, key=lambda job_id: str(starts[job_id])) == [*early, *late]
 
 
+def test_queues_with_one_priority_take_turns(bench: Bench) -> None:
+    many = [bench.submit("give", {"value": 1}, queue="many") for _ in range(4)]
+    few = [bench.submit("give", {"value": 1}, queue="few") for _ in range(2)]
+    Worker(bench.opener, ["many", "few"], until_empty=True).run()
+    starts = {job_id: bench.job(job_id).started_at for job_id in [*many, *few]}
+    order = sorted(starts, key=lambda job_id: str(starts[job_id]))
+    assert order == [many[0], few[0], many[1], few[1], many[2], many[3]]
+
+
 def test_a_paused_queue_is_left_alone(bench: Bench) -> None:
     job_id = bench.submit("give", {"value": 1})
     bench.jobs.pause_queue("default")

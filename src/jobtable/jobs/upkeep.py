@@ -19,7 +19,9 @@ class Upkeep:
 
     def __init__(self, jobs: Jobs, queues: Sequence[str], lease_seconds: float) -> None:
         self.queues = list(queues)
-        """The most urgent first."""
+        """The most urgent first, and of those with one priority the one first that was not served for longest."""
+        self._priorities: dict[str, int] = {}
+        self._served: dict[str, int] = dict.fromkeys(queues, 0)
         self._jobs = jobs
         self._observer = jobs.observer()
         self._recover_seconds = lease_seconds / 3
@@ -50,6 +52,11 @@ class Upkeep:
             _LOG.warning("job %s is %s: %s", job.job_id, job.status, job.message)
         return recovered
 
+    def serve(self, queue: str) -> None:
+        """Note that jobs of a queue were claimed: those with the same priority have their turn before it."""
+        self._served[queue] = max(self._served.values()) + 1
+        self._order()
+
     def is_all_done(self) -> bool:
         """Whether the queues are empty, or what is in them waits for something that does not happen here.
 
@@ -77,5 +84,8 @@ class Upkeep:
     def _sort(self) -> None:
         keys = [Queue.key(queue_name=name) for name in self.queues]
         found = self._jobs.store.batch_get(keys)
-        priority = {queue.queue_name: queue.priority for queue in found if queue is not None}
-        self.queues.sort(key=lambda name: -priority.get(name, 0))
+        self._priorities = {queue.queue_name: queue.priority for queue in found if queue is not None}
+        self._order()
+
+    def _order(self) -> None:
+        self.queues.sort(key=lambda name: (-self._priorities.get(name, 0), self._served[name]))

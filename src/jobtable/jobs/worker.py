@@ -172,7 +172,7 @@ class Worker:
     def _claim(self) -> int:
         """Start as many jobs as there is room for; gives their number."""
         claimed = 0
-        for queue in self._upkeep.queues:
+        for queue in list(self._upkeep.queues):
             room = self._slots.room()
             if room == 0:
                 break
@@ -186,6 +186,7 @@ class Worker:
             )
             if leases:
                 self._slots.start(leases, claimed_at)
+                self._upkeep.serve(queue)
             claimed += len(leases)
         return claimed
 

@@ -238,9 +238,10 @@ def test_whatever_is_logged_is_read_again(lines: list[tuple[LogLevel, str, dict[
             assert LogEntry.__schema__.codec.decode(LogEntry.__schema__.codec.encode(record)).message == entry.message
 
 
-def test_a_log_of_another_program_is_read() -> None:
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_a_log_of_another_program_is_read(indent: int | None) -> None:
     objects = MemoryObjectStore()
-    objects.put("journeys/x.json", b'[{"message": "a"}, {"message": "b"}]')
+    objects.put("journeys/x.json", json.dumps([{"message": "a"}, {"message": "b"}], indent=indent).encode())
     assert [line["message"] for line in read_lines(objects, "journeys/x.json")] == ["a", "b"]
 
 

@@ -31,6 +31,8 @@ PROGRESS_SECONDS = 1.0
 """Progress within a step is written at most this often."""
 _ENTITIES_AT_ONCE = 80
 """So many log entries and reports are written together with the end of their step; more go before it."""
+_TOLD_LINES = 100
+"""So many lines of a step go to the log of its job as well, where they can be followed while the step runs."""
 Ending = Literal["completed", "failed", "stopped"]
 
 
@@ -122,11 +124,11 @@ class StageRun:
     # --- what a stage asks of its run ---------------------------------------------------------------------------------
 
     def log(self, level: LogLevel, message: str, details: Mapping[str, Any]) -> None:
-        """Take a line; what is not for everyone's eyes is left to the full log."""
+        """Take a line."""
         if level is LogLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
             return
         self._log.write(level, message, self.clock.now(), source=self._stage_class.__name__, details=details)
-        if level is not LogLevel.DEBUG and len(self._log) <= _ENTITIES_AT_ONCE:
+        if level is not LogLevel.DEBUG and len(self._log) <= _TOLD_LINES:
             self._hold.log(level, message)
 
     def report(self, content: Content) -> None:
@@ -143,9 +145,9 @@ class StageRun:
 
     def save(self, position: Any, percent: float | None) -> None:
         """Write the position of the step."""
-        run = self._step.replace(position=position)
-        self._replace_step(run)
-        self._tell(percent or run.progress or 0, None, [JobExecution.steps[self._index]["position"].set(position)])
+        told = self._step.progress or 0 if percent is None else percent
+        self._tell(told, None, [JobExecution.steps[self._index]["position"].set(position)])
+        self._replace_step(self._step.replace(position=position))
         self.position = position
         if self.should_stop():
             raise StageStopped
@@ -328,6 +330,7 @@ class StageRun:
         of_stage = (100 * self._index + percent) / len(self.execution.steps)
         step = JobExecution.steps[self._index]["progress"].set(int(percent))
         self._write(Written([*more, step, JobExecution.progress.set(int(of_stage))]), of_stage)
+        self._replace_step(self._step.replace(progress=int(percent)))
         self._hold.progress(of_stage, message or self._step.step_id)
 
     # --- the end ------------------------------------------------------------------------------------------------------

@@ -159,7 +159,7 @@ def error_analysis(execution: JobExecution, step_id: str, error: BaseException, 
             "error": {"type": type(error).__name__, "message": str(error), "trace": trace, "stepId": step_id},
             "timeline": _timeline(execution),
             "logs": execution.metrics.model_dump(by_alias=True),
-            "recommendations": [f"Finished steps stay finished: look into {step_id}, then retry the journey"],
+            "recommendations": [f"Look into {step_id}, then run: jobtable journeys retry {execution.journey_id}"],
         },
     )
 

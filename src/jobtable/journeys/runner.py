@@ -190,7 +190,7 @@ class JourneyRunner:
             raise StopTask(_PAUSED if is_paused else ended.message or "stopped")
         if ended.following is not None:
             self.settle(journey_id)
-        return {"stage": execution.stage_id, "execution": execution.execution_number, "results": execution.results}
+        return {"journey": journey_id, "stage": execution.stage_id, "execution": execution.execution_number}
 
     def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
         """The process died between the end of the stage and that of its job: let the journey go on."""
@@ -200,7 +200,7 @@ class JourneyRunner:
             if execution.status is ExecutionStatus.CANCELLED:
                 raise StopTask("the journey was cancelled")
         self.settle(journey_id)
-        return {"stage": None if execution is None else execution.stage_id}
+        return {"journey": journey_id}
 
 
 @task

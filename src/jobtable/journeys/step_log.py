@@ -137,13 +137,28 @@ class StepLog:
 def read_lines(objects: ObjectStore, key: str) -> Iterator[dict[str, Any]]:
     """The entries of a full log, oldest first; a log that StepLog has written is read in bounded memory."""
     with objects.open(key) as stream:
-        if stream.readline(64).strip() == b"[":
-            for text in stream:
-                bare = text.strip().removesuffix(b",")
-                if bare not in (b"", b"]"):
-                    yield json.loads(bare)
-            return
+        if stream.readline(64) == b"[\n":
+            entries = _entries(stream)
+            first = next(entries, None)
+            if first is not None:
+                yield first
+                yield from entries
+                return
     yield from json.loads(objects.get(key))  # by another program, which laid it out otherwise
+
+
+def _entries(stream: IO[bytes]) -> Iterator[dict[str, Any]]:
+    """An entry of each line; none if the first line is no entry."""
+    for number, line in enumerate(stream):
+        bare = line.strip().removesuffix(b",")
+        if bare == b"]":
+            return
+        try:
+            yield json.loads(bare)
+        except ValueError:
+            if number == 0:
+                return
+            raise
 
 
 def _cut(message: str) -> str:

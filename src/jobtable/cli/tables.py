@@ -6,10 +6,13 @@ from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
+import yaml
 
+from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_json, print_list, print_text
 from jobtable.conversations.entities import CONVERSATION_INDEX
+from jobtable.dynamodb.template import cloudformation_template
 from jobtable.model import Table
 from jobtable.reference import SYSTEMS, entity_references, render_page
 from jobtable.store import Store
@@ -59,6 +62,13 @@ Say what differs between the declared tables and the deployed ones. The exit cod
 \b
 Example:
     jobtable tables diff --store dynamodb://eu-central-1?prefix=prod-
+"""
+_TEMPLATE_HELP = """
+Print a CloudFormation template: the tables, a bucket for objects, and policies to read, to write and to work.
+
+\b
+Example:
+    jobtable tables template --prefix prod- > template.yaml
 """
 _REFERENCE_HELP = """
 Print every kind of item with its keys and attributes: as Markdown, or as a list of JSON objects.
@@ -138,6 +148,33 @@ def diff(
     print_list(found, lambda row: row, as_json=as_json, empty="Nothing differs.")
     if found:
         raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command(help=_TEMPLATE_HELP)
+def template(
+    prefix: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What stands before the tables' names, as ?prefix=NAME in a store's URL."),
+    ] = "",
+    system: Systems = None,
+    conversation_index: ConversationIndex = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML.")] = False,
+) -> None:
+    """Print a template."""
+    # Whoever can take jobs must not be able to make tokens, or to look at the answers to others' requests.
+    closed = (AccessToken, AnsweredRequest)
+    made = cloudformation_template(_chosen(system, conversation_index), prefix=prefix, closed_to_workers=closed)
+    if as_json:
+        print_json(made)
+    else:
+        typer.echo(yaml.dump(made, Dumper=_PlainDumper, sort_keys=False, width=120), nl=False)
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes what is there twice out twice: CloudFormation does not know YAML's aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 @app.command(help=_REFERENCE_HELP)

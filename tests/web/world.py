@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -161,9 +162,11 @@ def _store_receipt(services: Services) -> None:
     LabelService(services.store).add(
         [ReceiptWordLabel(**here, line_id=2, word_id=1, label="TOTAL", timestamp_added=NOON, reasoning=MARKUP)]
     )
-    item = LineItem(description=f"Milk {MARKUP}", price=Price(extended_price="2.50"))
+    item = LineItem(description=f"Milk {MARKUP}", price=Price(extended_price=Decimal("2.50")))
     AnalysisService(services.store).keep(
-        ReceiptLineItemAnalysis(**here, items=[item], total="2.50", total_found=True, timestamp_added=NOON, version="1")
+        ReceiptLineItemAnalysis(
+            **here, items=[item], total=Decimal("2.50"), total_found=True, timestamp_added=NOON, version="1"
+        )
     )
     validation = ValidationService(services.store)
     validation.start(IMAGE_ID, 1, version="1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ MEDIA_TYPE = "application/problem+json"
 
 STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.JobtableError: 500,
-    errors.DefinitionError: 500,
+    errors.DefinitionError: 400,
     errors.ValueRefusedError: 400,
     errors.ItemShapeError: 500,
     errors.NotFoundError: 404,
@@ -54,6 +54,10 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.BackendUnavailable: 503,
 }
 """The status of each error; one that is not listed has that of its parent."""
+
+
+_OF_VALUES = {"value_error", "decimal_parsing"}
+"""What pydantic calls errors that the description of the API cannot foresee."""
 
 
 class Problem(BaseModel):
@@ -109,14 +113,22 @@ def problem_of(error: Exception) -> Problem:
         case HTTPException():
             return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
         case RequestValidationError() | ValidationError():
-            problem = _problem(422, "the request does not have the shape that this operation takes")
-            return problem.model_copy(update={"errors": [_place(each) for each in error.errors()]})
+            return _problem_of_shape(error.errors())
         case errors.JobtableError():
             return _problem(status_of(error), str(error), type(error).__name__)
         case RecursionError():
             return _problem(422, "the request is nested too deeply")
         case _:
             return _problem(500, "something is wrong in the server; its log says what")
+
+
+def _problem_of_shape(found: Sequence[Any]) -> Problem:
+    """What pydantic has found: a wrong shape, or only values that cannot be right in themselves."""
+    if all(each["type"] in _OF_VALUES for each in found):
+        problem = _problem(400, "a value cannot be right")
+    else:
+        problem = _problem(422, "the request does not have the shape that this operation takes")
+    return problem.model_copy(update={"errors": [_place(each) for each in found]})
 
 
 def _problem(status: int, detail: str | None, kind: str = "about:blank") -> Problem:

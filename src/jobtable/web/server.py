@@ -109,6 +109,16 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
+class _Server(uvicorn.Server):
+    """Ends live streams first, which would otherwise keep it waiting."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop."""
+        app: FastAPI = self.config.app  # type: ignore[assignment]  # server_on gave it
+        app.state.feed.end()
+        await super().shutdown(sockets)
+
+
 def server_on(app: FastAPI) -> uvicorn.Server:
     """A server for the app: `run(sockets=[...])` serves until `should_exit` is set or a signal comes."""
     config = uvicorn.Config(
@@ -119,7 +129,7 @@ def server_on(app: FastAPI) -> uvicorn.Server:
         timeout_graceful_shutdown=_DRAIN_SECONDS,
         h11_max_incomplete_event_size=64 * 1024,
     )
-    return uvicorn.Server(config)
+    return _Server(config)
 
 
 def serve(app: FastAPI, host: str, port: int) -> None:

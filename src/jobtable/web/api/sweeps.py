@@ -40,7 +40,7 @@ class NewSweep(Body):
             {
                 "name": "learning rates",
                 "task": "training.tasks:train",
-                "space": {"learning_rate": {"low": 0.0001, "high": 0.1, "log": True}},
+                "space": {"learning_rate": {"type": "float", "low": 0.0001, "high": 0.1, "log": True}},
                 "trials": 20,
             }
         ]

@@ -13,7 +13,7 @@ export function liveJobs(event) {
   const news = document.querySelector("[data-news]");
   if (news && unseen) {
     news.hidden = false;
-    news.querySelector("button").textContent = event.is_complete ? `${unseen} new – show` : "Many changes – show";
+    news.querySelector("button").textContent = event.is_complete ? `Show ${unseen} new` : "Show many changes";
   }
 }
 

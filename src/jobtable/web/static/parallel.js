@@ -28,7 +28,7 @@ function shortened(number) {
 
 export function drawParallel(figure) {
   const { axes, rows } = JSON.parse(figure.querySelector("script").textContent);
-  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", class: "parallel" });
+  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel" });
   const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number])));
   const x = (number) => 60 + (axes.length < 2 ? 0 : (number * (width - 120)) / (axes.length - 1));
   const y = (share) => height - bottom - share * (height - top - bottom);

@@ -1,0 +1,225 @@
+"""The pages in a real browser: nothing breaks, nothing leaves the machine, everyone can use them, and they act."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
+from playwright.sync_api import Browser, Error, Page, sync_playwright
+from tests.conftest import REQUIRE_ALL
+from tests.running import run_jobs
+from tests.web.conftest import Served
+from tests.web.test_pages import paths
+from tests.web.world import World, make_world
+
+CHROMIUM = "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def served(world: World) -> Iterator[Served]:
+    server = Served(store=world.url)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where pictures of the pages are kept: the folder that JOBTABLE_SCREENSHOTS names, or one of pytest's."""
+    named = os.environ.get("JOBTABLE_SCREENSHOTS")
+    folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        except Error as error:
+            if REQUIRE_ALL:
+                pytest.fail(f"Chromium is required (JOBTABLE_REQUIRE_ALL=1) but cannot run: {error}")
+            pytest.skip("Chromium cannot run here: install Debian's package chromium")
+        yield started
+        started.close()
+
+
+class Watched:
+    """A page whose complaints are written down."""
+
+    def __init__(self, browser: Browser, served: Served, width: int = 1280, scheme: str = "light") -> None:
+        context = browser.new_context(
+            base_url=served.url,
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if scheme == "dark" else "light",
+        )
+        context.set_default_timeout(20_000)
+        self.page: Page = context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self._note(message.type, message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self._refuse_outside(request.url, served.url))
+
+    def _note(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
+
+    def _refuse_outside(self, url: str, own: str) -> None:
+        if not url.startswith((own, "data:", "blob:")):
+            self.complaints.append(f"a request to {url}")
+
+    def close(self) -> None:
+        self.page.context.close()
+
+
+@pytest.fixture
+def watched(browser: Browser, served: Served) -> Iterator[Watched]:
+    """A page on which nothing may go wrong."""
+    shown = Watched(browser, served)
+    yield shown
+    shown.close()
+    assert shown.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1920])
+def test_every_page_is_clean_and_has_its_picture_taken(
+    browser: Browser, served: Served, world: World, width: int, scheme: str, pictures: Path
+) -> None:
+    shown = Watched(browser, served, width, scheme)
+    axe = Axe()
+    for path in paths(world):
+        shown.page.goto(path)
+        shown.page.wait_for_load_state("load")
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width, path
+        found = axe.run(shown.page, options={"resultTypes": ["violations"]})
+        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        assert shown.complaints == [], path
+        name = path.partition("?")[0].strip("/").replace("/", "-") or "overview"
+        shown.page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)
+    shown.close()
+
+
+def test_jobs_are_filtered(watched: Watched, world: World) -> None:
+    page = watched.page
+    page.goto("/jobs")
+    page.get_by_label("Status").select_option("FAILED")
+    page.get_by_role("button", name="Find").click()
+    page.wait_for_url("**status=FAILED**")
+    assert page.locator(f'tr[data-job="{world.failed_job}"]').count() == 1
+    assert page.locator(f'tr[data-job="{world.completed_job}"]').count() == 0
+
+
+def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -> None:
+    client = served.client()
+    job = client.post("/api/v1/jobs", json={"name": "live", "queue": "live"}).json()
+    (lease,) = client.post("/api/v1/queues/live/claim", json={"instance_id": "w"}).json()
+    held = {"instance_id": "w", "epoch": lease["epoch"]}
+    page = watched.page
+    page.goto(f"/jobs/{job['job_id']}")
+    page.locator('[data-live-state][data-state="live"]').wait_for()
+    for number, level in enumerate(("INFO", "ERROR")):
+        line = {"message": f"line {number} <b>x</b>", "level": level}
+        client.post(f"/api/v1/jobs/{job['job_id']}/logs", json={**held, "lines": [line]})
+    page.get_by_text("line 1 <b>x</b>").wait_for()
+    assert page.locator(".line-text b").count() == 0
+    page.get_by_label("Level").select_option(label="error and up")
+    assert not page.get_by_text("line 0 <b>x</b>").is_visible()
+    client.post(f"/api/v1/jobs/{job['job_id']}/metrics", json={**held, "metrics": [{"metric_name": "m", "value": 1}]})
+    page.get_by_role("heading", name="Metrics").wait_for()
+    client.post(f"/api/v1/jobs/{job['job_id']}/report", json={**held, "progress": 42, "message": "half way"})
+    page.get_by_text("half way").first.wait_for()
+    client.post(f"/api/v1/jobs/{job['job_id']}/finish", json={**held, "kind": "completed"})
+    page.locator(".head-status .badge-completed").wait_for()
+
+
+def test_the_list_of_jobs_and_the_overview_are_live(watched: Watched, served: Served, world: World) -> None:
+    page, client = watched.page, served.client()
+    page.goto("/jobs")
+    page.locator('[data-live-state][data-state="live"]').wait_for()
+    client.post("/api/v1/jobs", json={"name": "one more", "queue": "quiet"})
+    page.get_by_role("button", name="Show 1 new").wait_for()
+    client.post(f"/api/v1/jobs/{world.waiting_job}/cancel")
+    page.locator(f'tr[data-job="{world.waiting_job}"] .badge-cancelled').wait_for()
+    page.goto("/")
+    page.locator('[data-live-state][data-state="live"]').wait_for()
+    client.post("/api/v1/jobs", json={"name": "runs now", "queue": "busy"})
+    client.post("/api/v1/queues/busy/claim", json={"instance_id": "w"})
+    page.get_by_role("link", name="runs now").wait_for()
+
+
+def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Served, world: World) -> None:
+    page = watched.page
+    page.goto(f"/jobs/{world.failed_job}")
+    page.get_by_role("button", name="Retry").click()
+    page.locator(".head-status .badge-pending").wait_for()
+    made = [served.client().post("/api/v1/jobs", json={"name": f"many {n}", "queue": "quiet"}).json() for n in range(3)]
+    page.goto("/jobs?text=many")
+    page.get_by_label("Choose all jobs of this page").check()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("3 done").wait_for()
+    assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
+
+
+def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/queues/gpu")
+    page.get_by_role("button", name="Pause").click()
+    page.locator(".head-status .badge-paused").wait_for()
+    page.get_by_role("button", name="Resume").click()
+    page.locator(".head-status .badge-open").wait_for()
+
+
+def test_a_validation_task_is_completed(watched: Watched, served: Served, world: World) -> None:
+    page = watched.page
+    page.goto("/executions/tasks")
+    page.get_by_role("link", name="Check").first.click()
+    page.get_by_label("Year").first.fill("1998")
+    page.get_by_role("button", name="Confirm").click()
+    page.wait_for_url(f"**/executions/{world.execution}")
+    run_jobs(served.services.jobs, "albums")
+    page.locator(".head-status .badge-completed").wait_for()
+    assert served.services.albums.get_album(world.execution, 1).year == 1998
+
+
+def test_a_journey_is_exported_and_imported(watched: Watched, served: Served, world: World, tmp_path: Path) -> None:
+    page = watched.page
+    page.goto(f"/journeys/{world.journey}")
+    with page.expect_download() as started:
+        page.get_by_role("link", name="Export").click()
+    started.value.save_as(tmp_path / "journey.zip")
+    served.services.journey_backups.delete_journey(world.journey)
+    page.goto("/journeys")
+    page.locator("input[type=file]").set_input_files(tmp_path / "journey.zip")
+    page.wait_for_url(f"**/journeys/{world.journey}")
+    page.locator(".head-status .badge-completed").wait_for()
+
+
+def test_the_theme_is_switched_and_kept(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.locator("[data-theme-switch]").click()
+    page.locator("[data-theme-switch]").click()
+    assert page.evaluate(ground) != light
+    page.goto("/jobs")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_the_keyboard_is_enough(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/jobs")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"

@@ -1,0 +1,95 @@
+"""The API's description: schemathesis drives every operation by it, with every check."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.web.conftest import Served
+
+from jobtable.access.entities import Role
+from jobtable.web.api import openapi_of
+
+CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
+NOT_DRIVEN = ("/api/v1/live", "/api/v1/journey-imports")
+"""A stream that does not end, and a file: they have tests of their own."""
+
+
+def drive(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Let schemathesis loose on a server."""
+    command = [
+        str(Path(sys.executable).parent / "schemathesis"),
+        "--config-file",
+        str(CONFIGURATION),
+        "run",
+        f"{url}/api/v1/openapi.json",
+        "--header",
+        f"Authorization: Bearer {token}",
+        "--no-color",
+        *(part for path in NOT_DRIVEN for part in ("--exclude-path", path)),
+        *arguments,
+    ]
+    environment = os.environ | {"HYPOTHESIS_STORAGE_DIRECTORY": os.devnull}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    server = Served(require_token=True)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def description(served: Served) -> dict[str, Any]:
+    return openapi_of(served.app)
+
+
+def operations(description: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in description["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def test_schemathesis_finds_nothing(served: Served) -> None:
+    token = served.token(Role.FULL)
+    done = drive(served.url, token, "--phases", "examples,fuzzing", "--max-examples", "2", "--seed", "1")
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2000:]
+
+
+def test_every_operation_is_described(description: dict[str, Any]) -> None:
+    for name, operation in operations(description):
+        assert operation["description"], name
+        assert operation["tags"], name
+        assert operation["x-roles"], name
+        assert {"401", "403", "429"} <= set(operation["responses"]), name
+
+
+def test_every_list_has_a_cursor(description: dict[str, Any]) -> None:
+    for name, operation in operations(description):
+        answer = operation["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        if answer.get("$ref", "").rpartition("/")[2].startswith("PageOf"):
+            assert {"cursor", "limit"} <= {each["name"] for each in operation["parameters"]}, name
+
+
+def test_what_creates_takes_an_idempotency_key(description: dict[str, Any]) -> None:
+    # What they answer holds a secret, which is not kept: it is shown once.
+    secrets = {"POST /api/v1/tokens", "POST /api/v1/tasks"}
+    for name, operation in operations(description):
+        if "201" in operation["responses"] and name not in secrets:
+            assert "Idempotency-Key" in {each["name"] for each in operation["parameters"]}, name
+
+
+def test_bodies_and_paths_have_examples(description: dict[str, Any]) -> None:
+    for name, operation in operations(description):
+        for parameter in operation.get("parameters", []):
+            if parameter["in"] == "path" and parameter["schema"].get("type") == "string":
+                given = (
+                    parameter.get("example") or parameter["schema"].get("examples") or parameter["schema"].get("format")
+                )
+                assert given, f"{name}: {parameter['name']}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -122,7 +121,8 @@ def _key_of(table: Table, item: Item) -> Item:
 
 
 def _name_of(table: str, key: Item) -> str:
-    return table + json.dumps(key, sort_keys=True)
+    """What tells a key from others. All keys have their attributes in the order of the table's."""
+    return f"{table} {key}"
 
 
 def _chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:

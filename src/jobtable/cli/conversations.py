@@ -11,7 +11,7 @@ import typer
 
 from jobtable.cli.local_worker import local_worker, poll
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
-from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
 from jobtable.conversations.analysis.export import read_files, write_export
 from jobtable.conversations.comparison import compare_runs
 from jobtable.conversations.entities import (
@@ -19,7 +19,6 @@ from jobtable.conversations.entities import (
     CommentClusterAssignment,
     CommentEmbedding,
     CommentExtremity,
-    ConversationRun,
     GraphEdge,
     JobResult,
     TopicName,
@@ -179,7 +178,7 @@ def _stage_row(stage: Stage, job: Job | None) -> dict[str, Any]:
         "status": None if job is None else job.status,
         "seconds": None if job is None or job.duration_seconds is None else round(job.duration_seconds, 2),
         "after": [before.value for before in PIPELINE[stage].after],
-        "result": None if job is None else job.result,
+        "result": None if job is None else job.result or first_line(job.message),
     }
 
 
@@ -201,24 +200,13 @@ def list_runs(
         runs = services.conversation_runs
         records = list(islice(runs.list_runs(conversation), limit))
         statuses = runs.statuses(records)
-        print_list(
-            records,
-            lambda record: _record_row(record, statuses.get(record.run_id)),
-            as_json=as_json,
-            empty=f"Conversation {conversation} has no runs.",
-        )
+        found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
+    print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
 
 
-def _record_row(record: ConversationRun, status: Status | None) -> dict[str, Any]:
-    return {
-        "run": record.run_id,
-        "created": record.created_at,
-        "status": status,
-        "seed": record.seed,
-        "embed": record.embed,
-        "from": record.first_stage,
-        "user": record.created_by,
-    }
+def _record_row(record: dict[str, Any]) -> dict[str, Any]:
+    names = {"run_id": "run", "created_at": "created", "first_stage": "from", "created_by": "user"}
+    return {names.get(name, name): record[name] for name in (*names, "status", "seed", "embed")}
 
 
 @app.command()

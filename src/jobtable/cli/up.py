@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from jobtable.app import Services
 from jobtable.cli.demo_progress import DemoProgress
 from jobtable.cli.options import ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import say
+from jobtable.cli.watching import watched
 from jobtable.cli.worker_process import WorkerProcess
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings
@@ -86,7 +86,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         cleanup.enter_context(_second_signal_is_urgent(worker))
         if worker is not None:
             cleanup.enter_context(worker)
-        cleanup.enter_context(_watched(services))
+        cleanup.enter_context(watched(services))
         address = address_of(listening)
         say(f"Jobtable is at {address}  (data: {settings.store}; stop with Ctrl-C)")
         if demo_folder is not None:
@@ -113,16 +113,3 @@ def _second_signal_is_urgent(worker: WorkerProcess | None) -> Iterator[None]:
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
-
-
-@contextmanager
-def _watched(services: Services) -> Iterator[None]:
-    """Look after album executions while the block runs."""
-    is_over = threading.Event()
-    thread = threading.Thread(target=services.album_watch.keep, args=(is_over, say), name="watch over executions")
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()

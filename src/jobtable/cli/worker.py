@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jobtable.app import open_jobs
+from jobtable.albums.executions import QUEUE as ALBUMS
+from jobtable.app import Services, open_jobs
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table, say
+from jobtable.cli.watching import watched
 from jobtable.jobs.worker import Worker
-from jobtable.settings import without_secret
+from jobtable.settings import Settings, without_secret
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -67,7 +71,7 @@ def worker(
     sys.path.insert(0, str(Path.cwd()))
     place = without_secret(settings.store)
     say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
-    report = Worker(
+    jobs_worker = Worker(
         partial(open_jobs, settings.store, settings.objects),
         settings.queues,
         slots=settings.slots,
@@ -76,8 +80,20 @@ def worker(
         preload=preload or (),
         until_empty=until_empty,
         drain_seconds=drain_seconds,
-    ).run()
+    )
+    with _watching(settings):
+        report = jobs_worker.run()
     if as_json:
         print_json(report)
     else:
         print_table([vars(report)])
+
+
+@contextmanager
+def _watching(settings: Settings) -> Iterator[None]:
+    """Look after album executions while their queue is served."""
+    if ALBUMS not in settings.queues:
+        yield
+        return
+    with Services.open(settings.store, settings.objects) as services, watched(services):
+        yield

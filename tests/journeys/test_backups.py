@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import zipfile
@@ -332,6 +333,18 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
 def test_a_file_that_was_made_to_do_harm_is_refused(exported: bytes, tmp_path: Path, name: str) -> None:
     change, match = HOSTILE[name]
     refused(rebuilt(exported, tmp_path / "made.zip", change), tmp_path / "j.zip", match)
+
+
+@given(at=st.integers(1, 700), value=st.integers(0, 255))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whoever_alters_the_headers_gets_a_clear_answer(exported: bytes, tmp_path: Path, at: int, value: int) -> None:
+    """Also where all checksums are right, reading gives what the manifest says, or an ArchiveError."""
+    body = bytearray(exported[:-64])
+    body[-at] = value
+    path = tmp_path / "made.zip"
+    path.write_bytes(bytes(body) + hashlib.sha256(body).hexdigest().encode())
+    with contextlib.suppress(ArchiveError), archive.checked_archive(path) as accepted:
+        assert sum(1 for _ in accepted.items()) == accepted.manifest.items.count
 
 
 def test_an_unusual_method_of_packing_is_refused(exported: bytes, tmp_path: Path) -> None:

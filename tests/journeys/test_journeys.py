@@ -72,6 +72,12 @@ def test_what_belongs_to_another_journey_is_refused(verbs: Journeys) -> None:
         verbs.create_journey(journey("J1"), rules=rules("J2", 1))
 
 
+def test_two_stages_of_one_id_are_refused(verbs: Journeys) -> None:
+    first, second, *_ = default_stages("J1", START)
+    with pytest.raises(ValueRefusedError, match="two stages of one id"):
+        verbs.create_journey(journey("J1"), [first, second.replace(stage_id=first.stage_id)])
+
+
 class Interrupted(Exception):
     """The process died here."""
 

@@ -109,6 +109,8 @@ def test_a_report_can_be_added_by_hand(world: World) -> None:
     assert (found["title"], found["notes"]) == ("Notes", ["a"])
     with pytest.raises(ValueRefusedError, match="belongs to journey J1"):
         world.records.create_job_report("J2", job_id, ReportType.CUSTOM, "x", {})
+    with pytest.raises(ValueRefusedError, match="cannot have a section generatedAt, title"):
+        world.records.create_job_report("J1", job_id, ReportType.CUSTOM, "x", {"title": 1, "generatedAt": 2})
 
 
 def test_what_is_not_there_is_named(world: World) -> None:

@@ -13,7 +13,7 @@ from tests.journeys.stages import script
 from tests.journeys.worlds import World, stage, world_on
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, ConflictError
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.journeys.entities import SecondBrainRule
 from jobtable.journeys.parts import Priority, RuleScope, RuleStatus, RuleType
 from jobtable.journeys.rules import add_rule, applicable, change_rule_status
@@ -81,6 +81,8 @@ def test_counters_follow_the_rules(world: World) -> None:
     add_rule(store, made(2, status=RuleStatus.INACTIVE))
     with pytest.raises(AlreadyExistsError, match="one-medium-1"):
         add_rule(store, made(1))
+    with pytest.raises(NotFoundError, match="to journey J9"):
+        add_rule(store, made(1).replace(journey_id="J9"))
     changed = change_rule_status(store, made(1), RuleStatus.DEPRECATED, START)
     assert changed.status is RuleStatus.DEPRECATED
     with pytest.raises(ConflictError, match="changed meanwhile"):

@@ -335,6 +335,12 @@ def test_many_starts_at_once_make_one_execution(quick: World) -> None:
     quick.check_sums()
 
 
+def test_a_stage_runs_as_often_as_its_key_has_digits(quick: World) -> None:
+    quick.jobs.store.update(Journey.key(journey_id="J1"), Journey.execution_counts.set({"one": 999, "two": 0}))
+    with pytest.raises(ConflictError, match="ran 999 times"):
+        quick.runner.run("J1")
+
+
 def test_what_is_not_there_is_named(quick: World) -> None:
     with pytest.raises(NotFoundError, match="Journey"):
         quick.runner.run("J9")

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -45,6 +46,8 @@ _LONGEST_LINE = 4 << 20
 _CHUNK = 1 << 20
 _ENCRYPTED = 1
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, ArithmeticError)
+"""What reading a ZIP file raises when someone has laid hands on its headers."""
 _Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _Size = Annotated[int, Field(ge=0)]
 
@@ -127,7 +130,7 @@ def checked_archive(path: Path, *, most_bytes: int = MOST_BYTES) -> Iterator[Arc
             digest = _check_digest(file)
             members = stack.enter_context(zipfile.ZipFile(file))
             archive = _checked(Archive(_read_manifest(members), digest, members), most_bytes)
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        except _NO_ARCHIVE as error:
             raise ArchiveError(f"{path} is no journey that was exported: {error}") from error
         except OSError as error:
             raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error

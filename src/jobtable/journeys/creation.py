@@ -24,6 +24,7 @@ def create(store: Store, journey: Journey, stages: Sequence[StageDefinition], ru
     """
     items: list[Belonging] = [*stages, *rules]
     _refuse_strangers(journey, items)
+    _refuse_namesakes(journey, stages)
     journey = _counted(journey, stages, rules)
     if len(items) <= _PART:
         _add_first(store, journey, items)
@@ -38,6 +39,12 @@ def _refuse_strangers(journey: Journey, items: Sequence[Belonging]) -> None:
     stranger = next((item for item in items if item.journey_id != journey.journey_id), None)
     if stranger is not None:
         raise ValueRefusedError(f"{stranger!r:.200} belongs to journey {stranger.journey_id}, not {journey.journey_id}")
+
+
+def _refuse_namesakes(journey: Journey, stages: Sequence[StageDefinition]) -> None:
+    names = [stage.stage_id for stage in stages]
+    if len(set(names)) < len(names):
+        raise ValueRefusedError(f"journey {journey.journey_id} has two stages of one id: {', '.join(names)}")
 
 
 def _counted(journey: Journey, stages: Sequence[StageDefinition], rules: Sequence[SecondBrainRule]) -> Journey:

@@ -38,6 +38,8 @@ Fence = Callable[[Transaction], None]
 """Adds to a transaction the condition under which its writer may write."""
 T = TypeVar("T")
 _ATTEMPTS = 50
+_MOST_EXECUTIONS = 999
+"""The key of an execution has three digits for its number."""
 _PASSED = (StageStatus.COMPLETED, StageStatus.SKIPPED)
 
 
@@ -321,6 +323,10 @@ class JourneyFlow:
         journey, now = state.journey, self._clock.now()
         counts = journey.execution_counts or {}
         number = counts.get(stage.stage_id, self._highest_number(stage)) + 1
+        if number > _MOST_EXECUTIONS:
+            raise ConflictError(
+                f"stage {stage.stage_id} of journey {journey.journey_id} ran {number - 1} times: no more"
+            )
         given = journey.configuration
         execution = JobExecution(
             job_id=self._new_job_id(),

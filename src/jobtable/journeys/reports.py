@@ -12,6 +12,7 @@ from typing import IO, Any
 from pydantic_core import to_jsonable_python
 
 from jobtable.clock import Clock
+from jobtable.errors import ValueRefusedError
 from jobtable.journeys.entities import JobExecution, JobReport
 from jobtable.journeys.locations import DEFAULT_BUCKETS, Place, location
 from jobtable.journeys.parts import ExecutionStatus, ReportMetrics, ReportType, StepRun
@@ -24,6 +25,7 @@ ENGINE_REPORTS = {
     ReportType.ERROR_ANALYSIS: "error_analysis",
 }
 """The names of the reports that the engine makes; no step may have one of them."""
+_OWN_MEMBERS = {"reportId", "reportType", "title", "summary", "executionSummary", "generatedAt"}
 _IN_MEMORY = 1 << 20
 _SLOW_SHARE = 0.5
 _MUCH_LOGGING_PER_SECOND = 1_000
@@ -37,6 +39,14 @@ class Content:
     title: str
     summary: str
     sections: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        """Refuse sections whose names every report has for something else."""
+        taken = sorted(_OWN_MEMBERS & self.sections.keys())
+        if taken:
+            raise ValueRefusedError(
+                f"the report {self.title!r} cannot have a section {', '.join(taken)}: choose another name"
+            )
 
 
 class ReportDraft:

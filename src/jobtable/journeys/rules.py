@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from jobtable.errors import AlreadyExistsError, ConflictError, TransactionFailedError
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, TransactionFailedError
 from jobtable.journeys.entities import Journey, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import RuleScope, RuleStatus, RuleType
 from jobtable.model import Selection
@@ -32,7 +32,7 @@ def _applies(rule: SecondBrainRule, stage_id: str) -> bool:
 
 
 def add_rule(store: Store, rule: SecondBrainRule) -> None:
-    """Store a new rule and count it, or raise AlreadyExistsError."""
+    """Store a new rule and count it; AlreadyExistsError if it is there, NotFoundError if its journey is not."""
     counted = Journey.aggregates["total_rules"].increment(1)
     active = Journey.aggregates["active_rules"].increment(1 if rule.status is RuleStatus.ACTIVE else 0)
     try:
@@ -40,7 +40,9 @@ def add_rule(store: Store, rule: SecondBrainRule) -> None:
             tx.update(Journey.key(journey_id=rule.journey_id), counted, active, Journey.updated_at.set(rule.created_at))
             tx.add(rule)
     except TransactionFailedError as error:
-        raise AlreadyExistsError(f"cannot add rule {rule.rule_id} to journey {rule.journey_id}: {error}") from error
+        has_no_journey = any(failure.index == 0 and failure.current is None for failure in error.failures)
+        kind = NotFoundError if has_no_journey else AlreadyExistsError
+        raise kind(f"cannot add rule {rule.rule_id} to journey {rule.journey_id}: {error}") from error
 
 
 def change_rule_status(store: Store, rule: SecondBrainRule, status: RuleStatus, now: datetime) -> SecondBrainRule:

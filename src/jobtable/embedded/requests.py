@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol
 
 from jobtable.embedded.schema import TableSchema
@@ -78,7 +77,6 @@ _ANY_LEGACY = frozenset(_LEGACY)
 _PROJECTION = "ProjectionExpression"
 
 
-@lru_cache(maxsize=1024)
 def table_name_fault(name: str) -> str | None:
     """The constraint that a table name breaks, or None. A table's ARN is accepted in its place."""
     if name.startswith("arn:"):

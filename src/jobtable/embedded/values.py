@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-from jobtable.embedded.numbers import canonical_number, compare_numbers
+from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 from jobtable.store.sizes import number_size, utf8_length
@@ -173,8 +173,15 @@ def _number(content: Any, depth: int) -> tuple[str, int]:
     return (content if number == content else number), size
 
 
-@lru_cache(maxsize=16384)  # most numbers come again
 def _measured_number(text: str) -> tuple[str, int]:
+    if len(text) <= MAX_DIGITS:
+        return _known_number(text)
+    number = canonical_number(text)
+    return number, number_size(number)
+
+
+@lru_cache(maxsize=16384)  # most numbers come again; long ones would fill the memory
+def _known_number(text: str) -> tuple[str, int]:
     number = canonical_number(text)
     return number, number_size(number)
 

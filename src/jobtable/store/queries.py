@@ -93,7 +93,7 @@ class Query(Generic[T]):
         try:
             return self._read_all_json(items)
         except ItemShapeError:
-            # One of them is not of the type, or has another shape: from here on they are looked at one by one.
+            # One of them is of another type, or of another shape, which is an error when its turn comes.
             return map(self._read, self._own([from_json(body) for body in items]))
 
     def page(self, cursor: str | None = None, size: int = 50) -> Page[T]:

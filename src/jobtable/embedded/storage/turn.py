@@ -21,6 +21,7 @@ _TICKET_BYTE = 64
 _UPKEEP_BYTE = 65
 
 _POLL_SECONDS = 0.00005
+_LONGEST_POLL_SECONDS = 0.001
 _LONGEST_WITHOUT_PROGRESS = 0.5
 
 
@@ -92,13 +93,18 @@ class Turn:
     def _wait_until_next(self, ticket: int) -> None:
         served = self._number(_SERVED)
         deadline = time.monotonic() + _LONGEST_WITHOUT_PROGRESS
+        pause = _POLL_SECONDS
         while served < ticket - 1:
-            time.sleep(_POLL_SECONDS * min(ticket - served, 8))
+            time.sleep(pause)
             before, served = served, self._number(_SERVED)
             if served != before:
                 deadline = time.monotonic() + _LONGEST_WITHOUT_PROGRESS
+                pause = _POLL_SECONDS
             elif time.monotonic() > deadline:
                 return
+            else:
+                # Behind long transactions, many who look often would take the processor from the one who works.
+                pause = min(pause * 2, _LONGEST_POLL_SECONDS)
 
     @contextlib.contextmanager
     def _locked(self, byte: int) -> Iterator[None]:

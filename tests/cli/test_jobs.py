@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cli.conftest import CommandLine
 
+from jobtable.app import open_jobs
+from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
+from jobtable.jobs.definition import NewJob
 
 TRAIN, FAIL = "tests.cli.tasks:train", "tests.cli.tasks:fail"
 
@@ -92,6 +96,18 @@ def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> N
     assert ids(cli.json("jobs", "list", "--parent", first)) == []
     assert cli.run("jobs", "list", "--status", "failed").stderr == "There are no such jobs.\n"
     cli.run("jobs", "list", "--queue", "none", code=ExitCode.NOT_FOUND)
+
+
+def test_a_list_reads_no_more_than_it_shows(cli: CommandLine) -> None:
+    jobs = open_jobs(cli.store)
+    jobs.submit_many(NewJob(name="x" * 500, task="m:f") for _ in range(300))
+    with jobs.store.capacity.measure() as spent:
+        selected = _selected(jobs, 5, status=None, user=None, queue=None, parent=None)
+        assert len(list(islice(selected, 5))) == 5
+    assert spent["Job.by_status"].read < 10
+    assert len(list(_selected(jobs, 50, status=None, user=None, queue=None, parent=None))) == 300
+    jobs.store.close()
+    jobs.objects.close()
 
 
 def test_a_key_makes_one_job_however_often(cli: CommandLine) -> None:

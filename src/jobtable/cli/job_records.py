@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -40,8 +39,7 @@ def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
     with open_services(store, objects) as services:
         jobs = services.jobs
         job = jobs.queries.get_job(job_id)
-        statuses = list(islice(jobs.queries.list_statuses(job_id, newest_first=True), _SHOWN_STATUSES))
-        statuses.reverse()
+        statuses = jobs.queries.list_statuses(job_id, newest_first=True).page(size=_SHOWN_STATUSES).items[::-1]
         dependencies = list(jobs.queries.list_dependencies(job_id))
         resources = list(jobs.queries.list_resources(job_id))
         artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
@@ -129,7 +127,9 @@ def metrics(
         queries = services.jobs.queries
         queries.get_job(job_id)
         found = queries.list_metrics(job_id) if name is None else queries.list_metric(job_id, name)
-        print_list(islice(found, limit), _metric_row, as_json=as_json, empty="The job has reported no such metric.")
+        print_list(
+            found.page(size=limit).items, _metric_row, as_json=as_json, empty="The job has reported no such metric."
+        )
 
 
 def _metric_row(metric: JobMetric) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def checkpoints(
         queries = services.jobs.queries
         queries.get_job(job_id)
         found = queries.list_checkpoints(job_id, newest_first=True)
-        print_list(islice(found, limit), _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.")
+        print_list(found.page(size=limit).items, _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.")
 
 
 def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
+from jobtable.store import Query
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.command("submit")(job_submission.submit)
@@ -61,7 +62,7 @@ def list_jobs(
         jobtable jobs list --status failed --queue gpu
     """
     with open_services(store, objects) as services:
-        found = _selected(services.jobs, status=status, user=user, queue=queue, parent=parent)
+        found = _selected(services.jobs, limit, status=status, user=user, queue=queue, parent=parent)
         chosen = (
             job
             for job in found
@@ -90,20 +91,31 @@ def row(job: Job) -> dict[str, object]:
 
 
 def _selected(
-    jobs: Jobs, *, status: Status | None, user: str | None, queue: str | None, parent: str | None
+    jobs: Jobs, size: int, *, status: Status | None, user: str | None, queue: str | None, parent: str | None
 ) -> Iterator[Job]:
     """The jobs by the index that narrows them most, the newest first where the index has an order."""
     queries = jobs.queries
     if parent is not None:
-        return iter(queries.list_children(queries.get_job(parent)))
+        return _in_pages(queries.list_children(queries.get_job(parent)), size)
     if queue is not None:
         return _in_queue(jobs, queue)
     if user is not None:
-        return iter(queries.list_jobs_by_user(user, newest_first=True))
+        return _in_pages(queries.list_jobs_by_user(user, newest_first=True), size)
     if status is not None:
-        return iter(queries.list_jobs_by_status(status, newest_first=True))
-    by_status = (queries.list_jobs_by_status(each, newest_first=True) for each in Status)
+        return _in_pages(queries.list_jobs_by_status(status, newest_first=True), size)
+    by_status = (_in_pages(queries.list_jobs_by_status(each, newest_first=True), size) for each in Status)
     return heapq.merge(*by_status, key=lambda job: job.created_at, reverse=True)
+
+
+def _in_pages(query: Query[Job], size: int) -> Iterator[Job]:
+    """The jobs of a query, of which no more are read than a page beyond the last that is wanted."""
+    cursor: str | None = None
+    while True:
+        page = query.page(cursor, size=size)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def _in_queue(jobs: Jobs, queue: str) -> Iterator[Job]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -34,7 +33,7 @@ def list_queues(
         jobtable queues list
     """
     with open_services(store, objects) as services:
-        found = islice(services.jobs.queries.list_queues(), limit)
+        found = services.jobs.queries.list_queues().page(size=limit).items
         print_list(found, _row, as_json=as_json, empty="There are no queues yet; the first job of a queue makes it.")
 
 

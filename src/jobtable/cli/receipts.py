@@ -72,7 +72,7 @@ def list_receipts(
     with open_services(store, objects) as services:
         ocr = OcrService(services.jobs.store)
         found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
-        print_list(islice(found, limit), _receipt_row, as_json=as_json, empty="There are no such receipts.")
+        print_list(found.page(size=limit).items, _receipt_row, as_json=as_json, empty="There are no such receipts.")
 
 
 @app.command()

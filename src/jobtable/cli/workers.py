@@ -55,7 +55,7 @@ def show(
     with open_services(store, objects) as services:
         jobs = services.jobs
         instance = jobs.store.get(Instance.key(instance_id=instance_id))
-        held = list(islice(jobs.queries.list_jobs_of_instance(instance_id), limit))
+        held = jobs.queries.list_jobs_of_instance(instance_id).page(size=limit).items
     if as_json:
         print_json({"worker": instance, "jobs": held})
         return

@@ -53,6 +53,8 @@ def test_stages_run_in_order_with_everything_recorded(world: World) -> None:
     assert {each.status for each in world.verbs.list_stages("J1")} == {StageStatus.COMPLETED}
     job = world.jobs.queries.get_job(one.job_id)
     assert (job.status, job.job_stage, job.progress) == (Status.COMPLETED, "one", 100)
+    (two,) = world.executions("two")
+    assert [child.job_id for child in world.jobs.queries.list_children(job)] == [two.job_id], "one tree"
     types = [record.report_type for record in world.verbs.list_job_reports(one.job_id)]
     assert types == [ReportType.CUSTOM, ReportType.SUMMARY, ReportType.PERFORMANCE, ReportType.TIMELINE]
     world.check_sums()

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.app import Services
 from jobtable.cli import journey_files, journey_records
 from jobtable.cli.local_worker import local_worker, poll
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
@@ -22,6 +23,7 @@ from jobtable.journeys.parts import JourneyConfiguration, JourneyStatus, Priorit
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.service import CompleteJourney
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+from jobtable.settings import Settings
 
 app = typer.Typer(
     help="Journeys: create and run them, look at their logs and reports, export and import them.",
@@ -231,27 +233,35 @@ def _begin(
     """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
     settings = resolved(store=store, objects=objects, user=user).settings
     with open_services(store, objects) as services:
-        runner = services.journey_runner
-        journey = begin(runner, settings.user)
+        journey = begin(services.journey_runner, settings.user)
         if not submit_only and journey.status is JourneyStatus.RUNNING:
-            working = local_worker(settings, [QUEUE], preload=["jobtable.journeys.runner"])
-            with working as ended, bar(journey.name, 100) as advance:
-                shown = 0
-
-                def show_progress(seen: Journey) -> None:
-                    nonlocal shown
-                    advance(seen.overall_progress - shown)
-                    shown = seen.overall_progress
-
-                journey = poll(
-                    lambda: services.journeys.get_journey(journey_id),
-                    lambda seen: seen.status is not JourneyStatus.RUNNING,
-                    show_progress,
-                    ended,
-                )
+            try:
+                journey = _work(services, settings, journey)
+            except KeyboardInterrupt:
+                say(f"What is finished stays finished; go on with: jobtable journeys run {journey_id}")
+                raise
         _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
     if not submit_only and journey.status is not JourneyStatus.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
+    """Run a journey with a worker beside this command and a bar, until it does not run any more."""
+    shown = 0
+    working = local_worker(settings, [QUEUE], preload=["jobtable.journeys.runner"])
+    with working as ended, bar(journey.name, 100) as advance:
+
+        def show_progress(seen: Journey) -> None:
+            nonlocal shown
+            advance(seen.overall_progress - shown)
+            shown = seen.overall_progress
+
+        return poll(
+            lambda: services.journeys.get_journey(journey.journey_id),
+            lambda seen: seen.status is not JourneyStatus.RUNNING,
+            show_progress,
+            ended,
+        )
 
 
 @app.command()

@@ -115,6 +115,7 @@ class JourneyRunner:
             job_id=f"{execution.job_id}-end-{0 if job is None else job.lease_epoch}",
             job_type="journey_end",
             priority=stage_job.priority,
+            tags=stage_job.tags,
             max_attempts=10,
             most_interruptions=_MOST_INTERRUPTIONS,
             depends_on=(DependsOn(execution.job_id, condition=EdgeCondition.FINISHED),),
@@ -133,12 +134,21 @@ class JourneyRunner:
             description=f"execution {execution.execution_number} of {execution.stage_id} of {journey.journey_id}",
             job_type=JOB_TYPE,
             job_stage=execution.stage_id,
+            parent_job_id=self._root_job_id(execution),
             priority=_PRIORITIES[journey.priority],
             tags=frozenset({f"journey:{journey.journey_id}"}),
             max_attempts=1 + execution.configuration.retry_attempts,
             timeout_seconds=execution.configuration.timeout,
             most_interruptions=_MOST_INTERRUPTIONS,
         )
+
+    def _root_job_id(self, execution: JobExecution) -> str | None:
+        """The job with which the journey began: the root of all others, unless the journey was imported without it."""
+        first = self.jobs.store.query(JobExecution.key(journey_id=execution.journey_id), limit=1).first()
+        if first is None or first.job_id == execution.job_id:
+            return None
+        root = self.jobs.store.find(Job.key(job_id=first.job_id))
+        return None if root is None else root.job_id
 
     def _record_end(self, execution: JobExecution, job: Job) -> None:
         """Record how a job ended that its stage could not record itself."""

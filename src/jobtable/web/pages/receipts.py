@@ -16,6 +16,7 @@ from jobtable.web.dependencies import TheStore, path_id
 from jobtable.web.guard import READ, GuardedRoute, allow
 from jobtable.web.pages.frame import render
 
+_PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
 router = APIRouter(route_class=GuardedRoute)
 
 _PAGE = 50
@@ -69,9 +70,8 @@ def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:
 
 
 def _address(picture: Picture) -> str | None:
-    """Where the picture is served, if it is one that a browser shows."""
-    is_shown = content_type(picture.s3_key) in {"image/png", "image/jpeg", "image/gif", "image/webp"}
-    return f"/api/v1/objects/{picture.s3_key}" if is_shown else None
+    """Where the picture is served, if it is one that a browser shows. Scripts of an SVG do not run in an image."""
+    return f"/api/v1/objects/{picture.s3_key}" if content_type(picture.s3_key) in _PICTURES else None
 
 
 def _corners(word: Any, picture: Picture | None) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from jobtable.jobs.definition import NewJob
 from jobtable.jobs.worker import Worker
 
 _LEASE_SECONDS = 1.5
-_JOBS_PER_WORKER = 3
+_JOBS_PER_WORKER = 5
 
 
 def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str, object]]:
@@ -26,17 +27,12 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str
     chance = random.Random(seed)
     with jobs_in_folder("workers") as (jobs, folder):
         url = url_of(folder)
-        for _ in range(trials * _JOBS_PER_WORKER):
-            params = {"seconds": chance.uniform(0, 0.3)}
-            jobs.submit(NewJob(name="work", task="faults.tasks:work", params=params, most_interruptions=trials))
         workers = [start("faults.workers", url, _LEASE_SECONDS, 2) for _ in range(min(at_once, trials))]
         for number in range(trials):
-            worker = workers.pop(0)
-            if worker.stdout is None or not worker.stdout.readline():
-                raise RuntimeError("a worker did not begin")
-            time.sleep(chance.uniform(0, 1.5))
-            worker.kill()
-            worker.communicate()
+            for _ in range(_JOBS_PER_WORKER):
+                params = {"seconds": chance.uniform(0, 1.0)}
+                jobs.submit(NewJob(name="work", task="faults.tasks:work", params=params, most_interruptions=trials))
+            _kill(workers.pop(0), chance.uniform(0, 1.5))
             if number + at_once < trials:
                 workers.append(start("faults.workers", url, _LEASE_SECONDS, 2))
         opener = partial(open_jobs, url)
@@ -47,6 +43,15 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str
         print(problem, file=sys.stderr)
     told = {"trials": trials, "violations": len(problems), "interrupted": interrupted, "seed": seed}
     yield {"fault": "workers", **told}
+
+
+def _kill(worker: subprocess.Popen[str], seconds: float) -> None:
+    """Kill a worker so many seconds after it has begun."""
+    if worker.stdout is None or not worker.stdout.readline():
+        raise RuntimeError("a worker did not begin")
+    time.sleep(seconds)
+    worker.kill()
+    worker.communicate()
 
 
 def main(url: str, lease_seconds: str, slots: str) -> None:

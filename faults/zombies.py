@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,49 +17,69 @@ from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
 from jobtable.app import open_jobs
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
+from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.worker import Worker
 
-_LEASE_SECONDS = 1.5
+_LEASE_SECONDS = 3.0
 _ATTEMPTS = ("status", "checkpoint", "artifact", "heartbeat", "release", "completion")
 
 
 def run(trials: int = 100, at_once: int = 5) -> Iterator[dict[str, object]]:
     """Make so many zombies, some at once."""
     problems: list[str] = []
-    refused = 0
+    zombies = 0
     with jobs_in_folder("zombies") as (jobs, folder):
-        for first in range(0, trials, at_once):
-            count = min(at_once, trials - first)
-            found = _make_zombies(jobs, folder, count)
-            problems += found
-            refused += count * len(_ATTEMPTS) - len(found)
+        while zombies < trials:
+            made = _make_zombies(jobs, folder, min(at_once, trials - zombies))
+            zombies += len(made)
+            problems += [problem for found in made for problem in found]
         problems += problems_in(jobs) + unfinished(jobs)
     for problem in problems:
         print(problem, file=sys.stderr)
+    refused = zombies * len(_ATTEMPTS) - len(problems)
     yield {"fault": "zombies", "trials": trials, "violations": len(problems), "refused": refused}
 
 
-def _make_zombies(jobs: Jobs, folder: Path, count: int) -> list[str]:
+def _make_zombies(jobs: Jobs, folder: Path, count: int) -> list[list[str]]:
+    """What is wrong with each zombie; a worker that lost its job before it was stopped is none."""
     url = url_of(folder)
     new = NewJob(name="outlive", task="faults.tasks:outlive_the_lease", params={"folder": str(folder)})
     notes = [folder / jobs.submit(new).job_id for _ in range(count)]
     workers = [start("faults.workers", url, _LEASE_SECONDS, 1) for _ in range(count)]
-    _wait_for(lambda: all(note.with_suffix(".begun").exists() for note in notes))
-    stopped = [pid for worker in workers for pid in (worker.pid, *_children_of(worker.pid))]
-    for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
-    Worker(partial(open_jobs, url), ["default"], slots=2, lease_seconds=_LEASE_SECONDS, until_empty=True).run()
-    before = {note.name: _items_of(jobs, note.name) for note in notes}
-    for note in notes:
-        note.with_suffix(".go").touch()
-    _wait_for(lambda: all(note.with_suffix(".noted").exists() for note in notes))
-    for pid in stopped:
-        os.kill(pid, signal.SIGCONT)
-    for worker in workers:
-        worker.send_signal(signal.SIGTERM)
-        worker.communicate()
-    return [problem for note in notes for problem in _problems(jobs, note, before[note.name])]
+    stopped: list[int] = []
+    try:
+        _wait_for(lambda: all(note.with_suffix(".begun").exists() for note in notes))
+        stopped = [pid for worker in workers for pid in (worker.pid, *_children_of(worker.pid))]
+        _stop(stopped, jobs)
+        notes = [note for note in notes if jobs.queries.get_job(note.name).lease_epoch == 1]
+        Worker(partial(open_jobs, url), ["default"], slots=2, lease_seconds=_LEASE_SECONDS, until_empty=True).run()
+        before = {note.name: _items_of(jobs, note.name) for note in notes}
+        for note in notes:
+            note.with_suffix(".go").touch()
+        _wait_for(lambda: all(note.with_suffix(".noted").exists() for note in notes))
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+        for worker in workers:
+            worker.terminate()
+            worker.communicate()
+    return [_problems(jobs, note, before[note.name]) for note in notes]
+
+
+def _stop(pids: list[int], jobs: Jobs) -> None:
+    """Stop processes, but none in the middle of a write: it would hold the lock of the file, and all would wait."""
+    while True:
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        probe = Instance(instance_id="probe", instance_type="probe", launched_at=jobs.clock.now())
+        writing = threading.Thread(target=jobs.store.put, args=(probe,), daemon=True)
+        writing.start()
+        writing.join(2.0)
+        if not writing.is_alive():
+            return
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        writing.join()
 
 
 def _problems(jobs: Jobs, note: Path, before: set[str]) -> list[str]:
@@ -91,5 +112,5 @@ def _wait_for(is_so: Callable[[], bool], seconds: float = 120.0) -> None:
     until = time.monotonic() + seconds
     while not is_so():
         if time.monotonic() > until:
-            raise TimeoutError("the zombies did not begin")
+            raise TimeoutError("the zombies did not do what they should")
         time.sleep(0.02)

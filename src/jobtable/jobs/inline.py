@@ -38,6 +38,7 @@ class InlineSlots:
         conclusions: Conclusions,
         on_free: Callable[[BaseException | None], None],
         open_processes: Callable[[], ProcessSlots],
+        is_draining: Callable[[], bool],
     ) -> None:
         self._count = count
         self._jobs = jobs
@@ -45,10 +46,10 @@ class InlineSlots:
         self._conclusions = conclusions
         self._on_free = on_free
         self._open_processes = open_processes
+        self._is_draining = is_draining
         self._processes: ProcessSlots | None = None
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
-        self._drain_seconds: float | None = None
 
     def room(self) -> int:
         """How many more jobs can be taken now."""
@@ -70,9 +71,8 @@ class InlineSlots:
         thread.start()
 
     def drain(self, grace_seconds: float) -> None:
-        """Give back what has not begun; what runs comes to its end."""
+        """What runs here comes to its end, and what has not begun is given back; jobs in processes are told to end."""
         with self._lock:
-            self._drain_seconds = grace_seconds
             processes = self._processes
         if processes is not None:
             processes.drain(grace_seconds)
@@ -97,7 +97,7 @@ class InlineSlots:
         finished_at = self._jobs.clock.monotonic()
         for held, stop in batch:
             definition = held.lease.job.definition
-            if self._drain_seconds is not None:
+            if self._is_draining():
                 self._conclusions.release(held, "its worker stopped before it had begun")
             elif not self._heartbeats.is_held(held):
                 self._conclusions.lose(held, "its lease could not be renewed before it began")

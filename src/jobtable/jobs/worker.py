@@ -216,7 +216,15 @@ class Worker:
 
         if self._mode == "process":
             return processes()
-        return InlineSlots(self._slot_count, self._jobs, heartbeats, self._conclusions, self._events.put, processes)
+        return InlineSlots(
+            self._slot_count,
+            self._jobs,
+            heartbeats,
+            self._conclusions,
+            self._events.put,
+            processes,
+            lambda: self._is_draining or self._failure is not None,
+        )
 
     def _unregister(self, registration: Registration) -> None:
         until = self._jobs.clock.monotonic() + self._lease_seconds

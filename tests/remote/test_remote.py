@@ -269,6 +269,11 @@ class TestOnTheCommandLine:
             refused = self.run(served, *command, code=ExitCode.USAGE)
             assert "give --store" in refused.stderr
 
+    def test_what_needs_a_store_takes_one_that_is_set(self, served: Served, tmp_path: Path) -> None:
+        environment = {"JOBTABLE_SERVER": served.url, "JOBTABLE_STORE": f"file:{tmp_path}/own.db"}
+        done = CliRunner().invoke(app, ["worker", "--until-empty"], env=environment)
+        assert (done.exit_code, "own.db" in done.stderr) == (0, True)
+
     def test_a_store_that_is_named_wins(self, served: Served, tmp_path: Path) -> None:
         listed = self.run(served, "queues", "list", "--store", f"file:{tmp_path}/own.db", "--json")
         assert json.loads(listed.stdout) == []

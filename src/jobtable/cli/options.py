@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services, connect
-from jobtable.settings import Resolved, resolve
+from jobtable.settings import Resolved, Settings, resolve
 from jobtable.store import Store
 
 _GIVEN: ContextVar[Mapping[str, str]] = ContextVar("flags before the command", default={})  # noqa: B039 - never changed
@@ -67,12 +67,18 @@ def resolved(**flags: Any) -> Resolved:
     return resolve({**_GIVEN.get(), **flags}, os.environ, Path.cwd())
 
 
+def store_settings(store: str | None, **flags: Any) -> Settings:
+    """The settings of a command that works on a store itself: refused where only a server is named."""
+    found = resolved(store=store, **flags)
+    is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
+    if found.settings.server is not None and store is None and is_meant:
+        raise typer.BadParameter(f"this needs a store itself, and not the server {found.settings.server}: give --store")
+    return found.settings
+
+
 def open_store(store: str | None) -> Store:
     """The store alone that the option, the environment and the file name; to be used in a `with` statement."""
-    settings = resolved(store=store).settings
-    if settings.server is not None and store is None:
-        raise typer.BadParameter(f"this needs a store itself, and not the server {settings.server}: give --store")
-    return connect(settings.store)
+    return connect(store_settings(store).store)
 
 
 def open_services(store: str | None, objects: str | None = None) -> Services:

@@ -14,7 +14,7 @@ import typer
 
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, store_settings
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.cli.watching import watched
 from jobtable.jobs.worker import Worker
@@ -60,11 +60,8 @@ def worker(
     Example:
         jobtable worker --queue gpu --slots 2 --until-empty
     """
-    settings = resolved(
-        store=store, objects=objects, queues=tuple(queue) if queue else None, slots=slots, lease_seconds=lease_seconds
-    ).settings
-    if settings.server is not None and store is None:
-        raise typer.BadParameter(f"a worker needs the store itself, and not the server {settings.server}: give --store")
+    queues = tuple(queue) if queue else None
+    settings = store_settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
     if settings.store.startswith("memory:") and not inline:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)

@@ -17,7 +17,7 @@ from jobtable.cli.output import say
 from jobtable.cli.watching import watched
 from jobtable.cli.worker_process import WorkerProcess
 from jobtable.errors import SettingsError
-from jobtable.settings import Settings
+from jobtable.settings import Settings, without_secret
 
 app = typer.Typer(rich_markup_mode=None)
 SYSTEM_QUEUES = ("journeys", "conversations", "albums")
@@ -80,7 +80,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
 
     with ExitStack() as cleanup:
         listening = cleanup.enter_context(bind(settings.host, settings.port))
-        services = cleanup.enter_context(Services.from_settings(settings))
+        services = cleanup.enter_context(Services.open(settings.store, settings.objects))
         server = server_on(create_app(services, settings))
         worker = WorkerProcess(settings, (*settings.queues, *SYSTEM_QUEUES)) if with_worker else None
         cleanup.enter_context(_second_signal_is_urgent(worker))
@@ -88,7 +88,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
             cleanup.enter_context(worker)
         cleanup.enter_context(watched(services))
         address = address_of(listening)
-        say(f"Jobtable is at {address}  (data: {settings.store}; stop with Ctrl-C)")
+        say(f"Jobtable is at {address}  (data: {without_secret(settings.store)}; stop with Ctrl-C)")
         if demo_folder is not None:
             cleanup.enter_context(DemoProgress(services, demo_folder, address))
         server.run(sockets=[listening])

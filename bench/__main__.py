@@ -13,6 +13,7 @@ BENCHMARKS = (
     "typed_against_local",
     "receipts",
     "scale",
+    "pages",
     "jobs",
     "metrics",
     "steps",

@@ -18,6 +18,7 @@ from jobtable.store import Query, Store
 
 _MOST_EXAMINED = 2000
 """A page of rare matches ends after so many jobs, with a cursor to look further: no request reads the whole table."""
+_LARGEST_CHUNK = 400
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _END = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -92,11 +93,12 @@ def _newest_first(store: Store, wanted: JobFilter, place: tuple[datetime, str], 
 
 
 def _stream(query: Query[Job], chunk: int) -> Iterator[Job]:
-    """The results of a query, read in chunks of about a page. Jobs of one instant come in the order of their ids."""
+    """The results of a query, read in chunks that grow. Jobs of one instant come in the order of their ids."""
     cursor = None
     same: list[Job] = []
     while True:
         page = query.page(cursor, size=chunk)
+        chunk = min(2 * chunk, _LARGEST_CHUNK)
         for job in page.items:
             if same and same[0].created_at != job.created_at:
                 yield from sorted(same, key=_place, reverse=True)

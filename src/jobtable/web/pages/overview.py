@@ -23,7 +23,7 @@ router = APIRouter(route_class=GuardedRoute)
 
 _SHOWN = 8
 _MOST_QUEUES = 50
-_MOST_COUNTED = 1000
+_MOST_COUNTED = 500
 """Ends are counted up to so many; what is faster than that is shown for a shorter time."""
 _SPAN = timedelta(hours=1)
 _BARS = 30

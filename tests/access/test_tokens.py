@@ -1,0 +1,65 @@
+"""Tokens: valid until they expire or are revoked, and never stored readable."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobtable.access.entities import AccessToken, Role
+from jobtable.access.tokens import Tokens
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.jobs.entities import main
+from jobtable.store import Store
+from jobtable.testing import FakeClock
+
+
+@pytest.fixture
+def tokens(each_store: Store) -> Tokens:
+    each_store.tables.create(main)
+    return Tokens(each_store)
+
+
+def test_a_token_is_found_until_it_is_revoked(tokens: Tokens) -> None:
+    new = tokens.create(Role.READ, name="dashboards", created_by="ada")
+    assert tokens.find_valid(new.text) == new.record
+    assert list(tokens.list()) == [new.record]
+    revoked = tokens.revoke(new.record.token_id)
+    assert tokens.revoke(new.record.token_id) == revoked
+    assert tokens.find_valid(new.text) is None
+    with pytest.raises(NotFoundError, match="none"):
+        tokens.revoke("none")
+
+
+def test_a_token_ends_at_its_time() -> None:
+    clock = FakeClock()
+    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
+        store.tables.create(main)
+        tokens = Tokens(store, clock=clock)
+        new = tokens.create(Role.WORKER, expires_in=timedelta(days=30))
+        clock.advance(timedelta(days=30).total_seconds() - 1)
+        assert tokens.find_valid(new.text) is not None
+        clock.advance(1)
+        assert tokens.find_valid(new.text) is None
+        with pytest.raises(ValueRefusedError, match="give it some time"):
+            tokens.create(Role.READ, expires_in=timedelta(0))
+
+
+def test_only_a_digest_is_stored(tokens: Tokens) -> None:
+    new = tokens.create(Role.FULL)
+    item = AccessToken.__schema__.codec.encode(new.record)
+    secret = new.text.rpartition("_")[2] if new.text.count("_") == 2 else new.text[20:]
+    assert secret not in str(item)
+    assert len(new.record.secret_sha256) == 64
+
+
+@given(text=st.text() | st.from_regex(r"jt_[0-9a-f]{16}_[A-Za-z0-9_-]{43}", fullmatch=True))
+def test_no_other_text_is_a_token(text: str) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(main)
+        tokens = Tokens(store)
+        tokens.create(Role.FULL)
+        assert tokens.find_valid(text) is None

@@ -1,0 +1,260 @@
+"""What the API does beyond what its services do: idempotency, cursors, errors, work from afar, tables."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import httpx
+import pytest
+from tests.web.conftest import Served
+
+from jobtable import errors
+from jobtable.access.entities import AnsweredRequest
+from jobtable.web.problems import STATUS_OF, problem_of, status_of
+from jobtable.web.strictness import mistyped
+
+
+@pytest.fixture
+def client(open_server: Served) -> httpx.Client:
+    return open_server.client()
+
+
+# --- errors ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_error_has_a_status_of_its_own_or_of_its_parent() -> None:
+    classes = [cls for cls in vars(errors).values() if isinstance(cls, type) and issubclass(cls, errors.JobtableError)]
+    for cls in classes:
+        parent = next(base for base in cls.__mro__ if base in STATUS_OF)
+        direct = cls in STATUS_OF or issubclass(cls, errors.ConflictError)
+        assert direct, f"{cls.__name__} would be {STATUS_OF[parent]} like {parent.__name__}: write it down"
+        assert status_of(cls("why")) == STATUS_OF[parent]
+
+
+def test_errors_are_problems(client: httpx.Client) -> None:
+    missing = client.get("/api/v1/jobs/none", headers={"X-Request-Id": "r1"})
+    assert missing.headers["content-type"] == "application/problem+json"
+    assert missing.json() == {
+        "type": "NotFoundError",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "there is no Job.key(PK='JOB#none', SK='JOB')",
+        "request_id": "r1",
+    }
+    wrong = client.post("/api/v1/queues", json={"queue_name": 1, "max_concurrent_jobs": "many"})
+    assert (wrong.status_code, wrong.headers["content-type"]) == (422, "application/problem+json")
+    shape = client.post("/api/v1/queues", json={})
+    assert shape.json()["errors"] == [{"at": ["body", "queue_name"], "message": "Field required"}]
+
+
+def test_what_is_the_servers_own_fault_tells_nothing() -> None:
+    problem = problem_of(RuntimeError("the password is 1234"))
+    assert problem.status == 500
+    assert "1234" not in str(problem.detail)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/api/v1/nowhere", 404), ("PATCH", "/api/v1/jobs", 405), ("POST", "/api/v1/openapi.json", 405)],
+)
+def test_unknown_paths_and_methods_are_problems_too(client: httpx.Client, method: str, path: str, status: int) -> None:
+    answer = client.request(method, path)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b'{"queue_name": "\xff"}', b"null", b"\x00"])
+def test_a_broken_body_is_the_callers_fault(client: httpx.Client, body: bytes) -> None:
+    answer = client.post("/api/v1/queues", content=body, headers={"Content-Type": "application/json"})
+    assert 400 <= answer.status_code < 500
+
+
+def test_a_lone_surrogate_is_refused(client: httpx.Client) -> None:
+    body = b'{"name": "x", "params": {"a": "\\ud800", "\\ud801": 1}}'
+    answer = client.post("/api/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert 400 <= answer.status_code < 500
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        ({"n": True}, "body.n"),
+        ({"n": "5"}, "body.n"),
+        ({"n": 5.5}, "body.n"),
+        ({"l": [1, "2"]}, "body.l[1]"),
+        ({"o": {"b": 1}}, "body.o.b"),
+        ({"n": 5, "l": [1.0], "o": {"b": False}, "other": 1}, None),
+        ({"n": None}, None),
+    ],
+)
+def test_types_are_taken_at_their_word(value: Any, where: str | None) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "n": {"anyOf": [{"type": "integer"}, {"type": "null"}]},
+            "l": {"type": "array", "items": {"type": "integer"}},
+            "o": {"$ref": "#/$defs/Inner"},
+        },
+    }
+    definitions = {"Inner": {"type": "object", "properties": {"b": {"type": "boolean"}}}}
+    assert mistyped(value, schema, definitions) == where
+
+
+# --- idempotency ----------------------------------------------------------------------------------------------------
+
+
+def test_a_repeated_creation_happens_once_and_is_answered_the_same(client: httpx.Client) -> None:
+    key = {"Idempotency-Key": "once"}
+    first = client.post("/api/v1/jobs", json={"name": "once"}, headers=key)
+    again = client.post("/api/v1/jobs", json={"name": "once"}, headers=key)
+    assert (first.status_code, first.json()) == (again.status_code, again.json())
+    assert again.headers["idempotency-replayed"] == "true"
+    other = client.post("/api/v1/jobs", json={"name": "other"}, headers=key)
+    assert other.status_code == 409
+    assert client.post("/api/v1/jobs", json={"name": "once"}).json()["job_id"] != first.json()["job_id"]
+
+
+def test_a_creation_that_failed_may_be_tried_again_with_its_key(client: httpx.Client) -> None:
+    key = {"Idempotency-Key": "again"}
+    assert client.post("/api/v1/queues", json={}, headers=key).status_code == 422
+    assert client.post("/api/v1/queues", json={"queue_name": "again"}, headers=key).status_code == 201
+
+
+def test_of_many_at_once_one_is_carried_out(open_server: Served) -> None:
+    statuses: list[int] = []
+
+    def create() -> None:
+        client = open_server.client()
+        answer = client.post("/api/v1/jobs", json={"name": "crowd"}, headers={"Idempotency-Key": "crowd"})
+        statuses.append(answer.status_code)
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert len(open_server.client().get("/api/v1/jobs", params={"text": "crowd"}).json()["items"]) == 1
+
+
+def test_a_request_whose_server_died_is_taken_over(open_server: Served, client: httpx.Client) -> None:
+    store = open_server.services.store
+    client.post("/api/v1/queues", json={"queue_name": "died"}, headers={"Idempotency-Key": "died"})
+    kept = store.get(AnsweredRequest.key(caller="local", request_key="died"))
+    begun = kept.replace(status_code=None, body=None)
+    store.put(begun)
+    answer = client.post("/api/v1/queues", json={"queue_name": "died"}, headers={"Idempotency-Key": "died"})
+    assert (answer.status_code, answer.headers["retry-after"]) == (409, "1")
+    store.put(begun.replace(begun_at=begun.begun_at.replace(year=2000)))
+    taken = client.post("/api/v1/queues", json={"queue_name": "died"}, headers={"Idempotency-Key": "died"})
+    assert taken.json()["type"] == "AlreadyExistsError"  # it is carried out, and finds what the first one made
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 201])
+def test_a_bad_key_is_refused(client: httpx.Client, key: str) -> None:
+    answer = client.post("/api/v1/queues", json={"queue_name": "k"}, headers={"Idempotency-Key": key})
+    assert answer.status_code == 422
+
+
+# --- lists ----------------------------------------------------------------------------------------------------------
+
+
+def test_jobs_are_listed_page_by_page_whatever_the_filter(serve: Any) -> None:
+    client = serve().client()
+    made = client.post("/api/v1/job-batches", json=[{"name": f"j{n}", "tags": [f"t{n % 2}"]} for n in range(25)]).json()
+    client.post(f"/api/v1/jobs/{made[3]['job_id']}/cancel")
+    expected = [job["job_id"] for job in reversed(made)]
+    for parameters, wanted in (
+        ({}, expected),
+        ({"tag": "t1"}, [job["job_id"] for job in reversed(made) if job["tags"] == ["t1"]]),
+        ({"user": "local"}, expected),
+        ({"status": "CANCELLED"}, [made[3]["job_id"]]),
+        ({"text": "J1"}, [job["job_id"] for job in reversed(made) if "j1" in job["name"]]),
+    ):
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = client.get(
+                "/api/v1/jobs", params={**parameters, "limit": 4, **({"cursor": cursor} if cursor else {})}
+            )
+            found += [job["job_id"] for job in page.json()["items"]]
+            cursor = page.json()["cursor"]
+            if cursor is None:
+                break
+        assert found == wanted, parameters
+
+
+@pytest.mark.parametrize("cursor", ["x", "W10", "bnVsbA", "WyJ4IiwgMV0", "a" * 7000])
+def test_a_cursor_of_another_list_is_refused(client: httpx.Client, cursor: str) -> None:
+    for path in ("/api/v1/jobs", "/api/v1/queues"):
+        answer = client.get(path, params={"cursor": cursor})
+        assert (answer.status_code, answer.json()["type"]) == (400, "CursorError")
+
+
+# --- work from afar -------------------------------------------------------------------------------------------------
+
+
+def test_a_worker_elsewhere_runs_a_job(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "afar", "queue": "afar", "max_attempts": 2}).json()
+    at = f"/api/v1/jobs/{job['job_id']}"
+    (lease,) = client.post("/api/v1/queues/afar/claim", json={"instance_id": "w1"}).json()
+    held = {"instance_id": "w1", "epoch": lease["epoch"]}
+    assert client.post(f"{at}/heartbeat", json=held).json()["job"]["heartbeat"] == 1
+    assert client.post(f"{at}/report", json={**held, "progress": 50}).status_code == 204
+    lines = [{"message": f"line {n}", "level": "ERROR"} for n in range(150)]
+    assert client.post(f"{at}/logs", json={**held, "lines": lines}).json() == {"count": 150}
+    client.post(f"{at}/metrics", json={**held, "metrics": [{"metric_name": "m", "value": 0.5, "step": 1}]})
+    logged = client.get(f"{at}/logs", params={"limit": 500, "level": "ERROR"}).json()["items"]
+    assert [line["message"] for line in logged] == [f"line {n}" for n in range(150)]
+    client.post(f"{at}/stop", json={"message": "enough"})
+    assert client.post(f"{at}/heartbeat", json=held).json()["job"]["requested"] == "stop"
+    done = client.post(f"{at}/finish", json={**held, "kind": "stopped", "result": {"kept": 1}}).json()
+    assert (done["status"], done["result"]) == ("STOPPED", {"kept": 1})
+
+
+def test_a_worker_that_lost_its_job_writes_nothing(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "lost", "queue": "lost"}).json()
+    at = f"/api/v1/jobs/{job['job_id']}"
+    (lease,) = client.post("/api/v1/queues/lost/claim", json={"instance_id": "w1"}).json()
+    for wrong in ({"instance_id": "w1", "epoch": lease["epoch"] + 1}, {"instance_id": "w2", "epoch": lease["epoch"]}):
+        for verb, more in (("heartbeat", {}), ("report", {"progress": 1}), ("finish", {"kind": "completed"})):
+            answer = client.post(f"{at}/{verb}", json={**wrong, **more})
+            assert (answer.status_code, answer.json()["type"]) == (409, "LeaseLostError")
+        assert client.post(f"{at}/logs", json={**wrong, "lines": []}).status_code == 409
+    assert client.get(at).json()["status"] == "RUNNING"
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def test_items_are_explored_by_index_partition_and_prefix(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "seen", "queue": "explored"}).json()
+    at = "/api/v1/tables/jobtable/items"
+    found = client.get(at, params={"partition": f"JOB#{job['job_id']}", "sort": "STATUS#"}).json()["items"]
+    assert [each["entity"] for each in found] == ["JobStatus"]
+    assert found[0]["item"]["PK"] == {"S": f"JOB#{job['job_id']}"}
+    page = client.get(at, params={"index": "GSITYPE", "partition": "QUEUE", "limit": 1}).json()
+    second = client.get(at, params={"index": "GSITYPE", "partition": "QUEUE", "limit": 1, "cursor": page["cursor"]})
+    assert second.json()["items"] != page["items"]
+    assert client.get("/api/v1/tables/none/items", params={"partition": "x"}).status_code == 404
+    assert client.get(at, params={"partition": "x", "index": "none"}).status_code == 404
+    assert client.get(at, params={"partition": ["x", "y"]}).status_code == 400
+
+
+def test_an_item_that_is_no_entity_is_shown_as_it_is(open_server: Served, client: httpx.Client) -> None:
+    request = {"TableName": "jobtable", "Item": {"PK": {"S": "ODD"}, "SK": {"S": "1"}, "TYPE": {"S": "JOB"}}}
+    open_server.services.store.backend.execute("PutItem", request)
+    (found,) = client.get("/api/v1/tables/jobtable/items", params={"partition": "ODD"}).json()["items"]
+    assert found["values"] is None
+    assert found["problem"]
+    assert found["item"]["SK"] == {"S": "1"}
+
+
+def test_capacity_and_metrics_are_told(client: httpx.Client) -> None:
+    client.get("/api/v1/queues")
+    patterns = {each["pattern"]: each for each in client.get("/api/v1/capacity").json()}
+    assert patterns["Queue.by_name"]["read_units"] > 0
+    metrics = client.get("/metrics").text
+    assert 'jobtable_http_requests_total{method="GET",route="api.queues.list_queues",status="200"}' in metrics
+    assert "jobtable_http_request_duration_seconds_bucket" in metrics

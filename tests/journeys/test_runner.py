@@ -317,6 +317,18 @@ def test_a_stage_without_its_class_or_a_method_fails_with_the_reason(quick: Worl
         assert reason in (execution.error_message or "")
 
 
+def test_what_a_step_logs_can_be_followed_in_the_log_of_its_job(quick: World) -> None:
+    script(one__first=lambda step: [step.log_warning(f"line {n}") for n in range(500)])
+    quick.runner.run("J1")
+    quick.work(1)
+    (one,) = quick.executions("one")
+    lines = [line.message for line in quick.jobs.queries.list_logs(one.job_id)]
+    assert lines[:50] == [f"line {n}" for n in range(50)]
+    assert len(lines) < 500, "the rest is in the full log alone"
+    assert one.steps[0].log is not None
+    assert one.steps[0].log.lines == 500
+
+
 def test_results_that_no_item_can_hold_fail_the_step_with_the_reason(quick: World) -> None:
     script(one__first=lambda step: step.results.update(large="x" * 500_000))
     quick.runner.run("J1")

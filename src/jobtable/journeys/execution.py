@@ -31,8 +31,8 @@ PROGRESS_SECONDS = 1.0
 """Progress within a step is written at most this often."""
 _ENTITIES_AT_ONCE = 80
 """So many log entries and reports are written together with the end of their step; more go before it."""
-_TOLD_LINES = 100
-"""So many lines of a step go to the log of its job as well, where they can be followed while the step runs."""
+_TOLD_LINES_A_SECOND = 50
+"""So many lines a second go to the log of the job as well, where they can be followed while the step runs."""
 Ending = Literal["completed", "failed", "stopped"]
 
 
@@ -98,6 +98,7 @@ class StageRun:
         self._log = StepLog(execution.job_id, "")
         self._drafts: list[ReportDraft] = []
         self._told_at = clock.monotonic()
+        self._told_second = self._told_lines = 0
         self._is_stopping = False
 
     def run(self) -> Ended:
@@ -128,8 +129,16 @@ class StageRun:
         if level is LogLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
             return
         self._log.write(level, message, self.clock.now(), source=self._stage_class.__name__, details=details)
-        if level is not LogLevel.DEBUG and len(self._log) <= _TOLD_LINES:
+        if level is not LogLevel.DEBUG and self._may_tell():
             self._hold.log(level, message)
+
+    def _may_tell(self) -> bool:
+        """Whether the log of the job can take one more line in this second."""
+        second = int(self.clock.monotonic())
+        if second != self._told_second:
+            self._told_second, self._told_lines = second, 0
+        self._told_lines += 1
+        return self._told_lines <= _TOLD_LINES_A_SECOND
 
     def report(self, content: Content) -> None:
         """Take a report of the step."""

@@ -158,9 +158,13 @@ class Stage:
         names = [step.step_id for step in definition.steps]
         for name in names:
             method = getattr(cls, name, None)
-            if name.startswith("_") or not callable(method) or hasattr(Stage, name):
+            if name.startswith("_") or not callable(method) or name in _OWN_NAMES:
                 raise DefinitionError(f"{cls.__name__} has no method for the step {name} of {definition.stage_id}")
             if name in ENGINE_REPORTS.values():
                 raise DefinitionError(f"a step cannot have the name {name}: it is that of a report of the engine")
         if len(set(names)) < len(names):
             raise DefinitionError(f"stage {definition.stage_id} has two steps of one name: {', '.join(names)}")
+
+
+_OWN_NAMES = {*vars(Stage), "results", "metrics"}
+"""What a step cannot be called, because every stage has something else under that name."""

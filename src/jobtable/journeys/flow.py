@@ -311,39 +311,13 @@ class JourneyFlow:
             return self._open(tx, state, following, state.journey.aggregates, triggered_by)
 
     def _open(
-        self,
-        tx: Transaction,
-        state: State,
-        stage: StageDefinition,
-        sums: Aggregates,
-        triggered_by: str,
-        **values: Any,
+        self, tx: Transaction, state: State, stage: StageDefinition, sums: Aggregates, triggered_by: str, **values: Any
     ) -> JobExecution:
         """Add the next execution of a stage, and point the journey to it."""
-        journey, now = state.journey, self._clock.now()
+        journey = state.journey
         counts = journey.execution_counts or {}
         number = counts.get(stage.stage_id, self._highest_number(stage)) + 1
-        if number > _MOST_EXECUTIONS:
-            raise ConflictError(
-                f"stage {stage.stage_id} of journey {journey.journey_id} ran {number - 1} times: no more"
-            )
-        given = journey.configuration
-        execution = JobExecution(
-            job_id=self._new_job_id(),
-            journey_id=journey.journey_id,
-            order=stage.order,
-            stage_id=stage.stage_id,
-            execution_number=number,
-            triggered_by=triggered_by,
-            configuration=ExecutionConfiguration(
-                timeout=given.timeout,
-                retry_attempts=given.retry_attempts,
-                enable_detailed_logging=given.enable_detailed_logging,
-            ),
-            s3_config=self._buckets,
-            created_at=now,
-            updated_at=now,
-        )
+        execution = self._new_execution(journey, stage, number, triggered_by)
         tx.add(execution)
         if stage.status is not StageStatus.PENDING:
             self._change_stage(tx, stage, StageStatus.PENDING)
@@ -359,6 +333,29 @@ class JourneyFlow:
             **values,
         )
         return execution
+
+    def _new_execution(self, journey: Journey, stage: StageDefinition, number: int, triggered_by: str) -> JobExecution:
+        if number > _MOST_EXECUTIONS:
+            raise ConflictError(
+                f"stage {stage.stage_id} of journey {journey.journey_id} ran {number - 1} times: no more"
+            )
+        now, given = self._clock.now(), journey.configuration
+        return JobExecution(
+            job_id=self._new_job_id(),
+            journey_id=journey.journey_id,
+            order=stage.order,
+            stage_id=stage.stage_id,
+            execution_number=number,
+            triggered_by=triggered_by,
+            configuration=ExecutionConfiguration(
+                timeout=given.timeout,
+                retry_attempts=given.retry_attempts,
+                enable_detailed_logging=given.enable_detailed_logging,
+            ),
+            s3_config=self._buckets,
+            created_at=now,
+            updated_at=now,
+        )
 
     def _highest_number(self, stage: StageDefinition) -> int:
         """The number of the latest execution: of use only for journeys that other programs have stored."""

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from jobtable import reference
+from jobtable.app import Services
 from jobtable.cli import reference as cli_reference
+from jobtable.settings import Settings
+from jobtable.web import reference as api_reference
+from jobtable.web.server import create_app
 from tests.access_patterns import measurement
 
 docs = measurement.PAGE.parent
@@ -11,4 +15,6 @@ page = docs / "reference" / "entities.md"
 page.parent.mkdir(exist_ok=True)
 page.write_text(reference.render_page())
 (docs / "cli.md").write_text(cli_reference.render_page())
+with Services.open("memory:") as services:
+    (docs / "reference" / "api.md").write_text(api_reference.render_page(create_app(services, Settings())))
 measurement.PAGE.write_text(measurement.render())

@@ -1,0 +1,40 @@
+"""The reference of the REST API, as a page of Markdown made from its description."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from fastapi import FastAPI
+
+from jobtable.web.api import openapi_of
+
+_BEGINNING = """# REST API
+
+Every operation, with the roles that may use it. This page is generated: `make reference`. The whole description, with
+schemas and examples, is served as OpenAPI at `/api/v1/openapi.json`; [the guide](../api.md) says how it is meant.
+"""
+
+
+def render_page(app: FastAPI) -> str:
+    """All operations by their groups."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for path, operations in openapi_of(app)["paths"].items():
+        for method, operation in operations.items():
+            groups[operation["tags"][0]].append(_row(method, path, operation))
+    lines = [_BEGINNING]
+    for name, rows in groups.items():
+        lines += [
+            f"## {name.capitalize()}",
+            "",
+            "| operation | what it does | roles |",
+            "| --- | --- | --- |",
+            *rows,
+            "",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(method: str, path: str, operation: dict[str, Any]) -> str:
+    does = operation["description"].partition("\n\n")[0].replace("\n", " ")
+    return f"| `{method.upper()} {path}` | {does} | {', '.join(operation['x-roles'])} |"

@@ -23,6 +23,7 @@ EXPERIMENTS = (
     "zombies",
     "clock_jumps",
     "poison",
+    "api",
     "pipelines",
     "journeys",
     "journey_files",

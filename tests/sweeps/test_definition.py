@@ -96,7 +96,9 @@ def test_a_function_that_is_no_task_is_refused() -> None:
     ("changes", "generations"),
     [
         ({"trials": 20}, [20]),
-        ({"trials": 20, "sampler": "qmc"}, [20]),
+        ({"trials": 1200}, [500, 500, 200]),
+        ({"trials": 40_001}, [*[1001] * 39, 962]),
+        ({"trials": 1200, "sampler": "qmc"}, [1200]),
         ({"trials": 20, "sampler": "tpe"}, [8, 8, 4]),
         ({"trials": 20, "stopper": "asha", "generation_size": 10}, [10, 10]),
         ({"trials": 20, "stopper": {"name": "asha", "peers": "now"}}, [20]),

@@ -23,8 +23,8 @@ from jobtable.store.transactions import MOST_ACTIONS
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """So many jobs fit into one transaction with the two items that tell which instance has which job."""
-_WINDOW = 4
-"""Behind a collision a claimer chooses among this many times what it wants, so that claimers get out of their way."""
+_LARGEST_CROWD = 16
+"""Among how many shares of the next jobs a claimer chooses at most, when others want the same ones."""
 
 
 class Claims:
@@ -36,6 +36,8 @@ class Claims:
         self._random = random
         self._queries = queries
         self._endings = endings
+        self._crowds: dict[str, float] = {}
+        """How many claimers seem to want the same jobs, by queue."""
 
     # --- claiming ---------------------------------------------------------------------------------------------------
 
@@ -63,25 +65,29 @@ class Claims:
             if there is None or there.paused_at is not None:
                 break
             wanted = min(limit - len(claimed), most, there.max_concurrent_jobs - there.running_count)
-            jobs = self._choose(queue, wanted, collisions) if wanted > 0 else []
+            jobs = self._choose(queue, wanted) if wanted > 0 else []
             if not jobs:
                 break
+            crowd = self._crowds.get(queue, 1.0)
             try:
                 claimed += self._take(there, jobs, instance_id, lease_seconds, instance)
-            except Refused:
+                self._crowds[queue] = max(1.0, crowd * 0.9)
+            except Refused as refused:
                 collisions += 1
+                if refused.job_ids:
+                    self._crowds[queue] = min(crowd * 2, _LARGEST_CROWD)
         for lease in claimed:
             if lease.job.dependents:
                 self._endings.tell_started(lease.job)
         return claimed
 
-    def _choose(self, queue: str, wanted: int, collisions: int) -> list[tuple[QueueJob, Job]]:
-        """The next jobs of a queue; after a collision a part of the next ones, each claimer another."""
-        window = wanted if collisions == 0 else wanted * _WINDOW
-        places = list(self._queries.list_ready(queue, limit=window))
-        if len(places) > wanted:
-            first = self._random.randrange(len(places) - wanted + 1)
-            places = places[first : first + wanted]
+    def _choose(self, queue: str, wanted: int) -> list[tuple[QueueJob, Job]]:
+        """The next jobs of a queue; where claimers are in each other's way, one share of the next ones, by chance."""
+        crowd = round(self._crowds.get(queue, 1.0))
+        places = list(self._queries.list_ready(queue, limit=wanted * crowd))
+        share = max(1, min(wanted, -(-len(places) // crowd)))
+        first = self._random.randrange(0, max(1, len(places)), share)
+        places = places[first : first + share]
         jobs = self._store.batch_get([Job.key(job_id=place.job_id) for place in places])
         return [(p, job) for p, job in zip(places, jobs, strict=True) if job is not None and job.status in CLAIMABLE]
 

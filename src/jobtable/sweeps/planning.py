@@ -1,9 +1,9 @@
 """Planning: trials are made by jobs, one for each generation, so that any worker can do it and none must survive.
 
-A sweep whose trials do not depend on each other is planned as a whole. Otherwise generation g is planned when every
-trial of generation g-1 has ended, however: its planning job waits for them. What it decides depends on the records of
-the trials before, in the order of their numbers, and on the definition. So a planning job that is run again, here or
-elsewhere, makes the same trials, and the trials that are there already stay as they are.
+Trials that do not depend on each other are planned in parts, by several workers at once. Otherwise generation g is
+planned when every trial of generation g-1 has ended, however: its planning job waits for them. What it decides
+depends on the records of the trials before, in the order of their numbers, and on the definition. So a planning job
+that is run again, here or elsewhere, makes the same trials, and the trials that are there already stay as they are.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def planning_id(sweep_id: str) -> str:
 
 def new_planning(sweep_id: str, sweep: Sweep, generation: int) -> NewJob:
     """The job that makes the trials of a generation, when all those of the generation before have ended."""
-    earlier = sweep.numbers_of(generation - 1) if generation else range(0)
+    earlier = sweep.numbers_of(generation - 1) if generation and sweep.is_in_generations else range(0)
     return NewJob(
         name=f"{sweep.name}: plan generation {generation}",
         job_id=f"{planning_id(sweep_id)}-{generation:06d}",
@@ -79,16 +79,22 @@ class Planner:
         if parent.is_final:
             return 0
         sweep = sweep_of(parent)
-        numbers = sweep.numbers_of(generation)
-        rungs = self._rungs(sweep_id, sweep) if generation else {}
-        earlier = self._earlier(sweep_id, sweep, numbers.start, rungs)
-        question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers))
-        proposals = sweep.sampler.propose(question)
-        limits = _cutoffs(sweep_id, sweep, numbers.start, rungs)
+        has_next = generation + 1 < sweep.generation_count()
+        if has_next and not sweep.is_in_generations:
+            self._jobs.submit(new_planning(sweep_id, sweep, generation + 1))  # for another worker, at the same time
+        proposals, limits = self._decide(sweep_id, sweep, sweep.numbers_of(generation))
         self._jobs.submit_many(_new_trials(parent, sweep, generation, proposals, limits))
-        if generation + 1 < sweep.generation_count():
+        if has_next and sweep.is_in_generations:
             self._jobs.submit(new_planning(sweep_id, sweep, generation + 1))
         return len(proposals)
+
+    def _decide(self, sweep_id: str, sweep: Sweep, numbers: range) -> tuple[list[Proposal], dict[int, float]]:
+        """The parameters of trials, and what they must reach at each rung, given the records of those before."""
+        count = numbers.start if sweep.is_in_generations else 0
+        rungs = self._rungs(sweep_id, sweep) if count else {}
+        earlier = self._earlier(sweep_id, sweep, count, rungs)
+        question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers))
+        return sweep.sampler.propose(question), _cutoffs(sweep_id, sweep, count, rungs)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 

@@ -141,17 +141,19 @@ class Sweeps:
         return list(self._store.query(reports, newest_first=True, limit=limit))
 
     def list_trials(self, sweep_id: str) -> Iterator[TrialResult]:
-        """Every trial that was made, by number."""
+        """Every trial that is there when it begins, by number; there may be gaps while parts are being planned."""
         sweep = self.get_definition(sweep_id)
         names = (stopped_name(sweep.objective), final_name(sweep.objective))
         values = {str(m.child_job_id): m.value for name in names for m in self._list_finals(sweep_id, name)}
-        total = sweep.trial_count()
+        total, left = sweep.trial_count(), self.get_progress(sweep_id).made
         for first in range(0, total, _READ_AT_ONCE):
+            if left <= 0:
+                return
             numbers = range(first, min(first + _READ_AT_ONCE, total))
             found = self._store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in numbers)
-            yield from (_result(sweep, job, values.get(job.job_id)) for job in found if job is not None)
-            if found[-1] is None:
-                return
+            there = [job for job in found if job is not None]
+            left -= len(there)
+            yield from (_result(sweep, job, values.get(job.job_id)) for job in there)
 
     def get_progress(self, sweep_id: str) -> Progress:
         """How far the sweep is: as many reads for a million trials as for one."""

@@ -26,6 +26,8 @@ PLANNING = "planning"
 
 MOST_TRIALS = 1_000_000
 """Trial numbers have six digits."""
+_PART, _MOST_PARTS = 500, 40
+"""Trials that depend on no result are planned in parts of at least so many, and in at most so many parts."""
 MOST_IN_A_GENERATION = 40
 """The next generation waits for each trial of the last one, and is submitted with these edges in one transaction."""
 
@@ -119,15 +121,22 @@ class Sweep(BaseModel):
         return sum(1 for _ in itertools.islice(self.space.combinations(), most))
 
     def generation_count(self) -> int:
-        """In how many generations the trials are planned."""
-        return -(-self.trial_count() // self.generation_size) if self.is_in_generations else 1
+        """In how many generations, or parts that do not depend on each other, the trials are planned."""
+        total = self.trial_count()
+        return -(-total // self._planned_at_once(total))
 
     def numbers_of(self, generation: int) -> range:
-        """The trials of a generation."""
-        if not self.is_in_generations:
-            return range(self.trial_count())
-        first = generation * self.generation_size
-        return range(first, min(first + self.generation_size, self.trial_count()))
+        """The trials of a generation or part."""
+        total = self.trial_count()
+        size = self._planned_at_once(total)
+        return range(generation * size, min((generation + 1) * size, total))
+
+    def _planned_at_once(self, total: int) -> int:
+        if self.is_in_generations:
+            return self.generation_size
+        if isinstance(self.sampler, Optuna):
+            return total  # Its trials are one sequence.
+        return max(_PART, -(-total // _MOST_PARTS))
 
     def job_config(self) -> dict[str, Any]:
         """What the parent job holds of it."""

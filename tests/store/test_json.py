@@ -67,6 +67,19 @@ def test_only_the_form_of_whole_items_differs(
     assert answer == plain
 
 
+def test_what_an_update_gives_shares_nothing_with_a_plain_request(store: Store) -> None:
+    request = {
+        "TableName": main.name,
+        "Key": {"PK": PARTITION, "SK": {"S": "LINE#00001"}},
+        "UpdateExpression": "SET added = :v",
+        "ExpressionAttributeValues": {":v": {"L": [{"S": "x"}]}},
+        "ReturnValues": "ALL_NEW",
+    }
+    assert store.backend.execute("UpdateItem", JsonRequest(request)) == store.backend.execute("UpdateItem", request)
+    store.backend.execute("UpdateItem", request)["Attributes"]["added"]["L"].clear()
+    assert request["ExpressionAttributeValues"] == {":v": {"L": [{"S": "x"}]}}
+
+
 def test_items_of_other_types_are_left_out_and_those_of_another_shape_are_errors(store: Store) -> None:
     for number in range(4):
         store.put(Word(image_id=IMAGE, line_id=1, word_id=number, confidence=1))

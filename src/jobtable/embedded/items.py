@@ -162,7 +162,7 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
 
     old, new, changes, metrics = storage.write(action)
     response: Response = {}
-    attributes = _returned(request.get("ReturnValues"), write, old.item, new.item)
+    attributes = _returned(request, write, old.item, new.item)
     if attributes:
         response["Attributes"] = attributes
     wanted = wanted_capacity(request)
@@ -175,12 +175,12 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
     return response
 
 
-def _returned(wanted: str | None, write: Write, old: Item | None, new: Item | None) -> Item | None:
-    match wanted:
+def _returned(request: Request, write: Write, old: Item | None, new: Item | None) -> Item | None:
+    match request.get("ReturnValues"):
         case "ALL_OLD":
             return old
         case "ALL_NEW":
-            return _detached(new)
+            return new if type(request) is JsonRequest else _detached(new)
         case "UPDATED_OLD" if write.update is not None and old is not None:
             return write.update.updated_part(old)
         case "UPDATED_NEW" if write.update is not None and new is not None:

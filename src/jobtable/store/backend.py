@@ -13,10 +13,11 @@ Response: TypeAlias = dict[str, Any]
 
 
 class JsonRequest(dict[str, Any]):
-    """A GetItem or Query whose sender can read JSON: each item of the answer may be its JSON (bytes) instead.
+    """A request whose sender can read JSON, and changes nothing in the answer.
 
-    A backend that stores items so need not turn them into Python objects; one that does not know of this takes the
-    request as any other, and answers with items.
+    Each item that GetItem or Query answers with may be its JSON (bytes) instead: a backend that stores items so need
+    not turn them into Python objects. What UpdateItem returns may share values with the request. A backend that does
+    not know of this takes the request as any other.
     """
 
     __slots__ = ()
@@ -35,7 +36,7 @@ class Backend(Protocol):
     - An error is a `RequestError` that carries DynamoDB's code and message. After a retryable one the caller
       cannot know whether the request took effect.
     - The request is not changed and not kept; the response belongs to the caller.
-    - Only a `JsonRequest` may be answered with items that are still JSON.
+    - Only a `JsonRequest` may be answered with items that are still JSON, or that share something with it.
     - Any thread may call at any time.
     """
 

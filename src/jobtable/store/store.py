@@ -292,7 +292,7 @@ class Store:
         return {"TableName": self.table_name(table), **request, "ReturnConsumedCapacity": "TOTAL"}
 
     def _write(self, write: Write, returned: str | None = None, *, repeatable: bool = False) -> Response:
-        request = self._on_table(write.schema.table, write.members)
+        request = JsonRequest(self._on_table(write.schema.table, write.members))
         if "ConditionExpression" in request:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         if returned is not None:

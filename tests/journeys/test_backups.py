@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.access_patterns.journeys import execution, log
-from tests.journeys.stages import script
+from tests.journeys.stages import Scripted, script
 from tests.journeys.worlds import World, world_on
 
 from jobtable.embedded import EmbeddedBackend
@@ -153,6 +153,25 @@ def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
     with pytest.raises(ConflictError, match="pause it"):
         backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:
+    """In another store, which knows nothing of the jobs that have run it."""
+    path = tmp_path / "j.zip"
+    with Store(EmbeddedBackend(None)) as store:
+        world = world_on(store)
+        script(two__second=lambda step: world.runner.pause("J1"))
+        world.runner.run("J1")
+        world.work()
+        backups_of(world).get_journey_complete("J1", path)
+    with Store(EmbeddedBackend(None)) as store:
+        world = world_on(store)
+        backups_of(world).import_journey_complete(path, Existing.REPLACE)
+        world.runner.resume("J1")
+        world.work()
+        assert Scripted.ran == ["two.third"]
+        assert world.journey().status is JourneyStatus.COMPLETED
+        world.check_sums()
 
 
 class Interrupted(Exception):

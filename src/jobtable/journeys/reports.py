@@ -100,10 +100,13 @@ class ReportDraft:
 
     def _write(self, opening: str, members: Mapping[str, Any]) -> None:
         for number, (name, value) in enumerate(members.items()):
-            plain = to_jsonable_python(value, fallback=repr, inf_nan_mode="strings")
-            text = json.dumps(plain, ensure_ascii=False)
-            between = ", " if number else opening
-            self._file.write(f"{between}{json.dumps(name)}: {text}".encode("utf-8", "backslashreplace"))
+            self._file.write(f"{', ' if number else opening}{json.dumps(name)}: ".encode())
+            self._file.write(_text_of(value).encode("utf-8", "backslashreplace"))
+
+
+def _text_of(value: Any) -> str:
+    """A value as JSON; what JSON cannot say, as text."""
+    return json.dumps(to_jsonable_python(value, fallback=repr, inf_nan_mode="strings"), ensure_ascii=False)
 
 
 def step_summary(job_id: str, run: StepRun) -> dict[str, Any]:

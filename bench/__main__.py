@@ -14,6 +14,7 @@ BENCHMARKS = (
     "receipts",
     "scale",
     "pages",
+    "viewers",
     "jobs",
     "metrics",
     "steps",

@@ -100,8 +100,9 @@ def test_every_page_is_clean_and_has_its_picture_taken(
         shown.page.goto(path)
         shown.page.wait_for_load_state("load")
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= width, path
-        found = axe.run(shown.page, options={"resultTypes": ["violations"]})
-        assert found.violations_count == 0, f"{path}: {found.generate_report()}"
+        if (width, scheme) in ((1920, "light"), (360, "dark")):  # each width and each theme once
+            found = axe.run(shown.page, options={"resultTypes": ["violations"]})
+            assert found.violations_count == 0, f"{path}: {found.generate_report()}"
         assert shown.complaints == [], path
         name = path.partition("?")[0].strip("/").replace("/", "-") or "overview"
         shown.page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)

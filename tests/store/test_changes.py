@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jobtable import connect
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import CursorError, RequestRefused, StreamExpired, TableNotFound, request_error
 from jobtable.model import Attr, Entity, Key, Table, default
@@ -138,6 +142,21 @@ def test_a_place_in_a_stream_that_has_ended_is_expired(store: Store) -> None:
     store.tables.create(notes)
     with pytest.raises(StreamExpired, match="make a new feed"):
         store.changes(notes, after=cursor)
+
+
+def test_what_other_processes_change_is_told(tmp_path: Path) -> None:
+    url = f"file:{tmp_path}/notes.db"
+    with connect(url) as store:
+        store.tables.create(notes)
+        feed = store.changes(notes)
+        program = (
+            "import sys; from jobtable import connect; from tests.store.test_changes import Note\n"
+            "with connect(sys.argv[1]) as store: store.batch_put(Note(name=str(n)) for n in range(2500))"
+        )
+        root = Path(__file__).parents[2]
+        subprocess.run([sys.executable, "-c", program, url], cwd=root, check=True, timeout=60)
+        told = [change.after for change in drain(feed)]
+    assert told == [Note(name=str(number)) for number in range(2500)]
 
 
 def test_no_item_is_read_or_written_for_a_feed(store: Store) -> None:

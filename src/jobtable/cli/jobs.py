@@ -35,8 +35,9 @@ for name, command in job_records.COMMANDS.items():
     app.command(name)(command)
 app.command("logs")(job_logs.logs)
 
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of jobs.")]
+Message = Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")]
+Alone = Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")]
 
 
 @app.command("list")
@@ -48,7 +49,9 @@ def list_jobs(
     queue: Annotated[
         str | None, typer.Option("--queue", metavar="NAME", help="Only those that wait or run in this queue.")
     ] = None,
-    parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job.")] = None,
+    parent: Annotated[
+        str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job, the oldest first.")
+    ] = None,
     tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None,
     limit: Limit = 50,
     store: StoreUrl = None,
@@ -147,7 +150,8 @@ def wait(
 def cancel(
     ids: JobIds,
     user: User = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")] = False,
+    message: Message = None,
+    alone: Alone = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -161,15 +165,19 @@ def cancel(
         jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
-    _change_each(store, objects, ids, lambda jobs, job_id: jobs.cancel(job_id, by=by, tree=not alone), as_json)
+
+    def change(jobs: Jobs, job_id: str) -> Job:
+        return jobs.cancel(job_id, by=by, message=message, tree=not alone)
+
+    _change_each(store, objects, ids, change, as_json)
 
 
 @app.command()
 def stop(
     ids: JobIds,
     user: User = None,
-    message: Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")] = None,
-    alone: Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")] = False,
+    message: Message = None,
+    alone: Alone = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -181,13 +189,11 @@ def stop(
         jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"
     """
     by = resolved(user=user).settings.user
-    _change_each(
-        store,
-        objects,
-        ids,
-        lambda jobs, job_id: jobs.stop(job_id, by=by, message=message, tree=not alone),
-        as_json,
-    )
+
+    def change(jobs: Jobs, job_id: str) -> Job:
+        return jobs.stop(job_id, by=by, message=message, tree=not alone)
+
+    _change_each(store, objects, ids, change, as_json)
 
 
 @app.command()

@@ -18,16 +18,23 @@ from jobtable.objects.s3 import S3ObjectStore
 from jobtable.store import Store
 
 
+_BUCKETS: dict[str, str] = {}
+"""One bucket on each server: each takes much of its space."""
+
+
 @contextmanager
 def jobs_with_s3(store: Store, s3_url: str) -> Iterator[Jobs]:
-    """An engine whose objects are in a fresh bucket of the S3 server."""
-    bucket = f"jobs-{uuid.uuid4()}"
-    client = boto3.client(
-        "s3", endpoint_url=s3_url, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    """An engine whose objects are on the S3 server, under a prefix of their own."""
+    if s3_url not in _BUCKETS:
+        _BUCKETS[s3_url] = f"jobs-{uuid.uuid4()}"
+        client = boto3.client(
+            "s3", endpoint_url=s3_url, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+        )
+        client.create_bucket(Bucket=_BUCKETS[s3_url])
+        client.close()
+    objects = S3ObjectStore(
+        _BUCKETS[s3_url], f"p-{uuid.uuid4()}", region="us-east-1", endpoint_url=s3_url, credentials=("test", "test")
     )
-    client.create_bucket(Bucket=bucket)
-    client.close()
-    objects = S3ObjectStore(bucket, "", region="us-east-1", endpoint_url=s3_url, credentials=("test", "test"))
     yield Jobs(store, objects)
     objects.close()
 

@@ -360,9 +360,13 @@ def test_a_job_that_runs_again_leaves_finished_steps_alone(jobs: Jobs, name: str
 
 def test_a_start_with_the_same_id_is_one_execution(jobs: Jobs) -> None:
     executions = Executions(jobs)
-    first, second = (executions.start(path("STEP"), b"", "image.jpg", execution_id="e") for _ in range(2))
+    first, second = (
+        executions.start(path("STEP"), image, "image.jpg", execution_id="e", user="ada") for image in (b"1", b"2")
+    )
     assert first == second
-    assert len(list(jobs.queries.list_jobs())) == 1
+    assert jobs.objects.get(first.image_s3_key) == b"1"
+    run_jobs(jobs, QUEUE)
+    assert [job.created_by for job in jobs.queries.list_jobs()] == ["ada", "ada"]
 
 
 def test_what_cannot_be_looked_at_stands_in_nobodys_way(jobs: Jobs, clock: FakeClock) -> None:

@@ -209,6 +209,9 @@ def test_a_start_with_the_same_id_is_one_run(jobs: Jobs, small: tuple[bytes, byt
     assert len(list(runs.list_runs("36324"))) == 1
     with pytest.raises(AlreadyExistsError, match="another export or other settings"):
         runs.start("36324", *small, RunSettings(seed=1), run_id="my-run")
+    with pytest.raises(AlreadyExistsError, match="another export or other settings"):
+        runs.start("36324", small[0] + b"99,1,more\n", small[1], run_id="my-run")
+    assert jobs.objects.get(one.record.comments.key) == small[0]
 
 
 def test_a_start_that_was_interrupted_is_finished_by_the_next(

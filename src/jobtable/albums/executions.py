@@ -14,7 +14,7 @@ from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, 
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
 from jobtable.albums.moves import LOOK_AGAIN, Move
 from jobtable.albums.service import AlbumWorkflows, random_token
-from jobtable.errors import NotFoundError, TransactionFailedError
+from jobtable.errors import NotFoundError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.model import Update
@@ -48,6 +48,10 @@ class Executions:
         """
         declared = load_definition(definition)
         execution_id = execution_id or str(uuid.uuid4())
+        there = self._jobs.store.find(Execution.key(execution_id=execution_id))
+        if there is not None:
+            self.submit_step(there, definition, user=user)
+            return there
         kept = self._jobs.objects.put(object_key(UPLOADS, execution_id, name), image)
         now = self._jobs.clock.now()
         execution = Execution(
@@ -66,12 +70,9 @@ class Executions:
             definition=definition,
             job_step=declared.steps[0].name,
         )
-        try:
-            with self._jobs.store.transaction() as tx:
-                tx.add(execution)
-                tx.add(watch)
-        except TransactionFailedError:
-            execution = self.records.get_execution(execution_id)
+        with self._jobs.store.transaction() as tx:
+            tx.add(execution)
+            tx.add(watch)
         self.submit_step(execution, definition, user=user)
         return execution
 
@@ -82,6 +83,7 @@ class Executions:
         declared = load_definition(definition)
         step = declared.step(execution.current_step)
         job_id = step_job_id(declared, execution.execution_id, step)
+        is_first = job_id == execution.execution_id
         self._jobs.submit(
             NewJob(
                 name=f"{step.name} of execution {execution.execution_id}",
@@ -90,9 +92,9 @@ class Executions:
                 job_id=job_id,
                 job_type=JOB_TYPE,
                 job_stage=step.name,
-                parent_job_id=None if job_id == execution.execution_id else execution.execution_id,
+                parent_job_id=None if is_first else execution.execution_id,
                 queue=QUEUE,
-                user=user,
+                user=user if is_first else self._jobs.queries.get_job(execution.execution_id).created_by,
                 max_attempts=declared.max_attempts,
             )
         )

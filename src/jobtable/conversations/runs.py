@@ -6,6 +6,7 @@ run stands beside the root job and names the export in object storage. Starting 
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,7 +31,6 @@ QUEUE = "conversations"
 JOB_TYPE = "conversation"
 PREFIX = "conversations"
 """The objects of runs stand under this prefix."""
-_FILES = (COMMENTS_FILE, VOTES_FILE)
 _LARGEST_SEED = 2**32 - 1
 
 
@@ -98,26 +98,20 @@ class ConversationRuns:
         The same call with the same run_id finds the run, or finishes a start that was interrupted.
         """
         settings = settings or RunSettings()
-        if not 0 <= settings.seed <= _LARGEST_SEED:
-            raise ValueRefusedError(f"a seed is a number from 0 to {_LARGEST_SEED}, not {settings.seed}")
         _refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
         run_id = run_id or str(uuid.uuid4())
-        comments, votes = (
-            self._keep(conversation_id, run_id, name, content)
-            for name, content in zip(_FILES, (comments_csv, votes_csv), strict=True)
-        )
         record = ConversationRun(
             run_id=run_id,
             conversation_id=conversation_id,
             created_at=self._jobs.clock.now(),
             created_by=user,
-            comments=comments,
-            votes=votes,
+            comments=_file(conversation_id, run_id, COMMENTS_FILE, comments_csv),
+            votes=_file(conversation_id, run_id, VOTES_FILE, votes_csv),
             seed=settings.seed,
             embed=settings.embed,
             includes_moderated=settings.includes_moderated,
         )
-        return self._submit(self._add(record), queue, frozenset(Stage))
+        return self._submit(self._add(record, comments_csv, votes_csv), queue, frozenset(Stage))
 
     def rerun(
         self, run_id: str, first: Stage, *, seed: int | None = None, user: str = "local", queue: str = QUEUE
@@ -129,45 +123,38 @@ class ConversationRuns:
         source = self.get(run_id)
         anew = stages_from(first)
         for stage in Stage:
-            if stage not in anew and source.stages[stage].status is not Status.COMPLETED:
+            job = source.stages.get(stage)
+            if stage not in anew and (job is None or job.status is not Status.COMPLETED):
                 raise JobStateError(
-                    f"stage {stage} of run {run_id} is {source.stages[stage].status}, so its results cannot be taken "
-                    f"over: run again from {stage} or an earlier stage"
+                    f"stage {stage} of run {run_id} is {job.status if job else 'not there'}, so its results cannot be "
+                    f"taken over: run again from {stage} or an earlier stage"
                 )
         new_id = str(uuid.uuid4())
         old = source.record
-        comments, votes = (
-            self._keep(old.conversation_id, new_id, name, self._jobs.objects.get(file.key))
-            for name, file in zip(_FILES, (old.comments, old.votes), strict=True)
-        )
+        comments_csv, votes_csv = (self._jobs.objects.get(file.key) for file in (old.comments, old.votes))
         record = old.replace(
             run_id=new_id,
             created_at=self._jobs.clock.now(),
             created_by=user,
-            comments=comments,
-            votes=votes,
-            seed=old.seed if seed is None else seed,
+            comments=_file(old.conversation_id, new_id, COMMENTS_FILE, comments_csv),
+            votes=_file(old.conversation_id, new_id, VOTES_FILE, votes_csv),
+            seed=old.seed if seed is None else _checked_seed(seed),
             source_run_id=run_id,
             first_stage=first.value,
         )
-        return self._submit(self._add(record), queue, anew)
+        return self._submit(self._add(record, comments_csv, votes_csv), queue, anew)
 
-    def _keep(self, conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
-        kept = self._jobs.objects.put(object_key(PREFIX, conversation_id, run_id, name), content)
-        return StoredFile(key=kept.key, size_bytes=kept.size, sha256=kept.sha256)
-
-    def _add(self, record: ConversationRun) -> ConversationRun:
-        """Store the record; or give the one that an earlier call with this id has stored."""
-        try:
+    def _add(self, record: ConversationRun, comments_csv: bytes, votes_csv: bytes) -> ConversationRun:
+        """Keep the export, then store the record that names it; or give what an earlier call with this id stored."""
+        there = self._store.find(ConversationRun.key(run_id=record.run_id))
+        if there is None:
+            self._jobs.objects.put(record.comments.key, comments_csv)
+            self._jobs.objects.put(record.votes.key, votes_csv)
             self._store.add(record)
-        except AlreadyExistsError:
-            there = self._store.get(ConversationRun.key(run_id=record.run_id))
-            if there.replace(created_at=record.created_at, created_by=record.created_by) != record:
-                raise AlreadyExistsError(
-                    f"run {record.run_id} was started before with another export or other settings"
-                ) from None
-            return there
-        return record
+            return record
+        if there.replace(created_at=record.created_at, created_by=record.created_by) != record:
+            raise AlreadyExistsError(f"run {record.run_id} was started before with another export or other settings")
+        return there
 
     def _submit(self, record: ConversationRun, queue: str, anew: frozenset[Stage]) -> Run:
         run_id = record.run_id
@@ -267,8 +254,24 @@ class ConversationRuns:
         return Deleted(results, items)
 
 
+def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
+    """Where a file of an export is kept, and what is in it."""
+    return StoredFile(
+        key=object_key(PREFIX, conversation_id, run_id, name),
+        size_bytes=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _checked_seed(seed: int) -> int:
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise ValueRefusedError(f"a seed is a number from 0 to {_LARGEST_SEED}, not {seed}")
+    return seed
+
+
 def _refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
     """Say at once what the first stage would say only when a worker has come to it."""
+    _checked_seed(settings.seed)
     export = parse_export(comments_csv, votes_csv)
     kept = export if settings.includes_moderated else export.without_moderated_out()
     if not kept.comments:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
 
 from jobtable.conversations.analysis.clusters import NO_CLUSTER, Hierarchy, cluster, fit, layer_sizes
 from jobtable.conversations.analysis.embedding import embed_tfidf, embed_with, load_embed
@@ -22,6 +23,7 @@ from jobtable.conversations.analysis.keywords import name_topic, words_of_cluste
 from jobtable.conversations.analysis.layout import arrange, find_neighbours
 from jobtable.conversations.analysis.votes import vote_matrix
 from jobtable.conversations.analysis.words import has_words, words_of
+from jobtable.conversations.comparison import adjusted_rand_index
 from jobtable.errors import ValueRefusedError
 
 REAL = sorted((Path(__file__).parents[4] / "shared" / "data" / "polis").glob("*/comments.csv"))
@@ -195,3 +197,9 @@ def test_real_conversations_have_groups_and_divisive_comments(folder: Path) -> N
     assert max(each.value for each in extremities(matrix, groups)) > 0.5
     hierarchy = hierarchy_of([comment.text for comment in export.comments])
     assert len(hierarchy.layers) >= 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=30))
+def test_agreement_of_clusters_is_the_adjusted_rand_index(pairs: list[tuple[int, int]]) -> None:
+    one, other = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    assert adjusted_rand_index(one, other) == pytest.approx(adjusted_rand_score(one, other), abs=1e-5)

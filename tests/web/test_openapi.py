@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.web.conftest import Served
 
@@ -22,6 +23,8 @@ NOT_DRIVEN = ("/api/v1/live", "/api/v1/journey-imports")
 
 def drive(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Let schemathesis loose on a server."""
+    # The description is made when it is first asked for; schemathesis has less patience with that.
+    httpx.get(f"{url}/api/v1/openapi.json", timeout=120).raise_for_status()
     command = [
         str(Path(sys.executable).parent / "schemathesis"),
         "--config-file",

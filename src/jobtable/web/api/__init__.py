@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI
@@ -76,13 +77,12 @@ def add_api(app: FastAPI) -> None:
         # Routes that create something are of another class, so they have a router of their own.
         for router in filter(None, (module.router, getattr(module, "creation", None))):
             app.include_router(router, prefix=PREFIX, tags=[name], responses=RESPONSES)
-    made: dict[str, Any] = {}
+    describe = cache(openapi_of)
 
     @allow(ANYONE)
-    async def get_openapi_description() -> JSONResponse:
-        if not made:
-            made.update(openapi_of(app))
-        return JSONResponse(made)
+    def get_openapi_description() -> JSONResponse:
+        """The description; making it takes a while, so it is made once, and not on the event loop."""
+        return JSONResponse(describe(app))
 
     app.add_api_route(f"{PREFIX}/openapi.json", get_openapi_description, include_in_schema=False)
 

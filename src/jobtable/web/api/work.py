@@ -15,6 +15,7 @@ from jobtable.jobs.entities import Job, JobLog, JobMetric
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.log_lines import log_line
 from jobtable.jobs.records import LogLevel
+from jobtable.jobs.reports import ReportRules
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.dependencies import JobId, TheJobs, path_id
 from jobtable.web.guard import WORK, GuardedRoute, allow
@@ -174,11 +175,17 @@ def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
 @router.post("/jobs/{job_id}/metrics")
 @allow(WORK)
 def add_metrics(job_id: JobId, body: MetricsBody, jobs: TheJobs) -> Written:
-    """Store values that the job has measured."""
-    _lease(jobs, job_id, body)
+    """Store values that the job has measured; the objective of a sweep's trial under the sweep as well."""
+    rules = ReportRules.of(_lease(jobs, job_id, body).job)
     now = jobs.clock.now()
     values = [{**each.model_dump(), "timestamp": each.timestamp or now} for each in body.metrics]
-    return _write(jobs, job_id, [JobMetric(job_id=job_id, **value) for value in values])
+    metrics = [JobMetric(job_id=job_id, **value) for value in values]
+    written = _write(jobs, job_id, metrics)
+    if rules.sweep_id is not None:
+        told = [metric for metric in metrics if metric.metric_name == rules.objective]
+        copies = [metric.replace(job_id=rules.sweep_id, child_job_id=job_id) for metric in told]
+        _write(jobs, rules.sweep_id, copies)
+    return written
 
 
 def _write(jobs: Jobs, job_id: str, records: Sequence[JobLog | JobMetric]) -> Written:

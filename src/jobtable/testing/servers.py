@@ -143,7 +143,12 @@ def _running(
         chosen = free_ports(ports)
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
-                command(*chosen), cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+                command(*chosen),
+                cwd=cwd,
+                env=_without_credentials(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
             )
             try:
                 if _is_up(process, ready, chosen[0]):
@@ -157,6 +162,11 @@ def _running(
         # Somebody else may have taken a port just then: try others.
         if attempt == _STARTS - 1:
             raise ServerUnavailable(f"{Path(command(*chosen)[0]).name} does not start: {said}")
+
+
+def _without_credentials() -> dict[str, str]:
+    """The environment, without what the S3 server would take for its own users' keys, and then demand of everyone."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
 
 
 def _is_up(process: subprocess.Popen[bytes], ready: Callable[[int], bool], port: int) -> bool:

@@ -211,3 +211,27 @@ def test_a_port_that_is_taken_is_one_clear_error(open_server: Served) -> None:
     free = bind("127.0.0.1", 0)
     assert isinstance(free, socket.socket)
     free.close()
+
+
+def test_an_old_cookie_does_not_lock_anyone_out_of_an_open_server(open_server: Served) -> None:
+    assert open_server.client(Cookie=f"{COOKIE}=old").get("/api/v1/jobs").status_code == 200
+
+
+def test_what_nobody_has_foreseen_is_an_answer_like_any_other(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = serve()
+
+    def fail() -> None:
+        raise RuntimeError("the password is 1234")
+
+    monkeypatch.setattr(served.services.jobs.queries, "list_queues", fail)
+    answer = served.client().get("/api/v1/queues")
+    assert (answer.status_code, answer.headers["content-type"]) == (500, "application/problem+json")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.json()["request_id"] == answer.headers["x-request-id"]
+    assert "1234" not in answer.text
+    assert "the password is 1234" in caplog.text
+    page = served.client(Accept="text/html").get("/queues")
+    assert page.status_code == 500
+    assert "Internal Server Error" in page.text

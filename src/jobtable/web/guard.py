@@ -132,12 +132,17 @@ class Guard:
         self._rate.take(f"address {request.client.host if request.client else 'unknown'}")
 
     async def _caller(self, request: Request) -> Caller | None:
-        text = token_text(request)
+        local = None if self.demands_token else Caller("local", Role.FULL)
+        text = _bearer(request)
         if text is None:
-            return None if self.demands_token else Caller("local", Role.FULL)
+            text = request.cookies.get(COOKIE)
+            if text is None:
+                return local
+        else:
+            local = None  # whoever shows a token is judged by it
         record = await run_in_threadpool(self._tokens.find_valid, text)
         if record is None:
-            return None
+            return local
         return Caller(record.name or record.token_id, record.role, record.token_id)
 
 
@@ -151,12 +156,9 @@ async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:
         raise Refused(422, f"{found} has a type that is not allowed there")
 
 
-def token_text(request: Request) -> str | None:
-    """The token that a request carries: in its header, or in the cookie that a browser got at the login."""
+def _bearer(request: Request) -> str | None:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return token.strip()
-    return request.cookies.get(COOKIE)
+    return token.strip() if scheme.lower() == "bearer" else None
 
 
 def is_loopback(host: str) -> bool:

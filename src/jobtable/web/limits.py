@@ -9,7 +9,7 @@ from collections import OrderedDict
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.clock import Clock
-from jobtable.web.problems import Problem, Refused, problem_response
+from jobtable.web.problems import PassesThrough, Problem, Refused, problem_response
 
 _MOST_CALLERS = 10_000
 
@@ -81,5 +81,5 @@ class SizeLimit:
         await response(scope, receive, send)
 
 
-class _TooLarge(Exception):
+class _TooLarge(PassesThrough):
     """The body has become too large."""

@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable import errors
 
@@ -100,6 +101,10 @@ class Refused(Exception):
         self.headers = headers or {}
 
 
+class PassesThrough(Exception):
+    """What a middleware further out answers."""
+
+
 def status_of(error: errors.JobtableError) -> int:
     """The status for an error."""
     return next(STATUS_OF[cls] for cls in type(error).__mro__ if cls in STATUS_OF)
@@ -172,7 +177,30 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
 
     for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refused, RecursionError):
         app.add_exception_handler(cls, handler)
-    app.add_exception_handler(Exception, handler)
+    app.add_middleware(_Unexpected, answer=answer)
+
+
+class _Unexpected:
+    """Makes an answer of what nobody has foreseen, within the app, so that it gets the headers of every answer."""
+
+    def __init__(self, app: ASGIApp, answer: Callable[[Request, Exception], Response]) -> None:
+        self._app = app
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_answered = False
+
+        async def send_and_note(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_and_note)
+        except Exception as error:
+            if scope["type"] != "http" or is_answered or isinstance(error, PassesThrough):
+                raise
+            await self._answer(Request(scope), error)(scope, receive, send)
 
 
 def wants_page(request: Request) -> bool:

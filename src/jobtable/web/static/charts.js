@@ -23,10 +23,15 @@ export function colour(name) {
   return found;
 }
 
+// plotly.js takes some markup in texts; what comes from data is to be shown as it is.
+export function plain(text) {
+  return String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+}
+
 export function layout(title, more = {}) {
   const axis = { gridcolor: colour("line"), zerolinecolor: colour("line"), automargin: true };
   return {
-    title: { text: title, font: { size: 14 }, x: 0, xanchor: "left", pad: { l: 6 } },
+    title: { text: plain(title), font: { size: 14 }, x: 0, xanchor: "left", pad: { l: 6 } },
     height: 260,
     margin: { t: 36, r: 12, b: 36, l: 44 },
     paper_bgcolor: "rgba(0,0,0,0)",

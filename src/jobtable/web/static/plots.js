@@ -1,5 +1,5 @@
 // Plots whose data stands in the page: <figure data-plot> by plotly.js, <figure data-parallel> drawn here.
-import { colour, layout, loadPlotly, options } from "./charts.js";
+import { colour, layout, loadPlotly, options, plain } from "./charts.js";
 import { drawParallel } from "./parallel.js";
 
 const palette = ["#6366f1", "#2fae72", "#e8a13a", "#e0455a", "#3ba7d9", "#b05ad6", "#8a9a2f", "#d96a9b", "#4c8f8b", "#c2703d"];
@@ -12,6 +12,7 @@ function colourOf(given) {
 function trace(given) {
   return {
     ...given,
+    name: plain(given.name ?? ""),
     type: given.type ?? "scatter",
     marker: { color: colourOf(given), size: given.size ?? 7, opacity: 0.9 },
     line: { color: colourOf(given), width: 2, shape: given.shape ?? "linear" },
@@ -37,8 +38,8 @@ export async function drawPlot(figure) {
     barmode: "group",
     hoverlabel: { align: "left" },
   });
-  if (data.x) shown.xaxis.title = { text: data.x };
-  if (data.y) shown.yaxis.title = { text: data.y };
+  if (data.x) shown.xaxis.title = { text: plain(data.x) };
+  if (data.y) shown.yaxis.title = { text: plain(data.y) };
   if (data.isMap) {
     for (const axis of [shown.xaxis, shown.yaxis]) Object.assign(axis, { visible: false });
     shown.yaxis.scaleanchor = "x";

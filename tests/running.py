@@ -17,7 +17,6 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.objects.s3 import S3ObjectStore
 from jobtable.store import Store
 
-
 _BUCKETS: dict[str, str] = {}
 """One bucket on each server: each takes much of its space."""
 

@@ -14,7 +14,7 @@ from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, 
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
 from jobtable.albums.moves import LOOK_AGAIN, Move
 from jobtable.albums.service import AlbumWorkflows, random_token
-from jobtable.errors import NotFoundError
+from jobtable.errors import NotFoundError, TransactionFailedError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.model import Update
@@ -70,9 +70,12 @@ class Executions:
             definition=definition,
             job_step=declared.steps[0].name,
         )
-        with self._jobs.store.transaction() as tx:
-            tx.add(execution)
-            tx.add(watch)
+        try:
+            with self._jobs.store.transaction() as tx:
+                tx.add(execution)
+                tx.add(watch)
+        except TransactionFailedError:  # another start with this id came first
+            execution = self.records.get_execution(execution_id)
         self.submit_step(execution, definition, user=user)
         return execution
 

@@ -136,6 +136,7 @@ def _finish(
     run_id = run.record.run_id
     if not submit_only:
         settings = resolved(store=store, objects=objects).settings
+        say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
         working = local_worker(settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
         with working as ended, bar("Analysing", 100) as advance:
             shown = 0.0

@@ -90,6 +90,7 @@ def _run(services: Services, execution: Execution, store: str | None, objects: s
     declared = services.album_executions.get_definition(execution.execution_id)
     settings = resolved(store=store, objects=objects).settings
     records = services.album_executions.records
+    say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
     working = local_worker(settings, [QUEUE], preload=["jobtable.albums.runner"])
     with working as ended, bar("Running", len(declared.steps)) as advance:
         shown = 0

@@ -25,6 +25,8 @@ def local_worker(
     settings: Settings, queues: Sequence[str], *, slots: int = 1, preload: Sequence[str] = ()
 ) -> Iterator[threading.Event]:
     """Run jobs of the queues while the block runs; then let those that run end. The event tells that it has failed."""
+    if settings.server is not None:
+        raise typer.BadParameter(f"{settings.server} has workers of its own: add --submit-only, and they do the work")
     if settings.store.startswith("memory:"):
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     sys.path.insert(0, str(Path.cwd()))

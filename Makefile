@@ -7,7 +7,7 @@ ARGS ?=
 TESTS ?= tests
 WORKERS ?= auto
 
-.PHONY: run test lint reference format bench faults clean
+.PHONY: run test lint reference pictures format bench faults clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Jobtable needs Python 3.11 or newer")'
@@ -31,6 +31,9 @@ lint: $(VENV)/.installed
 
 reference: $(VENV)/.installed
 	$(BIN)/python -m tests.access_patterns
+
+pictures: $(VENV)/.installed
+	$(BIN)/python -m tests.web.pictures
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobtable import connect
+from jobtable.cli.main import ALIASES, COMMANDS, load
 from tests.samples import Job, main
+from tests.web.pictures import MOST_BYTES
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -100,6 +104,61 @@ def test_the_examples_of_journeys_run(tmp_path: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def commands_in(page: str) -> Iterator[str]:
+    """Every use of the command `jobtable` on a page, in the shell's blocks and in the text, without the name itself."""
+    for block in re.findall(r"```(?:sh|console|ini)\n(.*?)```", page, re.DOTALL):
+        for line in block.splitlines():
+            yield from re.findall(r"(?:^|[ (/])jobtable ([^|>)#&;]*)", line)
+    text = re.sub(r"```.*?```", "", page, flags=re.DOTALL)
+    yield from re.findall(r"`jobtable ([^`]+)`", text)
+
+
+def command_at(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that the words begin with, and what is left of them."""
+    name, *rest = words
+    assert name in {*COMMANDS, *ALIASES}, f"there is no command {name}"
+    command = load(ALIASES.get(name, name))
+    while rest and hasattr(command, "commands"):
+        assert rest[0] in command.commands, f"{name} has no {rest[0]}"
+        command = command.commands[rest.pop(0)]
+    return command, rest
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_is_one(page: Path) -> None:
+    for text in commands_in(page.read_text()):
+        words = shlex.split(text.split(" > ")[0])
+        if words[0].startswith("-") or words[0] == "COMMAND":
+            continue
+        command, options = command_at(words)
+        if not hasattr(command, "commands"):
+            context = command.context_class(command, info_name=text)
+            command.make_parser(context).parse_args(options)  # raises for an option that is not there
+
+
+def test_the_pictures_of_the_readme_are_small() -> None:
+    named = re.findall(r"docs/pictures/[\w-]+\.png", (ROOT / "README.md").read_text())
+    there = {f"docs/pictures/{file.name}" for file in (ROOT / "docs/pictures").iterdir()}
+    assert set(named) == there
+    for name in named:
+        picture = (ROOT / name).read_bytes()
+        assert picture.startswith(b"\x89PNG")
+        assert len(picture) <= MOST_BYTES, name
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, waiting = set[Path](), [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in reached:
+            continue
+        reached.add(page)
+        linked = [(page.parent / link).resolve() for link in re.findall(r"\]\(([^)#:]+\.md)", page.read_text())]
+        waiting += [each for each in linked if each.exists()]
+    pages = {page for page in PAGES if "decisions" not in page.parts}
+    assert pages - reached == set()
 
 
 def test_every_field_type_and_verb_is_documented() -> None:

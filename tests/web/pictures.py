@@ -28,7 +28,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         sync_playwright() as playwright,
-        up(Path(folder), "--demo") as running,
+        up(Path(folder), "--demo", "--slots", "2") as running,
     ):
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         _take(browser, running)
@@ -47,7 +47,7 @@ def _take(browser: Browser, running: Up) -> None:
     _shoot(browser, f"{address}/", "overview", height=920)
     running.read_until(r"^Sweep +COMPLETED", _DEMO_SECONDS)
     best = json.loads(fetch(f"{address}/api/v1/sweeps/demo-sweep"))["best"]["job_id"]
-    _shoot(browser, f"{address}/jobs/{best}", "job", height=1150)
+    _shoot(browser, f"{address}/jobs/{best}", "job", height=1280)
     _shoot(browser, f"{address}/sweeps/demo-sweep", "sweep", height=1050)
     _shoot(browser, f"{address}/conversations/demo-town-hall?layer=1", "conversation", height=1050)
     _shoot(browser, f"{address}/journeys/JRN-DEMO", "journey", height=830, scheme_is_dark=True)
@@ -58,7 +58,7 @@ def _wait_for_half_a_sweep(address: str) -> None:
     while time.monotonic() < deadline:
         with contextlib.suppress(HTTPError):  # until it is submitted
             sweep = json.loads(fetch(f"{address}/api/v1/sweeps/demo-sweep"))
-            if sweep["completed"] + sweep["stopped"] >= sweep["total"] / 2:
+            if sweep["completed"] + sweep["stopped"] > sweep["total"] / 2:
                 return
         time.sleep(0.5)
     raise SystemExit("the sweep of the demonstration does not get on")

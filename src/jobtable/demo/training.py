@@ -38,6 +38,7 @@ def train(
         job.metric("accuracy", accuracy, epoch=epoch)
         job.metric("val_loss", loss, epoch=epoch)
         if epoch % 3 == 0:
+            job.info(f"epoch {epoch:2}: {accuracy:.1%} recognised, loss {loss:.4f}; the model is kept")
             job.checkpoint(pickle.dumps(model), epoch=epoch, metrics={"val_loss": loss}, keep_last=1)
         job.progress(100 * epoch / epochs, f"epoch {epoch} of {epochs}: loss {loss:.4f}")
     job.info(f"{accuracy:.1%} of the digits are recognised")

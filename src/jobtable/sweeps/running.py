@@ -5,15 +5,27 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from jobtable.errors import TaskError
 from jobtable.jobs.context import JobContext
+from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import JobMetric
 from jobtable.jobs.tasks import StopTask, resolve, task
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
-from jobtable.sweeps.sweep import sweep_of
+from jobtable.sweeps.sweep import Sweep, sweep_of
 from jobtable.sweeps.trials import TrialRecords, config_of, rung_name, stopped_name
+
+_DEFINITIONS: WeakKeyDictionary[Jobs, dict[str, Sweep]] = WeakKeyDictionary()
+"""The sweeps that this process has run trials of. A definition never changes, and is read once."""
+
+
+def _definition(jobs: Jobs, sweep_id: str) -> Sweep:
+    known = _DEFINITIONS.setdefault(jobs, {})
+    if sweep_id not in known:
+        known[sweep_id] = sweep_of(jobs.queries.get_job(sweep_id))
+    return known[sweep_id]
 
 
 @task
@@ -34,7 +46,7 @@ class Trial:
     def __init__(self, job: JobContext) -> None:
         self._job = job
         self._config = config_of(job.lease.job)
-        self._sweep = sweep_of(job.jobs.queries.get_job(self._config.sweep_id))
+        self._sweep = _definition(job.jobs, self._config.sweep_id)
         self._records = TrialRecords(job.jobs.store, job.lease)
         self._is_first_run = job.epoch == 1
         self._at_rungs = {} if self._is_first_run else self._records.values_at_rungs()

@@ -16,7 +16,7 @@ from jobtable.settings import Resolved, Settings, resolve
 from jobtable.store import Store
 
 _GIVEN: ContextVar[Mapping[str, str]] = ContextVar("flags before the command", default={})  # noqa: B039 - never changed
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 StoreUrl = Annotated[
     str | None,
@@ -50,7 +50,7 @@ def duration(text: str | timedelta) -> timedelta:
         return text
     number, unit = text[:-1], _UNITS.get(text[-1:])
     if unit is None or not number.isdecimal():
-        raise typer.BadParameter(f"{text!r} is no duration: write a number and s, m, h or d, as in 24h")
+        raise typer.BadParameter(f"{text!r} is no duration: write a number and s, m, h, d or w, as in 24h")
     try:
         return timedelta(**{unit: int(number)})
     except OverflowError as error:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.access.entities import AccessToken, Role
 from jobtable.access.tokens import Tokens
-from jobtable.cli.options import AsJson, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
 from jobtable.cli.output import print_json, print_list, say, to_json
 
 app = typer.Typer(
     help="Tokens of the server: who may read, write, or work.", no_args_is_help=True, rich_markup_mode=None
 )
-
-_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 @app.command()
@@ -40,7 +36,7 @@ def create(
     Example:
         jobtable tokens create --role read --expires 30d --name dashboards
     """
-    expires_in = None if expires is None else _time_of(expires)
+    expires_in = None if expires is None else duration(expires)
     with open_services(store) as services:
         by = resolved(user=user).settings.user
         new = Tokens(services.jobs.store).create(role, name=name, expires_in=expires_in, created_by=by)
@@ -99,13 +95,6 @@ def revoke(
         print_json(_shown(record))
     else:
         say(f"Token {record.token_id} is revoked.")
-
-
-def _time_of(text: str) -> timedelta:
-    form = re.fullmatch(r"(\d{1,6})([mhdw])", text)
-    if form is None:
-        raise typer.BadParameter(f"{text}: write a number and a unit, as in 45m, 12h, 30d or 8w")
-    return timedelta(seconds=int(form[1]) * _UNITS[form[2]])
 
 
 def _shown(record: AccessToken) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_an_unpacked_body_is_the_request() -> None:
     ("body", "encoding", "status", "code"),
     [
         (b"not gzip", "gzip", 400, "SerializationException"),
-        (gzip.compress(b"{}")[:-9], "gzip", 400, "SerializationException"),
+        (gzip.compress(b"{}", mtime=0)[:-9], "gzip", 400, "SerializationException"),
         (b"{}", "br", 400, "SerializationException"),
         (gzip.compress(b" " * (MAX_BODY_BYTES + 1)), "gzip", 413, "RequestEntityTooLargeException"),
     ],

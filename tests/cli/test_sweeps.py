@@ -179,7 +179,7 @@ def test_a_sweep_that_was_killed_comes_to_the_same(tmp_path: Path) -> None:
     )
     os.killpg(first.pid, signal.SIGKILL)
     first.communicate()
-    assert sweeps.get_progress("s").open > 0
+    assert sweeps.get_progress("s").status is Status.RUNNING
     second = start("sweeps", "resume", "s", "--json", *options)
     printed, said = second.communicate(timeout=120)
     assert second.returncode == 0, said

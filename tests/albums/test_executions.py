@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.access_patterns.albums import DURABLE, execution, task
 from tests.albums import workflows as flows
 from tests.running import run_again, run_jobs
 
@@ -24,6 +25,7 @@ from jobtable.albums.entities import (
 )
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
+from jobtable.albums.service import AlbumWorkflows
 from jobtable.albums.watch import Watch
 from jobtable.errors import (
     DefinitionError,
@@ -421,3 +423,14 @@ def test_a_definition_that_is_not_there_is_named(jobs: Jobs, name: str) -> None:
         Executions(jobs).start(name, b"", "x")
     assert load_definition(path("STEP")) is flows.STEP
     assert list(jobs.objects.list()) == []
+
+
+def test_a_task_of_an_execution_that_does_not_wait_is_closed(jobs: Jobs) -> None:
+    records = AlbumWorkflows(jobs.store, make_token=lambda: "token")
+    records.create_task(task("t", DURABLE, 0).replace(expires_at=jobs.clock.now() + timedelta(hours=1)))
+    with pytest.raises(NotFoundError):
+        Answers(jobs).complete("t", "token", [])
+    records.add_execution(execution("exec-2", DURABLE, 0))
+    with pytest.raises(TaskClosedError, match="does not wait for task t"):
+        Answers(jobs).complete("t", "token", [])
+    assert records.get_task("t").status is TaskStatus.PENDING

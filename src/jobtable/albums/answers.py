@@ -136,6 +136,8 @@ class Answers:
 def _closed(task: ValidationTask) -> TaskClosedError:
     if task.status is TaskStatus.TIMED_OUT:
         return TaskClosedError(f"task {task.task_id} has timed out: it was to be answered before {task.expires_at}")
+    if task.status is TaskStatus.PENDING:
+        return TaskClosedError(f"execution {task.execution_id} does not wait for task {task.task_id}")
     return TaskClosedError(f"task {task.task_id} was answered before, at {task.completed_at}")
 
 

@@ -134,7 +134,7 @@ class Executions:
         """The watch over an execution that has not ended, or NotFoundError."""
         watch = self._jobs.store.find(ExecutionWatch.key(execution_id=execution_id))
         if watch is None:
-            raise NotFoundError(f"execution {execution_id} has ended, or is not there")
+            raise NotFoundError(f"execution {execution_id} has ended, or is not run by the job engine")
         return watch
 
     def get_definition(self, execution_id: str) -> WorkflowDefinition:

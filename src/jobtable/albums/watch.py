@@ -46,7 +46,11 @@ class Watch:
         now = self._jobs.clock.now()
         for workflow_type in WorkflowType:
             due = ExecutionWatch.by_due(workflow_type=workflow_type, status="due")
-            for watch in self._store.query(due, before=now):
+            for listed in self._store.query(due, before=now):
+                # What an index lists may be older than the item.
+                watch = self._store.find(ExecutionWatch.key(execution_id=listed.execution_id))
+                if watch is None or watch.due_at >= now:
+                    continue
                 sweep.looked_at += 1
                 try:
                     self._look_at(watch, sweep)

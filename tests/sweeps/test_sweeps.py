@@ -15,7 +15,7 @@ from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, LeaseLostError, ValueRefusedError
-from jobtable.jobs.entities import Job
+from jobtable.jobs.entities import Job, main
 from jobtable.jobs.records import Status
 from jobtable.store import Store
 from jobtable.sweeps.adaptation import Adaptation
@@ -266,6 +266,18 @@ def test_a_submission_that_was_interrupted_is_finished_by_the_same_one() -> None
             sweeps.submit(plane(trials=4), sweep_id="s")
         with pytest.raises(ValueRefusedError, match="no sweep"):
             sweeps.find_best(trial_id("s", 0))
+
+
+def test_a_sweep_is_deleted_with_all_that_belongs_to_it() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finish(driver, plane(trials=10, stopper=ASHA, sampler=TPE))
+        assert driver.jobs.delete(trial_id("s", 3)) > 0
+        assert trial_id("s", 3) not in {metric.child_job_id for metric in driver.jobs.queries.list_metrics("s")}
+        driver.jobs.delete("s", tree=True)
+        left = store.backend.execute("Scan", {"TableName": main.name})["Items"]
+        assert {item["TYPE"]["S"] for item in left} <= {"QUEUE", "DEPENDENCY_GRAPH"}
+        assert list(driver.jobs.objects.list("")) == []
 
 
 class CutOffError(Exception):

@@ -197,14 +197,15 @@ class Control:
         for each in (*below, job):
             if not each.is_final:
                 raise JobStateError(f"job {each.job_id} is {each.status}: cancel it first")
-        return sum(self._delete_one(each) for each in (*below, job))
+        going = {each.job_id for each in (*below, job)}
+        return sum(self._delete_one(each, going) for each in (*below, job))
 
-    def _delete_one(self, job: Job) -> int:
+    def _delete_one(self, job: Job, going: set[str]) -> int:
         if job.dependents and self._is_in_queue(job):
             self._endings.settle(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
-        removed += self._store.batch_delete(self._reports_to_sweep(job))
+        removed += self._store.batch_delete(self._reports_to_sweep(job, going))
         under = self._store.collection(Job.key(job_id=job.job_id))
         removed += self._store.batch_delete(item for item in under if not isinstance(item, Job))
         for found in self._objects.list(object_key("jobs", job.job_id)):
@@ -216,11 +217,11 @@ class Control:
         place = QueueJob.key(queue_name=job.queue_name or "", job_id=job.job_id)
         return job.queue_name is not None and self._store.find(place) is not None
 
-    def _reports_to_sweep(self, job: Job) -> Iterator[JobMetric]:
-        """The copies of a child's metrics that stand under its sweep."""
+    def _reports_to_sweep(self, job: Job, going: set[str]) -> Iterator[JobMetric]:
+        """The copies of a child's metrics that stand under its sweep, unless they go with the sweep itself."""
         sweep = (job.definition.model_extra or {}).get("sweep")
         sweep_id = sweep.get("sweep_id") if isinstance(sweep, dict) else None
-        if sweep_id is not None:
+        if sweep_id is not None and sweep_id not in going:
             yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
 
     def _below(self, job: Job) -> Iterator[Job]:

@@ -12,13 +12,16 @@ from typing import TypeVar
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Outcome
-from jobtable.jobs.patience import is_passing, patiently
+from jobtable.jobs.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
+from jobtable.jobs.records import Status
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("jobtable.worker")
+_NOT_ENDED_BY_US = (Status.RUNNING, Status.INTERRUPTED)
 
 
 @dataclass(frozen=True)
@@ -67,29 +70,36 @@ class Conclusions:
         try:
             self._write(held, lambda: self._jobs.finish(held.lease, outcome))
         except ValueRefusedError as error:
-            outcome = Outcome.failed(f"its result cannot be stored: {error}", retryable=False)
-            self._write(held, lambda: self._jobs.finish(held.lease, outcome))
+            self.finish(held, Outcome.failed(f"its result cannot be stored: {error}", retryable=False))
         except LeaseLostError as error:
-            self.lose(held, str(error))
-            return
-        finally:
-            self._heartbeats.drop(held)
-        self.count(outcome.kind)
+            self._end_lost(held, outcome, str(error))
+        else:
+            self._end(held, outcome)
 
     def finish_many(self, ended: Sequence[tuple[Held, Outcome]]) -> None:
         """End many runs in few transactions."""
-        try:
-            pairs = [(held.lease, outcome) for held, outcome in ended]
-            lost = {lease.job.job_id for lease in self._jobs.finish_many(pairs)}
-        except JobtableError as error:
-            if not (is_passing(error) or isinstance(error, ValueRefusedError)):
-                raise
-            for held, outcome in ended:
-                self.finish(held, outcome)
-            return
-        for held, outcome in ended:
-            self._heartbeats.drop(held)
-            self.count("lost" if held.lease.job.job_id in lost else outcome.kind)
+        pause = FIRST_PAUSE_SECONDS
+        while ended:
+            try:
+                lost = {lease.job.job_id for lease in self._jobs.finish_many([(held.lease, o) for held, o in ended])}
+            except ValueRefusedError:  # somebody's result, which spoils the others' transaction
+                for held, outcome in ended:
+                    self.finish(held, outcome)
+                return
+            except JobtableError as error:
+                if not is_passing(error):
+                    raise
+                _LOG.warning("how %d jobs ended could not be stored, trying again: %s", len(ended), error)
+                self._jobs.clock.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+                ended = [(held, outcome) for held, outcome in ended if not self._is_over(held, outcome)]
+            else:
+                for held, outcome in ended:
+                    if held.lease.job.job_id in lost:
+                        self._end_lost(held, outcome, "its lease was taken over")
+                    else:
+                        self._end(held, outcome)
+                return
 
     def release(self, held: Held, reason: str) -> None:
         """Give a run back unfinished."""
@@ -98,8 +108,7 @@ class Conclusions:
         except LeaseLostError as error:
             self.lose(held, str(error))
             return
-        finally:
-            self._heartbeats.drop(held)
+        self._heartbeats.drop(held)
         self.count("released")
 
     def lose(self, held: Held, why: str) -> None:
@@ -107,6 +116,33 @@ class Conclusions:
         self._heartbeats.drop(held)
         self.count("lost")
         _LOG.warning("job %s was given up: %s", held.lease.job.job_id, why)
+
+    def _end(self, held: Held, outcome: Outcome) -> None:
+        self._heartbeats.drop(held)
+        self.count(outcome.kind)
+
+    def _end_lost(self, held: Held, outcome: Outcome, why: str) -> None:
+        """Tell apart whether another worker has the job, or this one ended it and never got the answer."""
+        job = self._jobs.store.find(Job.key(job_id=held.lease.job.job_id))
+        if job is not None and job.lease_epoch == held.lease.epoch and job.status not in _NOT_ENDED_BY_US:
+            self._end(held, outcome)
+        else:
+            self.lose(held, why)
+
+    def _is_over(self, held: Held, outcome: Outcome) -> bool:
+        """Whether nothing more is to be written of a run, after an error that does not say whether it was."""
+        if not self._heartbeats.is_held(held):
+            self.lose(held, "its end could not be stored while its lease held")
+            return True
+        try:
+            self._jobs.refresh(held.lease)
+        except LeaseLostError as error:
+            self._end_lost(held, outcome, str(error))
+            return True
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+        return False
 
     def _write(self, held: Held, write: Callable[[], T]) -> T:
         what = f"how job {held.lease.job.job_id} ended"

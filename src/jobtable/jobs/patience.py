@@ -12,8 +12,8 @@ from jobtable.errors import ConflictError, JobtableError, StorageError
 T = TypeVar("T")
 
 _LOG = logging.getLogger("jobtable.worker")
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 5.0
 
 
 def is_passing(error: JobtableError) -> bool:
@@ -23,7 +23,7 @@ def is_passing(error: JobtableError) -> bool:
 
 def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callable[[], bool]) -> T:
     """Call until it goes through. A passing error is told and waited out for as long as `goes_on` says."""
-    pause = _FIRST_PAUSE_SECONDS
+    pause = FIRST_PAUSE_SECONDS
     while True:
         try:
             return call()
@@ -32,4 +32,4 @@ def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callab
                 raise
             _LOG.warning("%s could not be stored, trying again in %.1f s: %s", what, pause, error)
         clock.sleep(pause)
-        pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        pause = min(pause * 2, LONGEST_PAUSE_SECONDS)

@@ -18,15 +18,13 @@ from jobtable.jobs.heartbeats import Heartbeats
 from jobtable.jobs.inline import InlineSlots
 from jobtable.jobs.instances import InstanceInfo, Registration
 from jobtable.jobs.leases import Lease
-from jobtable.jobs.patience import is_passing, patiently
+from jobtable.jobs.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
 from jobtable.jobs.process_slots import ProcessSlots
 from jobtable.jobs.upkeep import Upkeep
 
 _LOG = logging.getLogger("jobtable.worker")
 _SHORTEST_IDLE_SECONDS = 0.01
 _LONGEST_IDLE_SECONDS = 0.5
-_FIRST_PAUSE_SECONDS = 0.2
-_LONGEST_PAUSE_SECONDS = 5.0
 
 
 class Slots(Protocol):
@@ -149,10 +147,10 @@ class Worker:
                     self._slots.drain(0)
 
     def _claim_until_told(self) -> None:
-        idle, pause = _SHORTEST_IDLE_SECONDS, _FIRST_PAUSE_SECONDS
+        idle, pause = _SHORTEST_IDLE_SECONDS, FIRST_PAUSE_SECONDS
         while not self._is_draining and self._failure is None:
+            self._keep_up()
             try:
-                self._conclusions.count("recovered", len(self._upkeep.run()))
                 claimed = self._claim()
                 if not claimed and self._until_empty and self._slots.is_idle() and self._upkeep.is_all_done():
                     return
@@ -161,13 +159,22 @@ class Worker:
                     raise
                 _LOG.warning("the store cannot be used, trying again in %.1f s: %s", pause, error)
                 self._wait(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
                 continue
-            pause = _FIRST_PAUSE_SECONDS
+            pause = FIRST_PAUSE_SECONDS
             idle = _SHORTEST_IDLE_SECONDS if claimed else min(idle * 2, _LONGEST_IDLE_SECONDS)
             if not claimed:
                 to_upkeep = self._upkeep.next_at - self._jobs.clock.monotonic()
                 self._wait(max(to_upkeep, 0) if self._slots.room() == 0 else idle)
+
+    def _keep_up(self) -> None:
+        """Do what is due for all; what cannot be done now is due again soon."""
+        try:
+            self._conclusions.count("recovered", len(self._upkeep.run()))
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            _LOG.warning("due and lost jobs could not be looked after: %s", error)
 
     def _claim(self) -> int:
         """Start as many jobs as there is room for; gives their number."""

@@ -37,6 +37,8 @@ SYSTEMS: dict[str, tuple[Table, ...]] = {
 }
 """The tables by the system that uses them."""
 
+_DECLARING = ("jobs", "access", "receipts", "journeys", "conversations", "albums")
+"""The packages that declare entities, in the order of the reference."""
 _PACKAGES = ("jobs", "journeys", "conversations", "albums", "receipts")
 """The packages whose verbs are access patterns."""
 _WITHOUT_VERBS = tuple(f"jobtable.conversations.{name}" for name in ("analysis", "stages", "work"))
@@ -83,7 +85,7 @@ def entity_references() -> list[EntityReference]:
         _reference(seed, table, schema)
         for seed, group in TABLES.items()
         for table in group
-        for schema in table.entities.values()
+        for schema in _entities(table)
     ]
 
 
@@ -95,6 +97,11 @@ def access_patterns() -> list[AccessPattern]:
             if not module.name.startswith(_WITHOUT_VERBS):
                 importlib.import_module(module.name)
     return sorted(REGISTERED, key=lambda pattern: (pattern.seed, pattern.module))
+
+
+def _entities(table: Table) -> list[EntitySchema]:
+    """The entities of a table in one order, whichever package was imported first."""
+    return sorted(table.entities.values(), key=lambda schema: _DECLARING.index(schema.cls.__module__.split(".")[1]))
 
 
 def _reference(seed: str, table: Table, schema: EntitySchema) -> EntityReference:
@@ -132,7 +139,7 @@ def _table_lines(seed: str, table: Table) -> list[str]:
         lines.append(f"- index {index.name}: `{'`, `'.join(index.partition)}`{sort}")
     if table.ttl:
         lines.append(f"- time to live: `{table.ttl}`")
-    for schema in table.entities.values():
+    for schema in _entities(table):
         lines += _entity_lines(_reference(seed, table, schema), schema)
     return lines
 

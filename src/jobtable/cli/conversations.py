@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -135,6 +136,7 @@ def _finish(
     """Let a worker do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
     run_id = run.record.run_id
     if not submit_only:
+        _refuse_without_extra()
         settings = resolved(store=store, objects=objects).settings
         say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
         working = local_worker(settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
@@ -150,6 +152,11 @@ def _finish(
     _print_run(runs, run, as_json=as_json)
     if not submit_only and run.status is not Status.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _refuse_without_extra() -> None:
+    if find_spec("sklearn") is None:
+        raise typer.BadParameter("the analysis needs the extra: pip install 'jobtable[conversations]'")
 
 
 def _print_run(runs: ConversationRuns, run: Run, *, as_json: bool) -> None:
@@ -314,6 +321,7 @@ def example(
     Example:
         jobtable conversations example ./example --seed 7
     """
+    _refuse_without_extra()
     from jobtable.conversations.analysis.generated import generate_export  # noqa: PLC0415 - only this needs numpy
 
     write_export(generate_export(seed, comments=comments, voters=voters), folder)

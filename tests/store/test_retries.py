@@ -9,7 +9,14 @@ from random import Random
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, BackendUnavailable, IncompleteBatchError, Throttled
+from jobtable.errors import (
+    AlreadyExistsError,
+    BackendUnavailable,
+    IncompleteBatchError,
+    Throttled,
+    TransactionCanceled,
+    TransactionConflict,
+)
 from jobtable.store import Backend, Backoff, Request, Response, Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend
 from jobtable.testing.contract import Task, make_task, table
@@ -158,3 +165,32 @@ def test_a_read_is_tried_again_and_a_condition_is_not() -> None:
     with pytest.raises(BackendUnavailable):
         store.put(make_task(), when=Task.count == 1)
     assert broken.calls == 4
+
+
+class Contended:
+    """Writers are in the way of the first reads in a transaction."""
+
+    def __init__(self, engine: Backend, conflicts: int) -> None:
+        self._engine = engine
+        self._conflicts = conflicts
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == "TransactGetItems" and self._conflicts:
+            self._conflicts -= 1
+            reasons = [{"Code": "TransactionConflict"}, {"Code": "None"}]
+            raise TransactionCanceled("in the way", details={"CancellationReasons": reasons})
+        return self._engine.execute(operation, request)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_reads_together_wait_for_writers_to_get_out_of_the_way(engine: Backend) -> None:
+    keys = Task.key(task_id="1"), Task.key(task_id="2")
+    clock = FakeClock()
+    store = Store(Contended(engine, 3), clock=clock, backoff=Backoff(attempts=4, clock=clock))
+    store.add(make_task())
+    assert store.get_together(*keys) == (make_task(), None)
+    assert clock.monotonic() > 0
+    with pytest.raises(TransactionConflict):
+        Store(Contended(engine, 4), clock=clock, backoff=Backoff(attempts=4, clock=clock)).get_together(*keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,7 +14,7 @@ from jobtable.model.entity import Entity
 from jobtable.model.expressions import Condition, Update
 from jobtable.model.selection import Selection
 from jobtable.store import requests
-from jobtable.store.backend import Request
+from jobtable.store.backend import Request, Response
 from jobtable.store.collections import entity_of
 from jobtable.store.requests import Target, Write
 
@@ -152,11 +153,19 @@ def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[An
     ]
     request = {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"}
     pattern = "+".join(dict.fromkeys(s.entity.__schema__.name for s in selections))
-    try:
-        response = store.ask("TransactGetItems", request, f"get_together.{pattern}")
-    except TransactionCanceled as error:
-        if _is_passing(error):
-            raise TransactionConflict(error.message) from error
-        raise
+    response = _read_together(store, request, f"get_together.{pattern}")
     pairs = zip(selections, response["Responses"], strict=True)
     return tuple(s.entity.__schema__.codec.decode(r["Item"]) if r.get("Item") else None for s, r in pairs)
+
+
+def _read_together(store: Store, request: Request, pattern: str) -> Response:
+    """Read, again and again while writers are in the way; TransactionConflict if they stay there."""
+    conflict: TransactionCanceled | None = None
+    for _ in chain([None], store.backoff.pauses()):
+        try:
+            return store.ask("TransactGetItems", request, pattern)
+        except TransactionCanceled as error:
+            if not _is_passing(error):
+                raise
+            conflict = error
+    raise TransactionConflict("writers are in the way all the time") from conflict

@@ -59,9 +59,9 @@ class Trial:
         own = self._sweep.space.restored(params)
         returned = resolve(self._sweep.task).call(self._job, {**self._sweep.params, **own})
         result = dict(returned) if isinstance(returned, Mapping) else {}
-        value = self._objective(returned)
         if self._job.should_stop():
             return result  # It ended because it was asked to: what it has is not its final value.
+        value = self._objective(returned)
         self._adapt()
         return {**result, self._sweep.objective: value}
 

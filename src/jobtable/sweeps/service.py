@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.definition import NewJob, ParentWaits
@@ -72,12 +71,12 @@ class Sweeps:
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
         """Submit a sweep; gives its parent job. The same id again finishes a submission that was interrupted."""
         parent = self._jobs.open_group(_new_parent(sweep, sweep_id or str(uuid.uuid4()), user))
-        if sweep_of(parent) != sweep:
+        if sweep_of(parent).job_config() != sweep.job_config():
             raise ConflictError(f"sweep {parent.job_id} has another definition: use another id, or the same definition")
         self._store.put(_entry(parent, sweep))
         if not parent.is_final:
             self._jobs.open_group(_new_planning_group(parent, sweep))
-            self._jobs.submit(new_planning(parent.job_id, sweep, 0))
+            self._jobs.submit(new_planning(parent, sweep, 0))
             self._jobs.seal(planning_id(parent.job_id))
             self._jobs.seal(parent.job_id)
         return self._jobs.queries.get_job(parent.job_id)
@@ -96,7 +95,8 @@ class Sweeps:
         again. Trials whose worker died are taken up by any worker without this.
         """
         sweep = sweep_of(self._jobs.queries.get_job(sweep_id))
-        settled = {metric.child_job_id for metric in self._list_finals(sweep_id, stopped_name(sweep.objective))}
+        stopped = self._jobs.queries.list_metric(sweep_id, stopped_name(sweep.objective))
+        settled = {metric.child_job_id for metric in stopped}
         requeued = 0
         for job in self._jobs.queries.list_unfinished_children(sweep_id):
             if job.is_final and job.job_id not in settled:
@@ -144,7 +144,8 @@ class Sweeps:
         """Every trial that is there when it begins, by number; there may be gaps while parts are being planned."""
         sweep = self.get_definition(sweep_id)
         names = (stopped_name(sweep.objective), final_name(sweep.objective))
-        values = {str(m.child_job_id): m.value for name in names for m in self._list_finals(sweep_id, name)}
+        metrics = (metric for name in names for metric in self._jobs.queries.list_metric(sweep_id, name))
+        values = {metric.child_job_id: metric.value for metric in metrics}
         total, left = sweep.trial_count(), self.get_progress(sweep_id).made
         for first in range(0, total, _READ_AT_ONCE):
             if left <= 0:
@@ -188,12 +189,8 @@ class Sweeps:
         failed = (job for job in self._jobs.queries.list_children(planning) if job.status is Status.FAILED)
         return next((job.message for job in failed), parent.message)
 
-    def _list_finals(self, sweep_id: str, name: str) -> Query[JobMetric]:
-        return self._jobs.queries.list_metric(sweep_id, name)
-
 
 def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
-    config: dict[str, Any] = sweep.job_config()
     return NewJob(
         name=sweep.name,
         job_id=sweep_id,
@@ -201,7 +198,7 @@ def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
         queue=sweep.queue,
         user=user,
         priority=sweep.priority,
-        config=config,
+        config=sweep.job_config(),
         sweep_id=sweep_id,
     )
 

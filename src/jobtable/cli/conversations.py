@@ -91,6 +91,7 @@ def analyze(
     Example:
         jobtable conversations analyze ./biodiversity --seed 7
     """
+    _refuse_without_extra(submit_only=submit_only)
     settings = resolved(store=store, objects=objects, user=user).settings
     files = read_files(export)
     with open_services(store, objects) as services:
@@ -123,6 +124,7 @@ def rerun(
     Example:
         jobtable conversations rerun 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --from layout --seed 8
     """
+    _refuse_without_extra(submit_only=submit_only)
     name = resolved(user=user).settings.user
     with open_services(store, objects) as services:
         runs = services.conversation_runs
@@ -136,7 +138,6 @@ def _finish(
     """Let a worker do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
     run_id = run.record.run_id
     if not submit_only:
-        _refuse_without_extra()
         settings = resolved(store=store, objects=objects).settings
         say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
         working = local_worker(settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
@@ -154,8 +155,9 @@ def _finish(
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
-def _refuse_without_extra() -> None:
-    if find_spec("sklearn") is None:
+def _refuse_without_extra(*, submit_only: bool = False) -> None:
+    """Say what is missing before anything is stored; who only submits leaves the work to others."""
+    if not submit_only and find_spec("sklearn") is None:
         raise typer.BadParameter("the analysis needs the extra: pip install 'jobtable[conversations]'")
 
 

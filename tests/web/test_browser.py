@@ -171,6 +171,25 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
 
 
+def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
+    client, page = served.client(), watched.page
+    job = client.post("/api/v1/jobs", json={"name": "not wanted", "queue": "quiet"}).json()
+    client.post(f"/api/v1/jobs/{job['job_id']}/cancel")
+    page.goto(f"/jobs/{job['job_id']}")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/jobs")
+    assert client.get(f"/api/v1/jobs/{job['job_id']}").status_code == 404
+
+
+def test_the_executions_of_a_day_are_counted_and_compared(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/executions")
+    page.get_by_role("button", name="Count today").click()
+    page.locator(".js-plotly-plot").first.wait_for()
+    assert page.locator("[data-plot]").count() == 3
+
+
 def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:
     page = watched.page
     page.goto("/queues/gpu")

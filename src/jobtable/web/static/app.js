@@ -45,9 +45,8 @@ async function act(button) {
   if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
   button.disabled = true;
   try {
-    const body = button.dataset.body ? JSON.parse(button.dataset.body) : undefined;
-    await askServer(button.dataset.act, { method: button.dataset.method ?? "POST", body });
-    if (button.dataset.method === "DELETE") location.assign(button.dataset.then ?? location.pathname.replace(/\/[^/]*$/, ""));
+    await askServer(button.dataset.act, { method: button.dataset.method });
+    if (button.dataset.then) location.assign(button.dataset.then);
     else await refreshRegions();
   } catch (error) {
     toast(error.message, true);

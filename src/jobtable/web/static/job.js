@@ -97,7 +97,8 @@ document.addEventListener("changes", ({ detail }) => {
   for (const { type, kind, values } of detail.changes) {
     if (type === "JobLog" && kind === "added") lines.push(values);
     else if (type === "JobMetric" && kind === "added") addValue(values);
-    else if (type !== "JobTimeline") isOther = true;
+    else if (type === "Job" && kind === "removed") return location.assign("/jobs");
+    else if (type !== "JobTimeline" && kind !== "removed") isOther = true;
   }
   lines.sort((one, other) => (one.timestamp < other.timestamp ? -1 : 1)).forEach(addLine);
   if (lines.length) finishLines();

@@ -1,12 +1,21 @@
-"""The page about deployment is true: its settings are some, and its costs are what jobs really cost."""
+"""The page about deployment is true: its settings work, its costs are what jobs cost, and its parts work together."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import signal
+import subprocess
+import sys
 import tomllib
+import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import boto3
+import httpx
 import pytest
 
 from jobtable import connect
@@ -22,6 +31,17 @@ from tests.running import jobs_in_memory
 
 PAGE = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
 COUNT = 100
+JOBTABLE = [sys.executable, "-m", "jobtable"]
+TASK = """
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.tasks import task
+
+
+@task
+def train(job: JobContext) -> int:
+    job.artifact("model.txt", b"weights")
+    return 42
+"""
 
 
 def test_the_settings_are_settings() -> None:
@@ -92,3 +112,74 @@ def test_the_costs_are_what_jobs_cost(jobs: Jobs) -> None:
     check("run it", running)
     check("store a metric", measuring)
     check("store a log line", logging)
+
+
+class Deployment:
+    """What the page deploys, on DynamoDB Local and an S3 server: every process gets its settings by its environment."""
+
+    def __init__(self, folder: Path, dynamodb_url: str, s3_url: str) -> None:
+        self._folder = folder
+        address = dynamodb_url.removeprefix("http://")
+        bucket = f"deployed-{uuid.uuid4()}"
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("JOBTABLE_", "AWS_"))},
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "JOBTABLE_STORE": f"dynamodb+http://{address}?prefix=p{uuid.uuid4().hex[:8]}-",
+            "JOBTABLE_OBJECTS": f"s3://{bucket}?region=us-east-1&endpoint={s3_url}",
+        }
+        client = boto3.client(
+            "s3", endpoint_url=s3_url, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+        )
+        client.create_bucket(Bucket=bucket)
+        client.close()
+
+    def command(self, *arguments: str) -> str:
+        """Run a command to its end; gives what it printed."""
+        done = subprocess.run(
+            [*JOBTABLE, *arguments], cwd=self._folder, env=self.environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @contextmanager
+    def server(self, *arguments: str) -> Iterator[str]:
+        """The server while the block runs; gives its address."""
+        process = subprocess.Popen(
+            [*JOBTABLE, "up", "--no-worker", "--port", "0", *arguments],
+            cwd=self._folder,
+            env=self.environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stderr is not None
+            greeting = process.stderr.readline()
+            assert "Jobtable is at" in greeting, greeting + process.stderr.read()
+            yield greeting.split()[3]
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
+def test_server_and_worker_share_nothing_but_tables_and_bucket(
+    tmp_path: Path, dynamodb_local_url: str, s3_url: str
+) -> None:
+    deployed = Deployment(tmp_path, dynamodb_local_url, s3_url)
+    systems = [f"--system={name}" for name in ("jobs", "journeys", "albums")]
+    deployed.command("tables", "create", *systems)
+    assert deployed.command("tables", "diff", *systems, "--json").strip() == "[]"
+    token = deployed.command("tokens", "create", "--role", "full", "--name", "alice", "--expires", "1h").split()[-1]
+    (tmp_path / "training.py").write_text(TASK)
+    deployed.environment["JOBTABLE_REQUIRE_TOKEN"] = "true"
+    with deployed.server() as address:
+        through = ("--server", address, "--token", token)
+        job_id = deployed.command(*through, "jobs", "submit", "--task", "training:train").strip()
+        deployed.command("worker", "--until-empty")
+        shown = json.loads(deployed.command(*through, "jobs", "show", job_id, "--json"))
+        files = json.loads(deployed.command(*through, "jobs", "artifacts", job_id, "--json"))
+        page = httpx.get(f"{address}/jobs/{job_id}", headers={"Authorization": f"Bearer {token}"}, timeout=20)
+        assert httpx.get(f"{address}/api/v1/jobs", timeout=20).status_code == 401
+    assert (shown["job"]["status"], shown["job"]["result"]) == ("COMPLETED", 42)
+    assert [(file["name"], file["size_bytes"]) for file in files] == [("model.txt", 7)]
+    assert (page.status_code, "model.txt" in page.text) == (200, True)

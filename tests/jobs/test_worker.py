@@ -265,6 +265,16 @@ def test_a_job_that_was_taken_away_is_killed_and_nothing_is_written(bench: Bench
     assert bench.job(job_id).message == "taken away"
 
 
+def test_a_job_that_kills_what_started_it_counts_as_a_lost_worker(bench: Bench) -> None:
+    murderer = bench.submit("kill_parent", most_interruptions=1)
+    neighbours = [bench.submit("give", {"value": 1}) for _ in range(3)]
+    Worker(bench.opener, ["default"], lease_seconds=2, until_empty=True).run()
+    job = bench.job(murderer)
+    assert (job.status, job.interruptions) == (Status.FAILED, 1)
+    assert "it has lost 2 workers" in (job.message or "")
+    assert [bench.job(job_id).status for job_id in neighbours] == [Status.COMPLETED] * 3
+
+
 def test_a_preloaded_module_that_is_not_there_is_told_at_once(bench: Bench) -> None:
     with pytest.raises(TaskError, match="nowhere_at_all cannot be imported"):
         Worker(bench.opener, ["default"], preload=["nowhere_at_all"]).run()

@@ -64,6 +64,7 @@ class JobProcess:
         self._signalled: set[signal.Signals] = set()
         self._report: Report | None = None
         self._spoke_at: float | None = None
+        self._is_server_lost = False
         self.output_problem: Exception | None = None
         self._child = server.fork()
         self._started = clock.monotonic()
@@ -73,8 +74,8 @@ class JobProcess:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was killed because its lease was not held any more: then nothing is to be written of it."""
-        return self._ending is not None and self._ending.why == "lost"
+        """Whether its lease is not held any more, or how it ended cannot be known: then nothing is written of it."""
+        return self._is_server_lost or (self._ending is not None and self._ending.why == "lost")
 
     def end(self, why: Why, *, grace_seconds: float | None = None, detail: str = "") -> None:
         """Tell the task to end; SIGTERM and SIGKILL follow if it does not."""
@@ -101,6 +102,7 @@ class JobProcess:
             self._exited.set()
             self._drainer.join()
             self._child.close()
+        self._is_server_lost = isinstance(ended, ServerLostError)
         return None if isinstance(ended, ServerLostError) else self._outcome(ended)
 
     # --- while it runs ----------------------------------------------------------------------------------------------

@@ -23,53 +23,56 @@ from jobtable.web.guard import Caller
 T = TypeVar("T")
 
 
-def _services(request: Request) -> Services:
+# All of them are coroutines: FastAPI would run a plain function in a thread of its own, for nothing.
+
+
+async def _services(request: Request) -> Services:
     services: Services = request.app.state.services
     return services
 
 
-def _caller(request: Request) -> Caller:
+AllServices = Annotated[Services, Depends(_services)]
+
+
+async def _caller(request: Request) -> Caller:
     caller: Caller = request.state.caller
     return caller
 
 
-AllServices = Annotated[Services, Depends(_services)]
-CallerOf = Annotated[Caller, Depends(_caller)]
+async def _store(services: AllServices) -> stores.Store:
+    return services.store
 
 
-def _store(request: Request) -> stores.Store:
-    return _services(request).store
+async def _objects(services: AllServices) -> ObjectStore:
+    return services.objects
 
 
-def _objects(request: Request) -> ObjectStore:
-    return _services(request).objects
+async def _jobs(services: AllServices) -> Jobs:
+    return services.jobs
 
 
-def _jobs(request: Request) -> Jobs:
-    return _services(request).jobs
+async def _queries(services: AllServices) -> JobQueries:
+    return services.jobs.queries
 
 
-def _queries(request: Request) -> JobQueries:
-    return _services(request).jobs.queries
+async def _journeys(services: AllServices) -> Journeys:
+    return services.journeys
 
 
-def _journeys(request: Request) -> Journeys:
-    return _services(request).journeys
+async def _conversations(services: AllServices) -> Conversations:
+    return services.conversations
 
 
-def _conversations(request: Request) -> Conversations:
-    return _services(request).conversations
+async def _albums(services: AllServices) -> AlbumWorkflows:
+    return services.albums
 
 
-def _albums(request: Request) -> AlbumWorkflows:
-    return _services(request).albums
-
-
-def _tokens(request: Request) -> Tokens:
+async def _tokens(request: Request) -> Tokens:
     tokens: Tokens = request.app.state.tokens
     return tokens
 
 
+CallerOf = Annotated[Caller, Depends(_caller)]
 TheStore = Annotated[stores.Store, Depends(_store)]
 TheObjects = Annotated[ObjectStore, Depends(_objects)]
 TheJobs = Annotated[Jobs, Depends(_jobs)]
@@ -100,7 +103,7 @@ class Position:
         return PageOf.model_construct(items=found.items, cursor=found.cursor)
 
 
-def _position(
+async def _position(
     cursor: Annotated[
         str | None, Query(max_length=8000, description="From the page before; without it the list begins.")
     ] = None,

@@ -21,11 +21,11 @@ router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
 
 
-def _executions(services: AllServices) -> Executions:
+async def _executions(services: AllServices) -> Executions:
     return services.album_executions
 
 
-def _answers(jobs: TheJobs) -> Answers:
+async def _answers(jobs: TheJobs) -> Answers:
     return Answers(jobs)
 
 

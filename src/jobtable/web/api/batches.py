@@ -25,7 +25,7 @@ BatchId = Annotated[str, path_id("batch-7")]
 Status = Annotated[str | None, Query(min_length=1, max_length=200, description="Only in this status.")]
 
 
-def _batches(store: TheStore) -> BatchService:
+async def _batches(store: TheStore) -> BatchService:
     return BatchService(store, store.clock)
 
 

@@ -26,7 +26,7 @@ ConversationId = Annotated[str, path_id("bg2018")]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
 
-def _runs(services: AllServices) -> ConversationRuns:
+async def _runs(services: AllServices) -> ConversationRuns:
     return services.conversation_runs
 
 

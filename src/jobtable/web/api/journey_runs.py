@@ -33,15 +33,15 @@ _EXECUTION = "/journeys/{journey_id}/stages/{stage_id}/executions/{job_id}"
 _ZIP = "application/zip"
 
 
-def _runner(services: AllServices) -> JourneyRunner:
+async def _runner(services: AllServices) -> JourneyRunner:
     return services.journey_runner
 
 
-def _records(services: AllServices) -> ExecutionRecords:
+async def _records(services: AllServices) -> ExecutionRecords:
     return services.journey_records
 
 
-def _backups(services: AllServices) -> JourneyBackups:
+async def _backups(services: AllServices) -> JourneyBackups:
     return services.journey_backups
 
 

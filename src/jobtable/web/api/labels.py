@@ -28,11 +28,11 @@ Label = Annotated[str, path_id("MERCHANT_NAME")]
 Share = Annotated[float, Query(ge=0, le=1)]
 
 
-def _labels(store: TheStore) -> LabelService:
+async def _labels(store: TheStore) -> LabelService:
     return LabelService(store, store.clock)
 
 
-def _hygiene(store: TheStore) -> LabelHygieneService:
+async def _hygiene(store: TheStore) -> LabelHygieneService:
     return LabelHygieneService(store, store.clock)
 
 

@@ -20,7 +20,7 @@ SearchType = Annotated[str, path_id("ADDRESS")]
 SearchValue = Annotated[str, Query(min_length=1, max_length=1000, examples=["1 Main Street"])]
 
 
-def _places(store: TheStore) -> PlacesService:
+async def _places(store: TheStore) -> PlacesService:
     return PlacesService(store, store.clock)
 
 

@@ -32,7 +32,7 @@ Number = Annotated[int, Path(ge=0, le=99_999, examples=[1])]
 _MOST = 50_000
 
 
-def _ocr(store: TheStore) -> OcrService:
+async def _ocr(store: TheStore) -> OcrService:
     return OcrService(store)
 
 

@@ -25,7 +25,7 @@ SweepId = Annotated[str, path_id("9b2d-sweep")]
 Most = Annotated[int, Query(ge=1, le=1000)]
 
 
-def _sweeps(services: AllServices) -> Sweeps:
+async def _sweeps(services: AllServices) -> Sweeps:
     return services.sweeps
 
 

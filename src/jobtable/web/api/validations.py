@@ -34,11 +34,11 @@ Status = Annotated[str, Query(min_length=1, max_length=200, examples=["INVALID"]
 _RECEIPT = "/images/{image_id}/receipts/{receipt_id}"
 
 
-def _analyses(store: TheStore) -> AnalysisService:
+async def _analyses(store: TheStore) -> AnalysisService:
     return AnalysisService(store)
 
 
-def _validation(store: TheStore) -> ValidationService:
+async def _validation(store: TheStore) -> ValidationService:
     return ValidationService(store, store.clock)
 
 

@@ -194,6 +194,20 @@ def test_failed_trials_are_retried_recorded_and_resumed() -> None:
         check_records(driver.jobs)
 
 
+def test_a_trial_that_is_run_again_or_deleted_does_not_hold_up_the_planning() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(sweep_tasks.fail_below, sampler=TPE, trials=16), sweep_id="s")
+        driver.run(most=9)
+        assert sweeps.resume("s") > 0
+        driver.jobs.delete(next(t.job_id for t in sweeps.list_trials("s") if t.status is Status.COMPLETED))
+        assert Planner(driver.jobs).plan("s", 1) == 8
+        driver.run()
+        assert driver.jobs.queries.get_job("s").status is Status.COMPLETED
+        assert len(list(sweeps.list_trials("s"))) == 15
+
+
 @pytest.mark.parametrize(
     ("task", "problem"),
     [(sweep_tasks.diverge, "is nan, which cannot be compared"), (sweep_tasks.say_nothing, "returned no loss")],

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from jobtable.errors import JobStateError, ValueRefusedError
+from jobtable.errors import ValueRefusedError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
@@ -101,14 +101,13 @@ class Planner:
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> list[Ended]:
-        """What became of the first trials, in the order of their numbers."""
+        """What became of the first trials, in the order of their numbers; those that were deleted are left out."""
         if count == 0:
             return []
         found = self._jobs.store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in range(count))
-        trials = [_ended_trial(job, trial_id(sweep_id, number)) for number, job in enumerate(found)]
         metrics = self._jobs.queries.list_metric(sweep_id, final_name(sweep.objective))
         finals = {metric.child_job_id: metric.value for metric in metrics}
-        return [_told(sweep, job, finals.get(job.job_id), rungs) for job in trials]
+        return [_told(sweep, job, finals.get(job.job_id), rungs) for job in found if job is not None]
 
     def _rungs(self, sweep_id: str, sweep: Sweep) -> Rungs:
         found: Rungs = defaultdict(dict)
@@ -127,13 +126,6 @@ def _cutoffs(sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> dict[int,
     return cutoffs(sweep.stopper, values, sweep.direction)
 
 
-def _ended_trial(job: Job | None, job_id: str) -> Job:
-    if job is None or not job.is_final:
-        state = "not there" if job is None else job.status.value
-        raise JobStateError(f"trial {job_id} is {state}: the next generation is planned when it has ended")
-    return job
-
-
 def _told(sweep: Sweep, job: Job, final: float | None, rungs: Rungs) -> Ended:
     params = sweep.space.restored(job.definition.params)
     reports = {rung: values[job.job_id] for rung, values in sorted(rungs.items()) if job.job_id in values}
@@ -142,6 +134,7 @@ def _told(sweep: Sweep, job: Job, final: float | None, rungs: Rungs) -> Ended:
         if final is None:
             raise ValueRefusedError(f"trial {job.job_id} is COMPLETED, but has no {final_name(sweep.objective)}")
         return Ended(params, "completed", final, reports, memory)
+    # One that someone has put back into the queue, long after its generation, has no result either.
     ending: Ending = "stopped" if job.status is Status.STOPPED and reports else "failed"
     return Ended(params, ending, None, reports, memory)
 

@@ -51,7 +51,7 @@ class Question:
     seed: int
     direction: Direction
     ended: Sequence[Ended]
-    """In the order of their numbers, beginning with 0; empty for a sampler that does not learn."""
+    """In the order of their numbers; empty where no trial waits for another."""
     first_number: int
     count: int
 

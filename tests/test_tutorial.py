@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from jobtable.testing.servers import free_port
+
 PAGE = Path(__file__).parent.parent / "docs" / "tutorial.md"
 _START_SECONDS = 90
 _SCRIPT_SECONDS = 500
@@ -24,7 +26,7 @@ _SCRIPT_SECONDS = 500
 
 @dataclass(frozen=True)
 class Block:
-    """A block of code, and the paragraph before it."""
+    """A block of code, and the text between it and the one before."""
 
     before: str
     language: str
@@ -38,13 +40,6 @@ class Block:
 def blocks() -> list[Block]:
     found = re.split(r"^```(\w+)\n(.*?)^```\n", PAGE.read_text(), flags=re.MULTILINE | re.DOTALL)
     return [Block(before, *code) for before, *code in zip(found[::3], found[1::3], found[2::3], strict=False)]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def write_files(folder: Path) -> None:
@@ -62,7 +57,7 @@ def script(dynamodb_port: int) -> str:
         if block.language == "console" and "terminal" not in block.before:
             for command in block.commands:
                 expected = re.search(r"# exit code (\d)$", command)
-                lines += [f"echo '$ {command}'", command.replace(":8000", f":{dynamodb_port}")]
+                lines += [f"echo {shlex.quote(command)}", command.replace(":8000", f":{dynamodb_port}")]
                 lines += [f"[ $? = {expected[1] if expected else 0} ] || exit 99"]
     return "\n".join(lines)
 

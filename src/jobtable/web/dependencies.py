@@ -105,7 +105,8 @@ class Position:
 
 async def _position(
     cursor: Annotated[
-        str | None, Query(max_length=8000, description="From the page before; without it the list begins.")
+        str | None,
+        Query(max_length=12_000, pattern="^[A-Za-z0-9_-]+$", description="From the page before, to go on behind it."),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="The most items of the page.")] = 50,
 ) -> Position:

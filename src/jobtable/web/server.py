@@ -33,6 +33,8 @@ from jobtable.web.pages.overview import overview_event
 from jobtable.web.problems import handle_errors
 
 _DRAIN_SECONDS = 5
+_LONGEST_HEAD = 256 * 1024
+"""Keys in addresses may be long, and longer when they are encoded."""
 
 
 def create_app(services: Services, settings: Settings) -> FastAPI:
@@ -127,7 +129,7 @@ def server_on(app: FastAPI) -> uvicorn.Server:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
-        h11_max_incomplete_event_size=64 * 1024,
+        h11_max_incomplete_event_size=_LONGEST_HEAD,
     )
     return _Server(config)
 

@@ -75,7 +75,8 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 def test_a_worker_runs_what_a_shell_submits(shell: Shell) -> None:
     """With the store that is there without any setting."""
     job_id = shell.run("jobs", "submit", "--task", "mine:speak", "--param", "times=3").strip()
-    report = json.loads(shell.run("worker", "--until-empty", "--json"))
+    machine = ("--instance-type", "p3.2xlarge", "--gpus", "1", "--zone", "eu-central-1a", "--spot")
+    report = json.loads(shell.run("worker", "--until-empty", "--json", *machine))
     assert (report["completed"], report["failed"]) == (1, 0)
     assert (shell.folder / ".jobtable" / "jobtable.db").exists()
     assert shell.run("jobs", "logs", job_id, "--full").splitlines() == ["spoken 0", "spoken 1", "spoken 2"]
@@ -83,6 +84,8 @@ def test_a_worker_runs_what_a_shell_submits(shell: Shell) -> None:
     assert [json.loads(line)["text"] for line in found] == ["spoken 1"]
     (worker,) = json.loads(shell.run("workers", "list", "--all", "--json"))
     assert worker["status"] == "STOPPED"
+    told = worker["instance_type"], worker["gpu_count"], worker["availability_zone"], worker["is_spot"]
+    assert told == ("p3.2xlarge", 1, "eu-central-1a", True)
     held = json.loads(shell.run("workers", "show", worker["instance_id"], "--json"))["jobs"]
     assert [each["job_id"] for each in held] == [job_id]
 

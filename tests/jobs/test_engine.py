@@ -9,6 +9,7 @@ import pytest
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.errors import (
+    BackendUnavailable,
     ConflictError,
     DependencyCycleError,
     JobStateError,
@@ -231,6 +232,31 @@ def test_a_heartbeat_keeps_a_lease_whatever_the_wall_clock_does(jobs: Jobs, cloc
     clock.set(clock.now() - timedelta(days=1))
     clock.advance(LEASE_SECONDS * 1.1)
     assert len(observer.recover()) == 1
+    check_records(jobs)
+
+
+def test_one_job_that_cannot_be_taken_does_not_hold_up_the_others(
+    jobs: Jobs, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs.submit_many(new(f"{number}") for number in range(3))
+    claim(jobs)
+    observer = jobs.observer()
+    observer.recover()
+    clock.advance(LEASE_SECONDS + 1)
+    interrupt = jobs._claims.interrupt_lost
+
+    def fail_first(job: Job) -> Job | None:
+        if job.name == "0":
+            raise BackendUnavailable("no answer")
+        return interrupt(job)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(observer, "_interrupt", fail_first)
+        with pytest.raises(BackendUnavailable):
+            observer.recover()
+    statuses = {job.name: job.status for job in jobs.queries.list_jobs()}
+    assert statuses == {"0": Status.RUNNING, "1": Status.INTERRUPTED, "2": Status.INTERRUPTED}
+    assert [job.name for job in observer.recover()] == ["0"]
     check_records(jobs)
 
 

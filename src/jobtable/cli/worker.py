@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from jobtable.app import Services, open_jobs
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, store_settings
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.cli.watching import watched
+from jobtable.jobs.instances import InstanceInfo
 from jobtable.jobs.worker import Worker
 from jobtable.settings import Settings, without_secret
 
@@ -47,6 +49,13 @@ def worker(
     drain_seconds: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="How long jobs may take to end when the worker is stopped.")
     ] = 30.0,
+    instance_type: Annotated[
+        str | None,
+        typer.Option(metavar="TYPE", help="What it runs on, as in p3.2xlarge. Without it: what can be seen."),
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=0, help="How many GPUs it has. Without it: what can be seen.")] = None,
+    zone: Annotated[str | None, typer.Option(metavar="NAME", help="The availability zone that it stands in.")] = None,
+    spot: Annotated[bool, typer.Option("--spot", help="It is a spot instance, which may go away.")] = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -76,6 +85,7 @@ def worker(
         mode="inline" if inline else "process",
         preload=preload or (),
         until_empty=until_empty,
+        instance=_instance(instance_type, gpus, zone, is_spot=spot),
         drain_seconds=drain_seconds,
     )
     with _watching(settings):
@@ -84,6 +94,18 @@ def worker(
         print_json(report)
     else:
         print_table([vars(report)])
+
+
+def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, is_spot: bool) -> InstanceInfo:
+    """What the person says of the machine, and what the machine itself can say of the rest."""
+    seen = InstanceInfo.of_this_machine()
+    return replace(
+        seen,
+        instance_type=instance_type or seen.instance_type,
+        gpu_count=seen.gpu_count if gpus is None else gpus,
+        availability_zone=zone,
+        is_spot=is_spot,
+    )
 
 
 @contextmanager

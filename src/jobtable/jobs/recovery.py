@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jobtable.clock import Clock
-from jobtable.errors import ConditionFailedError, NotFoundError
+from jobtable.errors import ConditionFailedError, JobtableError, NotFoundError
 from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
@@ -50,23 +50,36 @@ class LeaseObserver:
     def recover(self) -> list[Job]:
         """Take the jobs of dead workers from them and conclude groups that wait for nothing; gives those jobs.
 
-        Call it some times in every lease time.
+        Call it some times in every lease time. If some cannot be taken, it raises after the others were.
         """
         now = self._clock.monotonic()
         changed: list[Job | None] = []
         seen: dict[str, _Seen] = {}
+        problem: JobtableError | None = None
         for job in self._queries.list_jobs_by_status(Status.RUNNING):
-            if job.is_awaiting:
-                changed.append(self._go_on(job.job_id))
-            elif has_lease(job):
-                mark = self._mark(self._jobs.get(job.job_id), job.lease_epoch, job.heartbeat, now)
-                if now - mark.since > (job.lease_seconds or 0):
-                    changed.append(self._interrupt(job))
-                else:
-                    seen[job.job_id] = mark
+            try:
+                changed.append(self._look_at(job, now, seen))
+            except JobtableError as error:
+                problem = error
         self._jobs = seen
         self._bury_instances(now)
+        if problem is not None:
+            raise problem
         return [job for job in changed if job is not None]
+
+    def _look_at(self, job: Job, now: float, seen: dict[str, _Seen]) -> Job | None:
+        if job.is_awaiting:
+            return self._go_on(job.job_id)
+        if not has_lease(job):
+            return None
+        mark = self._mark(self._jobs.get(job.job_id), job.lease_epoch, job.heartbeat, now)
+        if now - mark.since > (job.lease_seconds or 0):
+            seen[job.job_id] = mark  # if it cannot be taken now, it is tried again at once
+            taken = self._interrupt(job)
+            del seen[job.job_id]
+            return taken
+        seen[job.job_id] = mark
+        return None
 
     def _bury_instances(self, now: float) -> None:
         seen: dict[str, _Seen] = {}

@@ -22,7 +22,7 @@ from jobtable.conversations.analysis.groups import group_voters
 from jobtable.conversations.analysis.keywords import name_topic, words_of_clusters
 from jobtable.conversations.analysis.layout import arrange, find_neighbours
 from jobtable.conversations.analysis.votes import vote_matrix
-from jobtable.conversations.analysis.words import has_words, words_of
+from jobtable.conversations.analysis.words import words_of
 from jobtable.conversations.comparison import adjusted_rand_index
 from jobtable.errors import ValueRefusedError
 
@@ -31,7 +31,8 @@ TEXTS = [comment.text for comment in generate_export(1).comments]
 
 
 def hierarchy_of(texts: list[str]) -> Hierarchy:
-    return cluster(embed_tfidf(texts), np.array(has_words(texts), dtype=bool))
+    vectors = embed_tfidf(texts)
+    return cluster(vectors, np.asarray(vectors.any(axis=1)))
 
 
 def test_words_carry_meaning_in_any_language() -> None:
@@ -93,8 +94,8 @@ def test_every_cluster_lies_whole_in_one_of_the_next_layer(texts: list[str]) -> 
     hierarchy = hierarchy_of(texts)
     labels = hierarchy.labels
     assert labels.shape[0] == len(texts)
-    for row, meaningful in enumerate(has_words(texts)):
-        assert (labels[row] != NO_CLUSTER).all() == meaningful
+    for row, text in enumerate(texts):
+        assert (labels[row] != NO_CLUSTER).all() == bool(words_of(text))
     for layer in hierarchy.layers:
         clusters = hierarchy.clusters(layer)
         sizes = [len(hierarchy.members(layer, each)) for each in clusters]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
@@ -20,8 +19,3 @@ def words_of(text: str) -> list[str]:
 
 def _is_empty(word: str) -> bool:
     return word in ENGLISH_STOP_WORDS or word.partition("'")[0] in ENGLISH_STOP_WORDS | _FRAGMENTS
-
-
-def has_words(texts: Iterable[str]) -> list[bool]:
-    """Which of the texts have a word that carries meaning."""
-    return [bool(words_of(text)) for text in texts]

@@ -19,7 +19,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource
+from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
 from jobtable.jobs.leases import Lease, Outcome, check_lease
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.objects import object_key
@@ -585,6 +585,8 @@ def test_a_job_is_deleted_with_everything_under_it(jobs: Jobs, clock: FakeClock)
     leases = claim(jobs)
     jobs.store.add(_checkpoint(one.job_id, clock))
     jobs.objects.put(object_key("jobs", one.job_id, "log", "1.txt"), b"text")
+    stranger = {"PK": {"S": f"JOB#{one.job_id}"}, "SK": {"S": "STRANGER"}, "TYPE": {"S": "OF_ANOTHER_PROGRAM"}}
+    jobs.store.backend.execute("PutItem", {"TableName": jobs.store.table_name(main), "Item": stranger})
     with pytest.raises(JobStateError, match="under it"):
         jobs.delete(group.job_id)
     with pytest.raises(JobStateError, match="cancel it first"):

@@ -9,13 +9,16 @@ from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, ConflictError, JobStateError, TransactionFailedError
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
-from jobtable.jobs.entities import Job, JobGates, JobMetric, QueueJob
+from jobtable.jobs.entities import Job, JobGates, JobMetric, QueueJob, main
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
 from jobtable.jobs.transitions import Refused, Transition
+from jobtable.model import Entity
 from jobtable.objects import ObjectStore, object_key
-from jobtable.store import Store
+from jobtable.store import Store, Undeclared
+from jobtable.store.backend import Item
+from jobtable.store.batches import Batches
 
 _MOST_TRIES = 20
 
@@ -206,11 +209,16 @@ class Control:
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
         removed += self._store.batch_delete(self._reports_to_sweep(job, going))
-        under = self._store.collection(Job.key(job_id=job.job_id))
-        removed += self._store.batch_delete(item for item in under if not isinstance(item, Job))
+        removed += self._delete_items_under(job.job_id)
         for found in self._objects.list(object_key("jobs", job.job_id)):
             self._objects.delete(found.key)
         return removed + self._store.delete(Job.key(job_id=job.job_id))
+
+    def _delete_items_under(self, job_id: str) -> int:
+        """Remove everything in a job's partition but the job, also items of kinds that this process does not know."""
+        under = self._store.collection(Job.key(job_id=job_id))
+        keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
+        return Batches(self._store).delete_items(main, keys)
 
     def _is_in_queue(self, job: Job) -> bool:
         """Whether an ended job still has its place, because not all who wait for it were told."""
@@ -229,3 +237,7 @@ class Control:
         for child in self._queries.list_children(job):
             yield child
             yield from self._below(child)
+
+
+def _key_of(entity: Entity) -> Item:
+    return entity.item if isinstance(entity, Undeclared) else type(entity).__schema__.codec.key_of(entity)

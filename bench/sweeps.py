@@ -67,10 +67,11 @@ def run() -> None:
 def _trials(folder: Path) -> None:
     """One process or many: the same trials, on one disk, one contender after the other."""
     try:
-        import optuna  # noqa: F401, PLC0415 - a peer
+        import optuna  # noqa: PLC0415 - a peer
     except ImportError as error:
         not_measured("sweep trials against Optuna", error)
         return
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
     ours = {}
     for processes in PROCESSES:
         rounds = [_one_round(folder / f"{processes}-{number}", processes) for number in range(ROUNDS)]

@@ -155,7 +155,7 @@ class Dependencies:
         for edge in self._queries.list_dependents(job_id):
             tx = self._store.transaction()
             tx.delete(edge)
-            if edge.gate == "completion" and edge.outcome in COUNT_OF:
+            if edge.gate == "completion" and edge.outcome is not None and edge.outcome in COUNT_OF:
                 tx.update(JobGates.key(job_id=edge.job_id), COUNT_OF[edge.outcome].increment(-1))
             tx.commit()
             removed += 1

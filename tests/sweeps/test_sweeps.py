@@ -15,7 +15,9 @@ from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, LeaseLostError, ValueRefusedError
+from jobtable.jobs.claims import Claims
 from jobtable.jobs.entities import Job, main
+from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.store import Store
 from jobtable.sweeps.adaptation import Adaptation
@@ -241,6 +243,23 @@ def test_what_a_lost_worker_records_is_refused() -> None:
         with pytest.raises(LeaseLostError):
             TrialRecords(store, lost).keep({"loss.final": -1.0})
         assert list(driver.jobs.queries.list_metric("s", "loss.final")) == before
+
+
+def test_a_sweep_is_concluded_even_if_the_last_worker_died_before_it_could(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(sweep_tasks.bowl, trials=3), sweep_id="s")
+        driver.run(most=1)
+        leases = driver.jobs.claim("default", limit=3, instance_id="a", lease_seconds=30)
+        with monkeypatch.context() as patch:
+            patch.setattr(Claims, "_let_go_on", lambda claims, job_ids: None)
+            assert driver.jobs.finish_many([(lease, Outcome.completed({"loss": 1.0})) for lease in leases]) == []
+        progress = sweeps.get_progress("s")
+        assert (progress.completed, progress.open, progress.status) == (3, 0, Status.RUNNING)
+        driver.jobs.observer().recover()
+        assert sweeps.get_progress("s").status is Status.COMPLETED
+        check_records(driver.jobs)
 
 
 # --- stopping, resuming, submitting again ---------------------------------------------------------------------------

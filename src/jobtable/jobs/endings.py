@@ -248,7 +248,9 @@ def add_ending(
 ) -> None:
     """Let a job end with the transition. It gives its lease back and leaves its queue."""
     at = transition.time_for(job)
-    updates = [Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None), Job.is_awaiting.set(False)]
+    updates = [Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None)]
+    if job.is_awaiting:
+        updates.append(Job.is_awaiting.set(False))
     if result is not None:
         updates.append(Job.result.set(result))
     if status is Status.COMPLETED:

@@ -66,7 +66,9 @@ class Transition:
         when: Condition | None = None,
     ) -> None:
         """Give a job a status and a line of history."""
-        told = (Job.status.set(status), Job.changed_at.set(at), Job.message.set(message))
+        told = [Job.status.set(status), Job.changed_at.set(at)]
+        if message != job.message:
+            told.append(Job.message.set(message))
         self._own(job.job_id, actions=2)
         self.tx.update(job, *told, *updates, when=unchanged(job) if when is None else unchanged(job) & when)
         self.tx.add(

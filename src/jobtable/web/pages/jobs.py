@@ -14,6 +14,7 @@ from jobtable.jobs.entities import (
     JobArtifact,
     JobDependency,
     JobLogText,
+    JobMetric,
 )
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
@@ -111,18 +112,27 @@ def _with_jobs(store: Store, edges: list[JobDependency], end: str) -> list[tuple
 def metric_series(queries: JobQueries, job_id: str) -> list[dict[str, Any]]:
     """Each metric of a job as a line to draw, with as many points as an eye can tell apart."""
     values: dict[str, list[tuple[Any, float]]] = defaultdict(list)
+    counted_by: dict[str, str] = {}
     for metric in islice(queries.list_metrics(job_id), _MOST_VALUES):
-        at = metric.step if metric.step is not None else metric.timestamp.isoformat()
+        by = counted_by.setdefault(metric.metric_name, _counted_by(metric))
+        at = metric.timestamp.isoformat() if by == "time" else getattr(metric, by)
         values[metric.metric_name].append((at, metric.value))
     return [
         {
             "name": name,
-            "by": "time" if isinstance(points[0][0], str) else "step",
+            "by": counted_by[name],
             "x": [at for at, _ in _thinned(points)],
             "y": [value for _, value in _thinned(points)],
         }
         for name, points in values.items()
     ]
+
+
+def _counted_by(metric: JobMetric) -> str:
+    """What a metric's values are drawn over: its steps, else its epochs, else time."""
+    if metric.step is not None:
+        return "step"
+    return "time" if metric.epoch is None else "epoch"
 
 
 def _thinned(points: list[Any]) -> list[Any]:

@@ -68,17 +68,32 @@ function finishLines() {
 const series = new Map(JSON.parse(document.querySelector("[data-series]").textContent).map((line) => [line.name, line]));
 let drawTimer;
 
+// What has several values is drawn; a single one is told.
 function drawMetrics() {
   drawTimer = undefined;
   const section = document.querySelector("[data-metrics]");
   section.hidden = series.size === 0;
-  if (series.size) draw(section, [...series.values()]);
+  const lines = [...series.values()];
+  const drawn = lines.filter((line) => line.x.length > 1);
+  if (drawn.length) draw(section, drawn);
+  const told = lines.filter((line) => line.x.length === 1).flatMap(fieldOf);
+  section.querySelector("[data-single]").replaceChildren(...told);
+}
+
+function fieldOf(line) {
+  const field = document.createElement("div");
+  const name = document.createElement("dt");
+  const value = document.createElement("dd");
+  name.textContent = line.name;
+  value.textContent = Number(line.y[0].toPrecision(6));
+  field.append(name, value);
+  return field;
 }
 
 function addValue(metric) {
-  const by = metric.step === null ? "time" : "step";
+  const by = metric.step !== null ? "step" : metric.epoch !== null ? "epoch" : "time";
   const line = series.get(metric.metric_name) ?? { name: metric.metric_name, by, x: [], y: [] };
-  line.x.push(line.by === "step" ? metric.step : metric.timestamp);
+  line.x.push(line.by === "time" ? metric.timestamp : metric[line.by]);
   line.y.push(metric.value);
   series.set(metric.metric_name, line);
   drawTimer ??= setTimeout(drawMetrics, 500);

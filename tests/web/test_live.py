@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
 import pytest
 from tests.web.conftest import Served
 
-from jobtable.web.events import encode
-from jobtable.web.live import LiveFeed
+from jobtable.jobs.entities import Job, main
+from jobtable.store.changes import Change
+from jobtable.web.events import encode, encode_changes
+from jobtable.web.live import RELOAD, LiveFeed, Viewer
 
 Event = tuple[str, Any]
+NOON = datetime(2025, 3, 14, 12, tzinfo=UTC)
 
 
 def events(response: httpx.Response) -> Iterator[Event]:
     """The events of a stream."""
-    name = ""
+    name, deadline = "", time.monotonic() + 60
     for line in response.iter_lines():
+        assert time.monotonic() < deadline, "what was waited for did not come"
         if line.startswith("event: "):
             name = line.removeprefix("event: ")
         elif line.startswith("data: "):
@@ -63,14 +70,41 @@ def test_what_others_do_is_not_told(open_server: Served) -> None:
         assert [each["type"] for each in told[1]["changes"]] == ["Queue"]
 
 
-def test_very_many_changes_are_told_as_that(open_server: Served) -> None:
-    client, writer = open_server.client(), open_server.client()
-    with client.stream("GET", "/api/v1/live", params={"topic": ["jobs"]}) as response:
-        stream = events(response)
-        wait_for(stream, lambda event: event[0] == "ready")
-        writer.post("/api/v1/job-batches", json=[{"name": f"m{n}", "queue": "many"} for n in range(600)])
-        incomplete = wait_for(stream, lambda event: event[0] == "changes" and not event[1]["is_complete"])
-        assert incomplete[1]["changes"] == []
+def change_of(job_id: str, progress: float = 0) -> Change:
+    job = Job(job_id=job_id, name="x", created_at=NOON, created_by="ada", progress=progress)
+    return Change(main, "changed", NOON, None, Job.__schema__.codec.encode(job), is_expiry=False)
+
+
+def told(changes: list[Change]) -> Any:
+    return json.loads(encode_changes("jobs", changes).split(b"data: ")[1])
+
+
+def test_of_each_item_the_last_change_is_told_and_of_very_many_only_that_there_were() -> None:
+    few = told([change_of("1", 10), change_of("2"), change_of("1", 20)])
+    assert few["is_complete"]
+    assert {each["values"]["job_id"]: each["values"]["progress"] for each in few["changes"]} == {"1": 20, "2": 0}
+    assert told([change_of(str(number)) for number in range(201)]) == {
+        "topic": "jobs",
+        "changes": [],
+        "is_complete": False,
+    }
+
+
+def test_who_is_too_slow_is_told_to_read_again() -> None:
+    async def look() -> list[bytes | None]:
+        viewer = Viewer(asyncio.get_running_loop(), frozenset())
+        for number in range(100):
+            viewer.send(str(number).encode())
+        viewer.send(None)
+        await asyncio.sleep(0)
+        seen: list[bytes | None] = []
+        while (event := await viewer.next(1)) is not None:
+            seen.append(event)
+        return seen
+
+    seen = asyncio.run(look())
+    assert seen[0] == RELOAD
+    assert seen[1:] == [str(number).encode() for number in range(100 - len(seen) + 1, 100)]
 
 
 def test_the_overview_is_made_once_for_all(serve: Callable[..., Served]) -> None:

@@ -37,10 +37,35 @@ def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
 def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
     """The routes of one kind of result."""
     by_job = f"/conversation-jobs/{{job_id}}/{name}"
+    _add_lists(name, kind, by_job)
 
-    @router.get(by_job, response_model=PageOf[kind], name=f"list_{name}_of_job")  # type: ignore[valid-type]  # a type made at run time
+    @router.get(f"{by_job}/{{item_id}}", response_model=kind, description=f"One of the {name} of a job.")
     @allow(READ)
-    def list_by_job(
+    def get_result(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
+        value = int(item_id) if range_path is _NUMBER else item_id
+        return store.get(kind.key(**{"job_id": job_id, range_key: value}))
+
+    @router.put(by_job, description=f"Store {name} of a job, each in place of the one that is there.")
+    @allow(WRITE)
+    def put_results(
+        job_id: JobId,
+        results: Annotated[list[kind], Body(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # a type made at run time
+        conversations: TheConversations,
+    ) -> Written:
+        given: list[R] = list(results)
+        for result in given:
+            if result.job_id != job_id:
+                raise ValueRefusedError(f"a result of job {result.job_id} cannot be stored under job {job_id}")
+        return Written(count=conversations.put_results(given))
+
+
+def _add_lists(name: str, kind: type[R], by_job: str) -> None:
+    """The lists of one kind of result."""
+    page = PageOf[kind]  # type: ignore[valid-type]  # as above
+
+    @router.get(by_job, response_model=page, description=f"The {name} that a job has stored.")
+    @allow(READ)
+    def list_results_of_job(
         job_id: JobId,
         conversations: TheConversations,
         paging: Paging,
@@ -50,43 +75,19 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
             return paging.page(conversations.list_by_job(kind, job_id))
         return paging.page(conversations.list_by_job_and_conversation(kind, job_id, conversation_id))
 
-    @router.get(f"{by_job}/{{item_id}}", response_model=kind, name=f"get_{name}_item")
-    @allow(READ)
-    def get_one(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
-        value = int(item_id) if range_path is _NUMBER else item_id
-        return store.get(kind.key(**{"job_id": job_id, range_key: value}))
-
-    @router.put(by_job, name=f"put_{name}")
-    @allow(WRITE)
-    def put(
-        job_id: JobId,
-        results: Annotated[list[kind], Body(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # as above
-        conversations: TheConversations,
-    ) -> Written:
-        given: list[R] = list(results)
-        for result in given:
-            if result.job_id != job_id:
-                raise ValueRefusedError(f"a result of job {result.job_id} cannot be stored under job {job_id}")
-        return Written(count=conversations.put_results(given))
-
     @router.get(
         f"/conversations/{{conversation_id}}/{name}",
-        response_model=PageOf[kind],  # type: ignore[valid-type]  # as above
-        name=f"list_{name}_of_conversation",
+        response_model=page,
+        description=f"The {name} of all jobs for a conversation, by creation.",
     )
     @allow(READ)
-    def list_by_conversation(
+    def list_results_of_conversation(
         conversation_id: ConversationId,
         conversations: TheConversations,
         paging: Paging,
         newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
     ) -> Any:
         return paging.page(conversations.list_by_conversation(kind, conversation_id, newest_first=newest_first))
-
-    list_by_job.__doc__ = f"The {name} that a job has stored."
-    get_one.__doc__ = f"One of the {name} of a job."
-    put.__doc__ = f"Store {name} of a job, each in place of the one that is there."
-    list_by_conversation.__doc__ = f"The {name} of all jobs for a conversation, by creation."
 
 
 _add_kind("embeddings", CommentEmbedding, "comment_id", _NUMBER)

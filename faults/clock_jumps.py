@@ -60,9 +60,9 @@ def _dead(jobs: Jobs, folder: Path, chance: random.Random) -> list[str]:
     """A worker is killed: another one, whose clock jumps, takes over after the lease time of its own patience."""
     job_id = jobs.submit(_work(0)).job_id
     dead_jumps, jumps = (_jump(folder / f"jumps-{number}", chance) for number in range(2))
-    [lease] = open_jumping(url_of(folder), str(dead_jumps)).claim(
-        "default", limit=1, instance_id="dead", lease_seconds=_LEASE_SECONDS
-    )
+    dead = open_jumping(url_of(folder), str(dead_jumps))
+    with dead.store:
+        [lease] = dead.claim("default", limit=1, instance_id="dead", lease_seconds=_LEASE_SECONDS)
     begun = time.monotonic()
     worker = start("faults.clock_jumps", url_of(folder), jumps, _LEASE_SECONDS, 1)
     taken_after = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -19,6 +20,10 @@ from jobtable.testing import servers
 hypothesis.settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     hypothesis.settings.load_profile("ci")
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and all programs that they start too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REQUIRE_ALL = os.environ.get("JOBTABLE_REQUIRE_ALL") == "1"
 

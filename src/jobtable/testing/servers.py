@@ -92,7 +92,7 @@ def s3_server() -> Iterator[str]:
         def command(*ports: int) -> list[str]:
             listens = [f"-{name}={port}" for name, port in zip(_S3_SERVER_PORTS, ports, strict=True)]
             off = ["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
-            sizes = ["-volume.max=20", "-master.volumeSizeLimitMB=64"]
+            sizes = ["-volume.max=1000", "-master.volumeSizeLimitMB=64"]
             return [weed, "server", f"-dir={folder}", "-ip=127.0.0.1", "-s3", *listens, *off, *sizes]
 
         with _running(command, len(_S3_SERVER_PORTS), cwd=Path(folder), ready=_answers_http) as port:

@@ -138,8 +138,8 @@ class Worker:
         try:
             self._claim_until_told()
         finally:
-            self._slots.drain(0 if self._is_urgent else self._drain_seconds)
             was_urgent = self._is_urgent
+            self._slots.drain(0 if was_urgent else self._drain_seconds)
             while not self._slots.is_idle():
                 self._wait(_LONGEST_IDLE_SECONDS)
                 if self._is_urgent and not was_urgent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from types import TracebackType
@@ -12,10 +11,10 @@ from typing import IO, Self
 
 import typer
 
+from jobtable.cli.worker_process import worker_command, worker_environment
 from jobtable.errors import TaskError
 from jobtable.settings import Settings
 
-_START = "from jobtable.cli.main import run; run()"
 _DRAIN_SECONDS = 2.0
 _PATIENCE_SECONDS = 30.0
 
@@ -32,10 +31,9 @@ class LocalWorkers:
         if settings.store.startswith("memory:"):
             raise typer.BadParameter("a store in memory is this process's alone, and workers are others: give --store")
         self._count = count
-        self._command = [sys.executable, "-c", _START, "worker", "--queue", queue, "--slots", "1"]
-        self._command += ["--store", settings.store, "--lease-seconds", str(settings.lease_seconds)]
-        self._command += ["--drain-seconds", str(_DRAIN_SECONDS), *(["--inline"] if inline else [])]
-        self._command += ["--objects", settings.objects] if settings.objects is not None else []
+        self._command = worker_command(settings, [queue], slots=1, drain_seconds=_DRAIN_SECONDS)
+        self._command += ["--inline"] if inline else []
+        self._environment = worker_environment(settings)
         for module in preload:
             self._command += ["--preload", module]
         self._started: list[subprocess.Popen[bytes]] = []
@@ -45,7 +43,11 @@ class LocalWorkers:
         # A file, and not a pipe, because nobody reads it while they work.
         self._complaints = tempfile.TemporaryFile("w+")
         for _ in range(self._count):
-            self._started.append(subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=self._complaints))
+            self._started.append(
+                subprocess.Popen(
+                    self._command, env=self._environment, stdout=subprocess.DEVNULL, stderr=self._complaints
+                )
+            )
         return self
 
     def __exit__(

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -17,16 +18,27 @@ _PAUSE_SECONDS = 1.0
 _DRAIN_SECONDS = 5.0
 
 
+def worker_command(settings: Settings, queues: Sequence[str], *, slots: int, drain_seconds: float) -> list[str]:
+    """The command of a worker on these queues; where its store is, its environment says."""
+    command = [sys.executable, "-m", "jobtable", "worker", f"--slots={slots}"]
+    command += [f"--lease-seconds={settings.lease_seconds}", f"--drain-seconds={drain_seconds}"]
+    return command + [f"--queue={queue}" for queue in dict.fromkeys(queues)]
+
+
+def worker_environment(settings: Settings) -> dict[str, str]:
+    """The environment of a worker: a store's URL may hold a secret, and everybody can read command lines."""
+    environment = {**os.environ, variable("store"): settings.store}
+    if settings.objects is not None:
+        environment[variable("objects")] = settings.objects
+    return environment
+
+
 class WorkerProcess:
     """Runs `jobtable worker` beside this process while its block runs, then lets it drain."""
 
-    def __init__(self, settings: Settings, queues: tuple[str, ...]) -> None:
-        self._command = [sys.executable, "-m", "jobtable", "worker", f"--slots={settings.slots}"]
-        self._command += [f"--lease-seconds={settings.lease_seconds}", f"--drain-seconds={_DRAIN_SECONDS}"]
-        self._command += [f"--queue={queue}" for queue in dict.fromkeys(queues)]
-        self._environment = {**os.environ, variable("store"): settings.store}
-        if settings.objects is not None:
-            self._environment[variable("objects")] = settings.objects
+    def __init__(self, settings: Settings, queues: Sequence[str]) -> None:
+        self._command = worker_command(settings, queues, slots=settings.slots, drain_seconds=_DRAIN_SECONDS)
+        self._environment = worker_environment(settings)
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="worker")
         self._process = self._start()

@@ -6,6 +6,7 @@ The sweep is the one in examples/sweeps.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -51,7 +52,7 @@ def _swept(killed_after: float | None) -> tuple[list[object], list[str]]:
         process = _start("run", _FILE, "--id", "s", *options)
         if killed_after is not None:
             time.sleep(killed_after)
-            os.killpg(process.pid, signal.SIGKILL)
+            _kill_with_workers(process)
             process.wait()
             # Whether the kill came before the submission, during the sweep, or after its end: this goes on.
             process = _start("run", _FILE, "--id", "s", *options)
@@ -66,8 +67,14 @@ def _swept(killed_after: float | None) -> tuple[list[object], list[str]]:
 
 
 def _start(*arguments: str) -> subprocess.Popen[bytes]:
-    """A command in a process group of its own, so that its workers can be killed with it."""
     command = [sys.executable, "-c", _START, "sweeps", *arguments]
-    return subprocess.Popen(
-        command, cwd=_FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    return subprocess.Popen(command, cwd=_FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _kill_with_workers(process: subprocess.Popen[bytes]) -> None:
+    """Kill a command, and first its workers, which would otherwise see that it is gone and end in order."""
+    found = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False)
+    for worker in found.stdout.split():
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.kill(int(worker), signal.SIGKILL)
+    process.kill()

@@ -23,7 +23,7 @@ from jobtable.app import open_jobs
 from jobtable.cli.sweep_table import drawn, params_text
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.entities import JobGates
-from jobtable.jobs.records import Status
+from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.store import Store
 from jobtable.sweeps.file import parse_sweep
 from jobtable.sweeps.service import Sweeps, TrialResult
@@ -159,6 +159,23 @@ def test_ctrl_c_gives_trials_back_and_a_resumed_sweep_goes_on(tmp_path: Path) ->
     assert second.returncode == 0
 
 
+def test_workers_end_with_a_command_that_is_killed_and_give_their_trials_back(tmp_path: Path) -> None:
+    (tmp_path / "long.yaml").write_text(KILLED.replace("0.03", "0.2").replace("trials: 12", "trials: 4"))
+    url = f"file:{tmp_path / 'jobs.db'}"
+    process = start("sweeps", "run", str(tmp_path / "long.yaml"), "--id", "s", "--workers", "2", "--store", url)
+    jobs = open_jobs(url)
+    wait_for(lambda: jobs.queries.list_metric("s", "loss").first() is not None, process)
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 60
+    while len(list(jobs.queries.list_instances_by_status(InstanceStatus.STOPPED))) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    statuses = {job.status for job in jobs.queries.list_unfinished_children("s")}
+    assert statuses <= {Status.PENDING, Status.INTERRUPTED}
+    jobs.store.close()
+
+
 def decisions(trials: list[TrialResult]) -> list[Any]:
     return [(trial.number, trial.params, trial.status, trial.value) for trial in trials]
 
@@ -177,7 +194,7 @@ def test_a_sweep_that_was_killed_comes_to_the_same(tmp_path: Path) -> None:
     wait_for(
         lambda: jobs.store.find(JobGates.key(job_id="s")) is not None and sweeps.get_progress("s").completed >= 5, first
     )
-    os.killpg(first.pid, signal.SIGKILL)
+    kill_with_workers(first)
     first.communicate()
     assert sweeps.get_progress("s").status is Status.RUNNING
     second = start("sweeps", "resume", "s", "--json", *options)
@@ -197,6 +214,14 @@ def start(*arguments: str) -> subprocess.Popen[str]:
         cwd=ROOT,
         start_new_session=True,
     )
+
+
+def kill_with_workers(process: subprocess.Popen[str]) -> None:
+    """Kill a command, and first its workers, which would otherwise see that it is gone and end in order."""
+    workers = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
+    for worker in workers.stdout.split():
+        os.kill(int(worker), signal.SIGKILL)
+    process.kill()
 
 
 def wait_for(is_so: Callable[[], bool], process: subprocess.Popen[str]) -> None:

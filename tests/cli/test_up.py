@@ -12,14 +12,28 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from jobtable.app import Services
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.entities import Instance
+from jobtable.jobs.records import InstanceStatus, Status
+
 _JOBTABLE = [sys.executable, "-m", "jobtable"]
 _START_SECONDS = 60
 _DEMO_SECONDS = 240
+_WAITING = """
+import time
+from jobtable.jobs.tasks import task
+
+@task
+def wait(job):
+    while not job.should_stop():
+        time.sleep(0.02)
+"""
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -142,3 +156,26 @@ def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
         running.read_until("The worker ended with code -9; it is started again", _START_SECONDS)
         running.read_until("Working on", _START_SECONDS)
         assert running.interrupt() == 0
+
+
+def test_the_worker_ends_with_a_server_that_is_killed_and_gives_its_job_back(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(_WAITING)
+    url = f"file:{tmp_path / 'jobtable.db'}"
+    with up(tmp_path) as running, Services.open(url) as services:
+        jobs = services.jobs
+        job = jobs.submit(NewJob(name="waits", task="mine:wait"))
+        _wait_until(lambda: jobs.queries.get_job(job.job_id).status is Status.RUNNING)
+        (worker,) = jobs.queries.list_instances_by_status(InstanceStatus.RUNNING)
+        running.process.kill()
+        _wait_until(
+            lambda: jobs.store.get(Instance.key(instance_id=worker.instance_id)).status is InstanceStatus.STOPPED
+        )
+        assert jobs.queries.get_job(job.job_id).status is Status.INTERRUPTED
+        running.process.communicate(timeout=60)  # returns when nobody holds its stderr any more
+
+
+def _wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.cli.local_worker import local_worker, poll
+from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
 from jobtable.conversations.analysis.export import read_files, write_export
@@ -140,8 +140,8 @@ def _finish(
     if not submit_only:
         settings = resolved(store=store, objects=objects).settings
         say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
-        working = local_worker(settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
-        with working as ended, bar("Analysing", 100) as advance:
+        working = LocalWorkers(settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
+        with working as workers, bar("Analysing", 100) as advance:
             shown = 0.0
 
             def show(seen: Run) -> None:
@@ -149,7 +149,7 @@ def _finish(
                 advance(seen.progress - shown)
                 shown = seen.progress
 
-            run = poll(lambda: runs.get(run_id), lambda seen: seen.root.is_final, show, ended)
+            run = workers.poll(lambda: runs.get(run_id), lambda seen: seen.root.is_final, show)
     _print_run(runs, run, as_json=as_json)
     if not submit_only and run.status is not Status.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)

@@ -17,7 +17,7 @@ from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.metrics import compute_and_compare
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.app import Services
-from jobtable.cli.local_worker import local_worker, poll
+from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 
@@ -91,8 +91,8 @@ def _run(services: Services, execution: Execution, store: str | None, objects: s
     settings = resolved(store=store, objects=objects).settings
     records = services.album_executions.records
     say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
-    working = local_worker(settings, [QUEUE], preload=["jobtable.albums.runner"])
-    with working as ended, bar("Running", len(declared.steps)) as advance:
+    working = LocalWorkers(settings, [QUEUE], preload=["jobtable.albums.runner"])
+    with working as workers, bar("Running", len(declared.steps)) as advance:
         shown = 0
 
         def show(seen: Execution) -> None:
@@ -106,7 +106,7 @@ def _run(services: Services, execution: Execution, store: str | None, objects: s
             services.album_watch.expire_due()
             return records.get_execution(execution.execution_id)
 
-        return poll(look, lambda seen: seen.status is not ExecutionStatus.RUNNING, show, ended)
+        return workers.poll(look, lambda seen: seen.status is not ExecutionStatus.RUNNING, show)
 
 
 def _print_execution(executions: Executions, execution_id: str, *, as_json: bool) -> None:

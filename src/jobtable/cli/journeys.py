@@ -13,7 +13,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli import journey_files, journey_records
-from jobtable.cli.local_worker import local_worker, poll
+from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.journeys.entities import JobExecution, Journey, StageDefinition
@@ -248,19 +248,18 @@ def _begin(
 def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
     """Run a journey with a worker beside this command and a bar, until it does not run any more."""
     shown = 0
-    working = local_worker(settings, [QUEUE], preload=["jobtable.journeys.runner"])
-    with working as ended, bar(journey.name, 100) as advance:
+    working = LocalWorkers(settings, [QUEUE], preload=["jobtable.journeys.runner"])
+    with working as workers, bar(journey.name, 100) as advance:
 
         def show_progress(seen: Journey) -> None:
             nonlocal shown
             advance(seen.overall_progress - shown)
             shown = seen.overall_progress
 
-        return poll(
+        return workers.poll(
             lambda: services.journeys.get_journey(journey.journey_id),
             lambda seen: seen.status is not JourneyStatus.RUNNING,
             show_progress,
-            ended,
         )
 
 

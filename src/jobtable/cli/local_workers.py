@@ -2,72 +2,153 @@
 
 from __future__ import annotations
 
-import signal
+import os
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, TypeVar
 
 import typer
 
-from jobtable.cli.worker_process import worker_command, worker_environment
+from jobtable.cli.output import say
 from jobtable.errors import TaskError
-from jobtable.settings import Settings
+from jobtable.settings import Settings, variable
 
-_DRAIN_SECONDS = 2.0
+_DRAIN_SECONDS = 5.0
 _PATIENCE_SECONDS = 30.0
+_PAUSE_SECONDS = 0.1
+T = TypeVar("T")
 
 
 class LocalWorkers:
     """Worker processes while the block runs. At its end they give back what they have not finished.
 
-    They are of this process's group, so Ctrl-C reaches them too.
+    They end in that way also when this process is killed: each holds the reading end of a pipe whose other end is
+    here. What they say goes to stderr, or is kept for `check` if they are quiet.
     """
 
     def __init__(
-        self, count: int, settings: Settings, queue: str, *, preload: Sequence[str] = (), inline: bool = False
+        self,
+        settings: Settings,
+        queues: Sequence[str],
+        *,
+        count: int = 1,
+        slots: int = 1,
+        preload: Sequence[str] = (),
+        inline: bool = False,
+        quiet: bool = True,
     ) -> None:
+        if settings.server is not None:
+            raise typer.BadParameter(
+                f"{settings.server} has workers of its own: start none here (--submit-only, or no --workers)"
+            )
         if settings.store.startswith("memory:"):
-            raise typer.BadParameter("a store in memory is this process's alone, and workers are others: give --store")
+            raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+        self._command = _command(settings, queues, slots=slots, preload=preload, inline=inline)
+        self._environment = _environment(settings)
         self._count = count
-        self._command = worker_command(settings, [queue], slots=1, drain_seconds=_DRAIN_SECONDS)
-        self._command += ["--inline"] if inline else []
-        self._environment = worker_environment(settings)
-        for module in preload:
-            self._command += ["--preload", module]
+        self._is_quiet = quiet
+        self._is_over = False
         self._started: list[subprocess.Popen[bytes]] = []
-        self._complaints: IO[str]
+        self._said: IO[str] | None = None
 
     def __enter__(self) -> Self:
-        # A file, and not a pipe, because nobody reads it while they work.
-        self._complaints = tempfile.TemporaryFile("w+")
-        for _ in range(self._count):
-            self._started.append(
-                subprocess.Popen(
-                    self._command, env=self._environment, stdout=subprocess.DEVNULL, stderr=self._complaints
-                )
-            )
+        if self._is_quiet:
+            # A file, and not a pipe, because nobody reads it while they work.
+            self._said = tempfile.TemporaryFile("w+")
+        self._started = [self._start() for _ in range(self._count)]
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._is_over = True
+        self._terminate()
+        try:
+            self._wait()
+        except KeyboardInterrupt:
+            self.hurry()
+            self._wait()
+            raise
+        finally:
+            if self._said is not None:
+                self._said.close()
+
+    def hurry(self) -> None:
+        """Let workers that are ending not wait for the jobs that they run: a second signal."""
+        if self._is_over:
+            self._terminate()
+
+    def check(self) -> None:
+        """Raise if no worker is left that could go on."""
+        if any(worker.poll() is None for worker in self._started):
+            return
+        said: list[str] = []
+        if self._said is not None:
+            self._said.seek(0)
+            said = self._said.read().strip().splitlines()
+        raise TaskError(f"every worker has ended: {said[-1] if said else f'code {self._started[0].returncode}'}")
+
+    def replace_dead(self) -> None:
+        """Start a worker in the place of each one that has ended, and say so."""
+        for place, worker in enumerate(self._started):
+            code = worker.poll()
+            if code is not None:
+                say(f"The worker ended with code {code}; it is started again.")
+                self._started[place] = self._start()
+
+    def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
+        """Look again and again until it is done; gives what was seen last. Raises if no worker is left."""
+        while True:
+            seen = look()
+            show(seen)
+            if is_done(seen):
+                return seen
+            self.check()
+            time.sleep(_PAUSE_SECONDS)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # In a session of its own, so that Ctrl-C in a terminal reaches it once, and from here.
+        return subprocess.Popen(
+            self._command,
+            env=self._environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._said,
+            start_new_session=True,
+        )
+
+    def _terminate(self) -> None:
         for worker in self._started:
-            if worker.poll() is None:
-                worker.send_signal(signal.SIGTERM)
+            worker.terminate()
+
+    def _wait(self) -> None:
         for worker in self._started:
             try:
                 worker.wait(timeout=_PATIENCE_SECONDS)
             except subprocess.TimeoutExpired:
                 worker.kill()
                 worker.wait()
-        self._complaints.close()
+            if worker.stdin is not None:
+                worker.stdin.close()
 
-    def check(self) -> None:
-        """Raise if no worker is left that could go on."""
-        if any(worker.poll() is None for worker in self._started):
-            return
-        self._complaints.seek(0)
-        said = self._complaints.read().strip().splitlines() or [f"exit code {self._started[0].returncode}"]
-        raise TaskError(f"every worker has ended: {said[-1]}")
+
+def _command(
+    settings: Settings, queues: Sequence[str], *, slots: int, preload: Sequence[str], inline: bool
+) -> list[str]:
+    command = [sys.executable, "-m", "jobtable", "worker", "--until-stdin-closes", f"--slots={slots}"]
+    command += [f"--lease-seconds={settings.lease_seconds}", f"--drain-seconds={_DRAIN_SECONDS}"]
+    command += [f"--queue={queue}" for queue in dict.fromkeys(queues)]
+    command += [f"--preload={module}" for module in preload]
+    return command + (["--inline"] if inline else [])
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Where a worker's store is: its URL may hold a secret, and everybody can read command lines."""
+    environment = {**os.environ, variable("store"): settings.store}
+    if settings.objects is not None:
+        environment[variable("objects")] = settings.objects
+    return environment

@@ -185,7 +185,8 @@ def _go_on(
     sweeps = services.sweeps
     if workers:
         say(f"Sweep {sweep_id} runs with {workers} worker(s); Ctrl-C stops, `sweeps resume {sweep_id}` goes on.")
-        with LocalWorkers(workers, settings, sweep.queue, preload=_needed_by(sweep), inline=inline) as local:
+        working = LocalWorkers(settings, [sweep.queue], count=workers, preload=_needed_by(sweep), inline=inline)
+        with working as local:
             progress = follow(sweeps, sweep_id, services.jobs.clock, local.check)
     elif as_json:
         progress = sweeps.get_progress(sweep_id)

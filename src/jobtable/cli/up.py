@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -12,14 +13,15 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.demo_progress import DemoProgress
+from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import say
 from jobtable.cli.watching import watched
-from jobtable.cli.worker_process import WorkerProcess
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings, without_secret
 
 app = typer.Typer(rich_markup_mode=None)
+_LOOK_SECONDS = 1.0
 SYSTEM_QUEUES = ("journeys", "conversations", "albums")
 """The queues of the systems' own jobs, which a worker of the whole product serves beside those of the settings."""
 
@@ -82,10 +84,11 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         listening = cleanup.enter_context(bind(settings.host, settings.port))
         services = cleanup.enter_context(Services.open(settings.store, settings.objects))
         server = server_on(create_app(services, settings))
-        worker = WorkerProcess(settings, (*settings.queues, *SYSTEM_QUEUES)) if with_worker else None
-        cleanup.enter_context(_second_signal_is_urgent(worker))
-        if worker is not None:
-            cleanup.enter_context(worker)
+        workers = _workers(settings) if with_worker else None
+        cleanup.enter_context(_second_signal_is_urgent(workers))
+        if workers is not None:
+            cleanup.enter_context(workers)
+            cleanup.enter_context(_kept_alive(workers))
         cleanup.enter_context(watched(services))
         address = address_of(listening)
         say(f"Jobtable is at {address}  (data: {without_secret(settings.store)}; stop with Ctrl-C)")
@@ -96,16 +99,39 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
     say("Stopped.")
 
 
+def _workers(settings: Settings) -> LocalWorkers:
+    here = settings.model_copy(update={"server": None})  # what is served here is the store, whoever else is named
+    return LocalWorkers(here, (*settings.queues, *SYSTEM_QUEUES), slots=settings.slots, quiet=False)
+
+
 @contextmanager
-def _second_signal_is_urgent(worker: WorkerProcess | None) -> Iterator[None]:
+def _kept_alive(workers: LocalWorkers) -> Iterator[None]:
+    """Start a worker again that dies while the block runs."""
+    is_over = threading.Event()
+
+    def keep() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            workers.replace_dead()
+
+    thread = threading.Thread(target=keep, name="watch over the worker")
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+@contextmanager
+def _second_signal_is_urgent(workers: LocalWorkers | None) -> Iterator[None]:
     """The server takes the first SIGINT or SIGTERM and raises it again when it has ended; one more means: at once."""
     seen = 0
 
     def handle(signum: int, frame: object) -> None:
         nonlocal seen
         seen += 1
-        if seen > 1 and worker is not None:
-            worker.hurry()
+        if seen > 1 and workers is not None:
+            workers.hurry()
 
     before = {signum: signal.signal(signum, handle) for signum in (signal.SIGINT, signal.SIGTERM)}
     try:

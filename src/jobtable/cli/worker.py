@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -23,6 +25,7 @@ from jobtable.jobs.worker import Worker
 from jobtable.settings import Settings, without_secret
 
 app = typer.Typer(rich_markup_mode=None)
+_STDIN = 0
 
 
 @app.command()
@@ -35,6 +38,9 @@ def worker(
     ] = None,
     slots: Annotated[int | None, typer.Option("--slots", min=1, help="How many jobs to run at once.")] = None,
     until_empty: Annotated[bool, typer.Option("--until-empty", help="End when the queues are empty.")] = False,
+    until_stdin_closes: Annotated[
+        bool, typer.Option("--until-stdin-closes", help="Also stop when the program is gone that writes to stdin.")
+    ] = False,
     inline: Annotated[
         bool,
         typer.Option("--inline", help="Run tasks that are marked inline in this process, in batches: fast, not apart."),
@@ -88,12 +94,22 @@ def worker(
         instance=_instance(instance_type, gpus, zone, is_spot=spot),
         drain_seconds=drain_seconds,
     )
+    if until_stdin_closes:
+        threading.Thread(target=_drain_at_end_of_input, args=(jobs_worker,), name="stdin", daemon=True).start()
     with _watching(settings):
         report = jobs_worker.run()
     if as_json:
         print_json(report)
     else:
         print_table([vars(report)])
+
+
+def _drain_at_end_of_input(worker: Worker) -> None:
+    """Stop the worker as SIGTERM does when nobody can write to stdin any more."""
+    # Not by sys.stdin: at the end of the interpreter its lock may be held here, which is fatal.
+    while os.read(_STDIN, 4096):
+        pass
+    worker.drain()
 
 
 def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, is_spot: bool) -> InstanceInfo:

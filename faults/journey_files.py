@@ -10,10 +10,10 @@ from pathlib import Path
 
 from jobtable.app import Services
 from jobtable.errors import ArchiveError
-from jobtable.journeys.backups import Existing
 from jobtable.journeys.entities import Journey
 from jobtable.journeys.example.rules import example_rules
 from jobtable.journeys.parts import Source
+from jobtable.journeys.restore import Existing
 from jobtable.journeys.template import DEFAULT_TEMPLATE
 
 
@@ -33,7 +33,11 @@ def run(trials: int = 500, seed: int = 1) -> Iterator[dict[str, object]]:
                 problems.append(f"trial {number}: a file was accepted although it was damaged: {kind}")
             except ArchiveError:
                 pass  # as it must be
-            if services.store.find(Journey.key(journey_id="J")) is not None or any(services.objects.list("journeys")):
+            if (
+                services.store.find(Journey.key(journey_id="J")) is not None
+                or any(services.objects.list())
+                or any(services.jobs.queries.list_jobs())
+            ):
                 problems.append(f"trial {number}: something of a damaged file was stored: {kind}")
         path.write_bytes(whole)
         services.journey_backups.import_journey_complete(path)
@@ -54,8 +58,12 @@ def _export(services: Services, path: Path, chance: random.Random) -> bytes:
         updated_at=now,
     )
     services.journeys.create_journey(journey, DEFAULT_TEMPLATE.stages("J", now), example_rules("J", "faults", now))
+    services.journey_runner.run("J")
+    services.journey_runner.cancel("J")
+    (job_id,) = services.journeys.get_journey("J").current_jobs.values()
     for number in range(8):
         services.objects.put(f"journeys/J/{number}.bin", chance.randbytes(chance.randrange(20_000)))
+        services.objects.put(f"jobs/{job_id}/artifacts/{number}/it", chance.randbytes(chance.randrange(5_000)))
     services.journey_backups.get_journey_complete("J", path)
     return path.read_bytes()
 

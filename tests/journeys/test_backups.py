@@ -13,20 +13,28 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.access_patterns.journeys import execution, log
+from tests.access_patterns.journeys import execution, journey, log
+from tests.interruptions import interrupted
 from tests.journeys.stages import Scripted, script
-from tests.journeys.worlds import World, world_on
+from tests.journeys.worlds import World, stage, world_on
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError
-from jobtable.journeys import archive, backups
-from jobtable.journeys.backups import Existing, JourneyBackups
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import InstanceJob, main
+from jobtable.journeys import archive, archive_check, backups
+from jobtable.journeys.backups import JourneyBackups
 from jobtable.journeys.entities import Journey
 from jobtable.journeys.parts import JourneyStatus
+from jobtable.journeys.raw_items import position
+from jobtable.journeys.restore import Existing
+from jobtable.journeys.runner import JourneyRunner
 from jobtable.journeys.stage import Stage
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Item
+from jobtable.testing import FakeClock
 
 
 @pytest.fixture
@@ -55,21 +63,34 @@ def _log_report_and_file(stage: Stage) -> None:
 
 
 def backups_of(world: World) -> JourneyBackups:
-    return JourneyBackups(world.jobs.store, world.jobs.objects)
+    return JourneyBackups(world.runner)
+
+
+def backups_with(store: Store, objects: ObjectStore) -> JourneyBackups:
+    return JourneyBackups(JourneyRunner(Jobs(store, objects)))
 
 
 def contents(world: World) -> tuple[list[Item], dict[str, bytes]]:
-    """Every item and object of the journey."""
-    objects = world.jobs.objects
-    kept = {found.key: objects.get(found.key) for found in objects.list("journeys/J1")}
-    return list(backups_of(world).list_items("J1")), kept
+    """Every item of the journey and of jobs, and every object."""
+    objects, store = world.jobs.objects, world.jobs.store
+    kept = {found.key: objects.get(found.key) for found in objects.list()}
+    items = store.ask("Scan", {"TableName": store.table_name(main), "ConsistentRead": True}, "test")["Items"]
+    of_jobs = sorted((item for item in items if item["TYPE"]["S"] != "QUEUE"), key=position)
+    return [*backups_of(world).list_items("J1"), *of_jobs], kept
 
 
 def test_export_wipe_import_gives_the_same_items_and_objects(world: World, tmp_path: Path) -> None:
     world.jobs.store.add(log("J1", "JOB-0", "step", 1, "L\ud7ff%#\u00e4"))
+    job = world.jobs.queries.get_job(world.executions("one")[0].job_id)
+    world.jobs.store.add(
+        InstanceJob(instance_id="i#1", job_id=job.job_id, assigned_at=job.created_at, status=job.status)
+    )
+    world.jobs.objects.put(f"jobs/{job.job_id}/log/1.txt", b"what it printed")
     before = contents(world)
+    kinds = {item["TYPE"]["S"] for item in before[0] if "TYPE" in item}
+    assert kinds >= {"JOB", "JOB_STATUS", "JOB_LOG", "JOB_DEPENDENCY", "INSTANCE_JOB"}
     manifest = backups_of(world).get_journey_complete("J1", tmp_path / "j.zip")
-    assert (manifest.items.count, len(manifest.objects)) == (len(before[0]), len(before[1]))
+    assert (manifest.item_count, len(manifest.objects)) == (len(before[0]), len(before[1]))
     assert backups_of(world).delete_journey("J1") == len(before[0])
     assert contents(world) == ([], {})
     done = backups_of(world).import_journey_complete(tmp_path / "j.zip")
@@ -139,6 +160,62 @@ def test_a_journey_that_runs_is_not_overwritten_deleted_or_exported_in_between(q
         backups_of(quick).delete_journey("J1")
 
 
+def test_a_running_journey_is_stopped_and_deleted_when_that_is_asked_for(quick: World) -> None:
+    quick.verbs.create_journey(journey("J2"), [stage("J2", 1, "one")])
+    quick.runner.run("J2")
+    before = contents(quick)
+    with pytest.raises(ConflictError, match="while it runs"):
+        backups_of(quick).delete_journey("J2")
+    assert contents(quick) == before
+    assert backups_of(quick).delete_journey("J2", stop=True) > 0
+    assert [item for item in contents(quick)[0] if "J2" in json.dumps(item)] == []
+    assert quick.jobs.queries.get_queue("journeys").job_count == 0
+
+
+def test_a_journey_whose_worker_does_not_stop_is_neither_deleted_nor_exported(
+    each_store: Store, tmp_path: Path
+) -> None:
+    world = world_on(each_store)
+    world.runner.run("J1")
+    (lease,) = world.jobs.claim("journeys", limit=1, instance_id="test", lease_seconds=60)
+    with pytest.raises(ConflictError, match="a worker runs job"):
+        backups_of(world).get_journey_complete("J1", tmp_path / "j.zip")
+    clock = FakeClock(world.jobs.clock.now())  # on which waiting takes no time
+    waiting = JourneyBackups(JourneyRunner(Jobs(each_store, world.jobs.objects, clock=clock)))
+    with pytest.raises(ConflictError, match="a worker runs job"):
+        waiting.delete_journey("J1", stop=True)
+    assert world.journey().status is JourneyStatus.CANCELLED
+    assert world.journey().creation is None
+    world.jobs.release(lease, "it has stopped")
+    backups_of(world).delete_journey("J1", stop=True)
+    assert contents(world)[0] == []
+
+
+def test_a_job_that_an_execution_only_names_is_not_deleted(quick: World, tmp_path: Path) -> None:
+    """Records of executions come from other programs too, and may name any job."""
+    other = quick.jobs.submit(NewJob(name="of somebody else", task="builtins:print"))
+    quick.jobs.cancel(other.job_id)
+    quick.jobs.store.add(execution("J1", 1, "zero", 1, other.job_id))
+    backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
+    with archive_check.checked_archive(tmp_path / "j.zip") as exported:
+        assert other.job_id in exported.execution_ids - exported.job_ids
+    backups_of(quick).delete_journey("J1")
+    assert quick.jobs.queries.get_job(other.job_id).name == "of somebody else"
+
+
+def test_a_job_of_somebody_else_is_not_overwritten(quick: World, tmp_path: Path) -> None:
+    path = tmp_path / "j.zip"
+    (one,) = quick.executions("one")
+    backups_of(quick).get_journey_complete("J1", path)
+    backups_of(quick).delete_journey("J1")
+    quick.jobs.submit(NewJob(name="of somebody else", task="builtins:print", job_id=one.job_id))
+    before = contents(quick)
+    for mode in Existing:
+        with pytest.raises(ConflictError):
+            backups_of(quick).import_journey_complete(path, mode)
+    assert contents(quick) == before
+
+
 def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
     quick: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,25 +251,24 @@ def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:
         world.check_sums()
 
 
-class Interrupted(Exception):
-    """The process died here."""
-
-
-class InterruptedObjects:
-    """Passes everything on, and dies at a put."""
-
-    def __init__(self, objects: ObjectStore, puts: int) -> None:
-        self._objects = objects
-        self._left = puts
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._objects, name)
-
-    def put(self, key: str, source: Any) -> Any:
-        if self._left == 0:
-            raise Interrupted
-        self._left -= 1
-        return self._objects.put(key, source)
+def test_an_interrupted_deletion_goes_on_when_it_is_run_again(quick: World, tmp_path: Path) -> None:
+    """Wherever the process dies: what is left can be deleted, and cannot be run."""
+    path = tmp_path / "j.zip"
+    backups_of(quick).get_journey_complete("J1", path)
+    before = contents(quick)
+    for writes in range(1000):
+        delete = lambda store, objects: backups_with(store, objects).delete_journey("J1")  # noqa: E731 - used at once
+        if not interrupted(quick.jobs.store, quick.jobs.objects, writes, delete):
+            assert writes > 10
+            break
+        if writes > 0:
+            with pytest.raises(ConflictError, match="not there completely"):
+                quick.runner.run("J1")
+        backups_of(quick).delete_journey("J1")
+        assert contents(quick) == ([], {})
+        backups_of(quick).import_journey_complete(path)
+        assert contents(quick) == before
+    assert contents(quick) == ([], {})
 
 
 @pytest.mark.parametrize("mode", list(Existing))
@@ -208,9 +284,8 @@ def test_an_interrupted_import_goes_on_when_it_is_run_again(quick: World, tmp_pa
     else:
         for found in list(quick.jobs.objects.list("journeys/J1")):
             quick.jobs.objects.delete(found.key)
-    dying: Any = InterruptedObjects(quick.jobs.objects, puts=3)
-    with pytest.raises(Interrupted):
-        JourneyBackups(quick.jobs.store, dying).import_journey_complete(path, mode)
+    bring_in = lambda store, objects: backups_with(store, objects).import_journey_complete(path, mode)  # noqa: E731
+    assert interrupted(quick.jobs.store, quick.jobs.objects, 5, bring_in)
     assert quick.journey().creation is not None
     with pytest.raises(ConflictError):
         quick.runner.run("J1")
@@ -261,7 +336,7 @@ def test_a_damaged_file_is_refused(exported: bytes, tmp_path: Path, data: st.Dat
     }[kind]()
     path = tmp_path / "damaged.zip"
     path.write_bytes(damaged)
-    with pytest.raises(ArchiveError), archive.checked_archive(path):
+    with pytest.raises(ArchiveError), archive_check.checked_archive(path):
         pytest.fail("it was accepted")
 
 
@@ -281,7 +356,7 @@ def rebuilt(exported: bytes, path: Path, change: Callable[[dict[str, bytes]], No
         for name, content in members.items():
             new.writestr(name, content)
         new.comment = b"0" * 64
-    archive._seal(path)
+    archive.seal(path)
     return path.read_bytes()
 
 
@@ -320,13 +395,37 @@ def with_items(change_items: Callable[[list[Any]], Any]) -> Callable[[dict[str, 
     return change
 
 
+def with_jobs(change_items: Callable[[list[Any]], Any]) -> Callable[[dict[str, bytes]], None]:
+    def change(members: dict[str, bytes]) -> None:
+        items = [json.loads(line) for line in members["jobs.jsonl"].splitlines()]
+        change_items(items)
+        text = b"".join(json.dumps(item).encode() + b"\n" for item in items)
+        members["jobs.jsonl"] = text
+        told = {"count": len(items), "size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+        with_manifest(jobs=told)(members)
+
+    return change
+
+
+def first_job(items: list[Any]) -> Any:
+    return next(item for item in items if item["SK"]["S"] == "JOB")
+
+
+def of_journey(journey_id: str, items: list[Any]) -> None:
+    first_job(items)["job_config"]["M"]["params"]["M"]["journey_id"] = {"S": journey_id}
+
+
+def of_task(task: str, items: list[Any]) -> None:
+    first_job(items)["job_config"]["M"]["task"] = {"S": task}
+
+
 def without_the_journey(items: list[Any]) -> None:
     items[:] = [item for item in items if item["SK"]["S"] != "METADATA"]
 
 
 HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
     "another format": (with_manifest(format="tar"), "not understood"),
-    "a later version": (with_manifest(version=2), "not understood"),
+    "a later version": (with_manifest(version=3), "not understood"),
     "an unknown member": (with_manifest(more=1), "not understood"),
     "another journey": (with_manifest(journey_id="J2"), "does not belong"),
     "no manifest": (lambda members: members.pop("manifest.json"), "no manifest"),
@@ -339,6 +438,14 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
     "a member more": (lambda members: members.update({"objects/9999999": b"x"}), "not the same"),
     "a member less": (lambda members: members.pop("objects/0000001"), "not the same"),
     "an item of another partition": (with_items(lambda items: items[3].update(PK={"S": "JOURNEY#J2"})), "belong"),
+    "a job of another journey": (with_jobs(lambda items: of_journey("J2", items)), "no ended job"),
+    "a job that is to run": (with_jobs(lambda items: first_job(items).update(status={"S": "PENDING"})), "no ended job"),
+    "another task": (with_jobs(lambda items: of_task("builtins:print", items)), "no ended job"),
+    "an item of another job": (with_jobs(lambda items: items[-1].update(PK={"S": "JOB#Z"})), "does not belong"),
+    "an item of a queue": (with_jobs(lambda items: items[-1].update(PK={"S": "QUEUE#Z"})), "no item|not belong"),
+    "items without their job": (with_jobs(lambda items: items.remove(first_job(items))), "not there themselves"),
+    "a job's item twice": (with_jobs(lambda items: items.insert(1, items[0])), "twice"),
+    "no items of jobs": (lambda members: members.pop("jobs.jsonl"), "not the same"),
     "an item twice": (with_items(lambda items: items.insert(1, items[0])), "twice"),
     "no journey": (with_items(without_the_journey), "items are not"),
     "an item without its shape": (with_items(lambda items: items[0].pop("Data")), "no item"),
@@ -362,8 +469,32 @@ def test_whoever_alters_the_headers_gets_a_clear_answer(exported: bytes, tmp_pat
     body[-at] = value
     path = tmp_path / "made.zip"
     path.write_bytes(bytes(body) + hashlib.sha256(body).hexdigest().encode())
-    with contextlib.suppress(ArchiveError), archive.checked_archive(path) as accepted:
+    with contextlib.suppress(ArchiveError), archive_check.checked_archive(path) as accepted:
         assert sum(1 for _ in accepted.items()) == accepted.manifest.items.count
+
+
+def test_a_file_of_version_1_brings_no_jobs_and_leaves_those_that_are_there(quick: World, tmp_path: Path) -> None:
+    path = tmp_path / "j.zip"
+    backups_of(quick).get_journey_complete("J1", path)
+    before = contents(quick)
+    path.write_bytes(rebuilt(path.read_bytes(), tmp_path / "made.zip", to_version_1))
+    done = backups_of(quick).import_journey_complete(path, Existing.REPLACE)
+    assert (done.removed_items, done.removed_objects) == (0, 0)
+    assert contents(quick) == before
+    backups_of(quick).delete_journey("J1")
+    backups_of(quick).import_journey_complete(path)
+    assert contents(quick)[0] == [item for item in before[0] if "TYPE" not in item]
+
+
+def to_version_1(members: dict[str, bytes]) -> None:
+    del members["jobs.jsonl"]
+    manifest = json.loads(members["manifest.json"]) | {"version": 1}
+    del manifest["jobs"]
+    manifest["objects"] = [entry for entry in manifest["objects"] if entry["key"].startswith("journeys/")]
+    members["manifest.json"] = json.dumps(manifest).encode()
+    names = {entry["name"] for entry in manifest["objects"]}
+    for name in [name for name in members if name.startswith("objects/") and name not in names]:
+        del members[name]
 
 
 def test_an_unusual_method_of_packing_is_refused(exported: bytes, tmp_path: Path) -> None:
@@ -374,5 +505,5 @@ def test_an_unusual_method_of_packing_is_refused(exported: bytes, tmp_path: Path
 def test_a_rebuilt_file_without_a_change_is_accepted(exported: bytes, tmp_path: Path) -> None:
     """So that the refusals above are for what was changed."""
     (tmp_path / "j.zip").write_bytes(rebuilt(exported, tmp_path / "made.zip", lambda members: None))
-    with archive.checked_archive(tmp_path / "j.zip") as accepted:
+    with archive_check.checked_archive(tmp_path / "j.zip") as accepted:
         assert accepted.manifest.journey_id == "J1"

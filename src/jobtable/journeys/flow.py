@@ -401,7 +401,7 @@ def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
     journey = state.journey
     if journey.creation is not None:
         raise ConflictError(
-            f"journey {journey.journey_id} is not there completely: finish its creation or import first"
+            f"journey {journey.journey_id} is not there completely: finish its creation, import or deletion first"
         )
     if journey.status not in statuses:
         wanted = " or ".join(statuses)

@@ -27,10 +27,10 @@ from jobtable.journeys.execution import Ended, ExecutionLost, Hold, StageRun, no
 from jobtable.journeys.flow import JourneyFlow, State, Written
 from jobtable.journeys.locations import DEFAULT_BUCKETS
 from jobtable.journeys.parts import Buckets, ExecutionStatus, JourneyStatus, LogLevel, Priority
+from jobtable.journeys.stage_jobs import CONCLUDE_STAGE, END_JOB, RUN_STAGE, STAGE_JOB, end_job_id
 from jobtable.journeys.template import stage_class_of
 
 QUEUE = "journeys"
-JOB_TYPE = "journey_stage"
 _PAUSED = "the journey is paused"
 _MOST_INTERRUPTIONS = 10
 """Finished steps stay finished, so a stage may lose more workers than other jobs before it is given up."""
@@ -108,12 +108,12 @@ class JourneyRunner:
             self.jobs.retry(execution.job_id)
         follower = NewJob(
             name=f"{stage_job.name}: end",
-            task="jobtable.journeys.runner:conclude_stage",
+            task=CONCLUDE_STAGE,
             params=stage_job.params,
             queue=self._queue,
             user=stage_job.user,
-            job_id=f"{execution.job_id}-end-{0 if job is None else job.lease_epoch}",
-            job_type="journey_end",
+            job_id=end_job_id(execution.job_id, 0 if job is None else job.lease_epoch),
+            job_type=END_JOB,
             priority=stage_job.priority,
             tags=stage_job.tags,
             max_attempts=10,
@@ -126,13 +126,13 @@ class JourneyRunner:
         journey = state.journey
         return NewJob(
             name=f"{journey.name}: {state.stage(execution.stage_id).name}",
-            task="jobtable.journeys.runner:run_stage",
+            task=RUN_STAGE,
             params={"journey_id": journey.journey_id},
             queue=self._queue,
             user=journey.created_by,
             job_id=execution.job_id,
             description=f"execution {execution.execution_number} of {execution.stage_id} of {journey.journey_id}",
-            job_type=JOB_TYPE,
+            job_type=STAGE_JOB,
             job_stage=execution.stage_id,
             parent_job_id=self._root_job_id(execution),
             priority=_PRIORITIES[journey.priority],

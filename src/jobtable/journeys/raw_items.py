@@ -1,0 +1,68 @@
+"""Items as they are stored: read by partition, compared by key, added where none is."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from jobtable.errors import RequestError
+from jobtable.model import Selection, Table
+from jobtable.store import Store
+from jobtable.store.backend import Item
+
+
+def list_partition(store: Store, table: Table, selection: Selection[Any]) -> Iterator[Item]:
+    """Every item of the partition that a key is in, in key order."""
+    request: dict[str, Any] = {
+        "TableName": store.table_name(table),
+        "KeyConditionExpression": "PK = :pk",
+        "ExpressionAttributeValues": {":pk": selection.equal["PK"]},
+        "ConsistentRead": True,
+        "ReturnConsumedCapacity": "TOTAL",
+    }
+    while True:
+        page = store.ask("Query", request, "Journey.export")
+        yield from page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def position(item: Item) -> tuple[bytes, bytes]:
+    """The place of an item in key order: by partition, and then by sort key, as DynamoDB compares them."""
+    return _bytes(item["PK"]["S"]), _bytes(item["SK"]["S"])
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def missing_from(wanted: Iterable[Item], here: Iterable[Item]) -> Iterator[Item]:
+    """The keys of the items that are here and not wanted; both come in key order."""
+    there = ((position(item), 0, item) for item in here)
+    coming = ((position(item), 1, item) for item in wanted)
+    last: tuple[tuple[bytes, bytes], Item] | None = None
+    for place, origin, item in heapq.merge(there, coming, key=lambda entry: entry[:2]):
+        if last is not None and last[0] != place:
+            yield last[1]
+        last = (place, {"PK": item["PK"], "SK": item["SK"]}) if origin == 0 else None
+    if last is not None:
+        yield last[1]
+
+
+def add_item(store: Store, table: Table, item: Item) -> bool:
+    """Store an item where none is; says whether it was stored."""
+    request = {
+        "TableName": store.table_name(table),
+        "Item": item,
+        "ConditionExpression": "attribute_not_exists(PK)",
+        "ReturnConsumedCapacity": "TOTAL",
+    }
+    try:
+        store.ask("PutItem", request, "Journey.import", writes=True)
+    except RequestError as error:
+        if error.code != "ConditionalCheckFailedException":
+            raise
+        return False
+    return True

@@ -1,0 +1,229 @@
+"""The import of a file that was checked: objects first, then items, and the journey itself last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, main
+from jobtable.journeys import aggregates
+from jobtable.journeys.archive import Archive
+from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
+from jobtable.journeys.locations import journey_prefix
+from jobtable.journeys.parts import Creation, JourneyStatus
+from jobtable.journeys.raw_items import add_item, list_partition, missing_from
+from jobtable.journeys.stage_jobs import JourneyJobs, is_job_of
+from jobtable.store.backend import Item
+from jobtable.store.batches import Batches
+
+_METADATA = {"S": "METADATA"}
+
+
+class Existing(StrEnum):
+    """What an import does where the journey is there already."""
+
+    REFUSE = "refuse"
+    """Change nothing."""
+    MERGE = "merge"
+    """Add what is missing; what is there stays as it is, and the sums are counted anew."""
+    REPLACE = "replace"
+    """Make the journey what the file says: what the file does not have is removed."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import has brought in."""
+
+    journey_id: str
+    items: int
+    objects: int
+    removed_items: int
+    removed_objects: int
+
+
+def refuse_running(journey: Journey, verb: str) -> None:
+    """Raise ConflictError if a journey runs."""
+    if journey.status is JourneyStatus.RUNNING:
+        raise ConflictError(f"cannot {verb} journey {journey.journey_id} while it runs: pause or cancel it first")
+
+
+class Restore:
+    """One import of one file that was checked."""
+
+    def __init__(self, jobs: Jobs, archive: Archive, existing: Existing) -> None:
+        self._engine = jobs
+        self._store = jobs.store
+        self._objects = jobs.objects
+        self._archive = archive
+        self._existing = existing
+        self._jobs = JourneyJobs(jobs)
+        self._batches = Batches(jobs.store)
+        self._journey_id = archive.manifest.journey_id
+        self._selection = Journey.key(journey_id=self._journey_id)
+        self._prefix = journey_prefix(self._journey_id)
+
+    def run(self) -> Imported:
+        """Do it, or what is left of it."""
+        is_merged = self._mark()
+        is_replaced = self._existing is Existing.REPLACE
+        removed_items = self._remove_jobs() if is_replaced else 0
+        objects = self._put_objects(is_merged)
+        items = self._put_items(is_merged)
+        removed_objects = 0
+        if is_replaced:
+            removed_items += self._remove_items()
+            removed_objects = self._remove_objects()
+        if is_merged:
+            self._recount()
+        else:
+            metadata = [item for item in self._archive.items() if item["SK"] == _METADATA]
+            self._batches.put_items(journeys, metadata)
+        return Imported(self._journey_id, items, objects, removed_items, removed_objects)
+
+    # --- before the first write ---------------------------------------------------------------------------------------
+
+    def _mark(self) -> bool:
+        """Mark the journey as being imported; gives whether it was there before and is merged into."""
+        there = self._store.find(self._selection)
+        jobs_there = self._jobs_there()
+        begun = there.creation.fingerprint if there is not None and there.creation is not None else None
+        if begun in (self._mark_text(is_merged=False), self._mark_text(is_merged=True)):
+            return begun == self._mark_text(is_merged=True)
+        if there is not None:
+            refuse_running(there, "import over")
+        if self._existing is Existing.REFUSE and (there is not None or jobs_there or self._has_anything()):
+            raise AlreadyExistsError(f"journey {self._journey_id} is there already: choose to merge or to replace it")
+        if self._existing is Existing.REPLACE:
+            held = (*jobs_there, *self._jobs.list_jobs(self._journey_id))
+            self._jobs.refuse_running(held, f"import over journey {self._journey_id}")
+        if self._existing is Existing.MERGE and there is not None:
+            self._mark_merged(there)
+            return True
+        self._mark_anew(there)
+        return False
+
+    def _jobs_there(self) -> list[Job]:
+        """The jobs of the file that are there already; a job that is somebody else's is never touched."""
+        keys = (Job.key(job_id=job_id) for job_id in sorted(self._archive.job_ids))
+        found = [job for job in self._store.batch_get(keys) if job is not None]
+        for job in found:
+            if not is_job_of(job, self._journey_id):
+                raise ConflictError(f"job {job.job_id} is there, and is none of journey {self._journey_id}")
+        return found
+
+    def _mark_anew(self, there: Journey | None) -> None:
+        item = next(item for item in self._archive.items() if item["SK"] == _METADATA)
+        coming: Journey = Journey.__schema__.codec.decode(item)
+        coming = coming.replace(creation=self._marker(is_merged=False), status=JourneyStatus.PENDING)
+        if there is None:
+            self._store.add(coming)
+        else:
+            self._conditionally(lambda: self._store.put(coming, when=Journey.status != JourneyStatus.RUNNING))
+
+    def _mark_merged(self, there: Journey) -> None:
+        if there.creation is not None:
+            raise ConflictError(
+                f"another import or a deletion of journey {self._journey_id} is not finished: finish it first"
+            )
+        can_begin = (Journey.status != JourneyStatus.RUNNING) & Journey.creation.missing()
+        marker = Journey.creation.set(self._marker(is_merged=True))
+        self._conditionally(lambda: self._store.update(self._selection, marker, when=can_begin))
+
+    def _conditionally(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except ConditionFailedError as error:
+            raise ConflictError(f"journey {self._journey_id} began to run meanwhile: pause or cancel it") from error
+
+    def _marker(self, *, is_merged: bool) -> Creation:
+        total = self._archive.manifest.item_count
+        return Creation(done=0, total=total, fingerprint=self._mark_text(is_merged=is_merged))
+
+    def _mark_text(self, *, is_merged: bool) -> str:
+        how = "into" if is_merged else "anew"
+        return f"import {self._existing.value} {how} {self._archive.digest}"
+
+    def _has_anything(self) -> bool:
+        has_item = next(self._items_here(), None) is not None
+        return has_item or next(self._objects.list(self._prefix), None) is not None
+
+    def _items_here(self) -> Iterator[Item]:
+        return list_partition(self._store, journeys, self._selection)
+
+    # --- what comes ---------------------------------------------------------------------------------------------------
+
+    def _put_objects(self, is_merged: bool) -> int:
+        there = set(self._keys_here()) if is_merged else set()
+        put = 0
+        for entry in self._archive.manifest.objects:
+            if entry.key in there:
+                continue
+            with self._archive.open_object(entry) as source:
+                info = self._objects.put(entry.key, source)
+            if info.sha256 != entry.sha256:
+                raise ArchiveError(f"the file changed while it was imported: {entry.key} is not what it was")
+            put += 1
+        return put
+
+    def _keys_here(self) -> Iterator[str]:
+        yield from (found.key for found in self._objects.list(self._prefix))
+        yield from self._jobs.list_objects(sorted(self._archive.job_ids))
+
+    def _put_items(self, is_merged: bool) -> int:
+        items = (item for item in self._archive.items() if item["SK"] != _METADATA)
+        jobs = self._archive.job_items()
+        for queue in sorted(self._archive.queues):  # so that an imported job can be retried here
+            self._engine.queues.ensure(queue)
+        if is_merged:
+            added = sum(add_item(self._store, main, item) for item in jobs)
+            return added + sum(add_item(self._store, journeys, item) for item in items)
+        # Executions lead to their jobs, so the jobs come first.
+        return self._batches.put_items(main, jobs) + self._batches.put_items(journeys, items) + 1
+
+    # --- what goes ----------------------------------------------------------------------------------------------------
+
+    def _remove_jobs(self) -> int:
+        """Remove the jobs that the file does not have. One that knows of no jobs leaves those of its executions."""
+        for job in self._jobs_there():
+            self._jobs.cancel(job, "the import of its journey")
+        removed = 0
+        knows_jobs = self._archive.manifest.jobs is not None
+        for execution in self._store.query(JobExecution.key(journey_id=self._journey_id), newest_first=True):
+            if knows_jobs or execution.job_id not in self._archive.execution_ids:
+                found = self._jobs.list_jobs_of(execution)
+                removed += self._jobs.delete(job for job in found if job.job_id not in self._archive.job_ids)
+        return removed
+
+    def _remove_items(self) -> int:
+        """Remove the items that the file does not have."""
+        here = self._jobs.list_items(self._archive.job_ids)
+        removed = self._batches.delete_items(main, list(missing_from(self._archive.job_items(), here)))
+        here = self._items_here()
+        return removed + self._batches.delete_items(journeys, list(missing_from(self._archive.items(), here)))
+
+    def _remove_objects(self) -> int:
+        wanted = {entry.key for entry in self._archive.manifest.objects}
+        others = [key for key in self._keys_here() if key not in wanted]
+        for other in others:
+            self._objects.delete(other)
+        return len(others)
+
+    def _recount(self) -> None:
+        """Count the merged journey anew, and take the mark away."""
+        executions = list(self._store.query(JobExecution.key(journey_id=self._journey_id)))
+        rules = self._store.query(SecondBrainRule.key(journey_id=self._journey_id))
+        counts: dict[str, int] = {}
+        for execution in executions:
+            counts[execution.stage_id] = max(execution.execution_number, counts.get(execution.stage_id, 0))
+        journey = self._store.get(self._selection)
+        for stage_id, count in (journey.execution_counts or {}).items():
+            counts[stage_id] = max(count, counts.get(stage_id, 0))
+        self._store.update(
+            self._selection,
+            Journey.aggregates.set(aggregates.recount(executions, rules)),
+            Journey.execution_counts.set(counts),
+            Journey.creation.remove(),
+        )

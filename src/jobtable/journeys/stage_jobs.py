@@ -1,0 +1,121 @@
+"""The jobs that run a journey: found by its executions, waited for, listed as they are stored, and deleted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+
+from jobtable.errors import ConflictError, JobStateError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import InstanceJob, Job, main
+from jobtable.jobs.leases import has_lease
+from jobtable.jobs.locations import job_prefix
+from jobtable.journeys.entities import JobExecution
+from jobtable.journeys.raw_items import list_partition, position
+from jobtable.model import Selection
+from jobtable.store.backend import Item
+
+STAGE_JOB = "journey_stage"
+END_JOB = "journey_end"
+RUN_STAGE = "jobtable.journeys.runner:run_stage"
+CONCLUDE_STAGE = "jobtable.journeys.runner:conclude_stage"
+STOPPING_SECONDS = 30.0
+"""How long a worker gets to notice that its job is to stop: it looks with each heartbeat."""
+_LOOK_SECONDS = 0.1
+
+
+def end_job_id(job_id: str, lease_epoch: int) -> str:
+    """The id of the job that looks after the end of a stage's job; that one may be run again, under a later epoch."""
+    return f"{job_id}-end-{lease_epoch}"
+
+
+def is_job_of(job: Job, journey_id: str) -> bool:
+    """Whether a job was made to run a journey: an execution may name any job."""
+    definition = job.definition
+    return definition.task in (RUN_STAGE, CONCLUDE_STAGE) and definition.params.get("journey_id") == journey_id
+
+
+class JourneyJobs:
+    """The jobs of journeys on one job engine."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._store = jobs.store
+
+    # --- finding ------------------------------------------------------------------------------------------------------
+
+    def list_jobs(self, journey_id: str) -> Iterator[Job]:
+        """The jobs of a journey, each behind those that belong to it: in the order in which they can be deleted."""
+        for execution in self._store.query(JobExecution.key(journey_id=journey_id), newest_first=True):
+            yield from self.list_jobs_of(execution)
+
+    def list_jobs_of(self, execution: JobExecution) -> list[Job]:
+        """The jobs of an execution: those that look after its end, then the one that runs it."""
+        job = self._store.find(Job.key(job_id=execution.job_id))
+        epochs = range(1 if job is None else job.lease_epoch + 1)
+        ends = self._store.batch_get(Job.key(job_id=end_job_id(execution.job_id, epoch)) for epoch in epochs)
+        return [each for each in (*ends, job) if each is not None and is_job_of(each, execution.journey_id)]
+
+    def list_ended(self, journey_id: str) -> Iterator[Job]:
+        """The jobs of the executions whose own job has ended. What waits or runs is no record yet."""
+        for execution in self._store.query(JobExecution.key(journey_id=journey_id)):
+            found = self.list_jobs_of(execution)
+            if found and found[-1].job_id == execution.job_id and found[-1].is_final:
+                yield from (job for job in found if job.is_final)
+
+    def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
+        """Every item of jobs as it is stored, in key order."""
+        ids = sorted(job_ids, key=_partition_of)
+        runs = (run for job_id in ids for run in self._jobs.queries.list_instances_of_job(job_id))
+        yield from sorted((InstanceJob.__schema__.codec.encode(run) for run in runs), key=position)
+        for job_id in ids:
+            yield from list_partition(self._store, main, _key(job_id))
+
+    def list_objects(self, job_ids: Iterable[str]) -> Iterator[str]:
+        """The keys of the objects of jobs."""
+        for job_id in job_ids:
+            yield from (found.key for found in self._jobs.objects.list(job_prefix(job_id)))
+
+    # --- ending -------------------------------------------------------------------------------------------------------
+
+    def refuse_running(self, jobs: Iterable[Job], what: str, *, patience_seconds: float = STOPPING_SECONDS) -> None:
+        """Wait until no worker holds one of the jobs any more; ConflictError if that takes too long."""
+        clock = self._jobs.clock
+        until = clock.monotonic() + patience_seconds
+        for each in jobs:
+            job: Job | None = each
+            while job is not None and has_lease(job):
+                if clock.monotonic() >= until:
+                    raise ConflictError(
+                        f"cannot {what}: a worker runs job {job.job_id}. Pause or cancel the journey, and wait for it"
+                    )
+                clock.sleep(_LOOK_SECONDS)
+                job = self._store.find(_key(job.job_id))
+
+    def ask_to_stop(self, journey_id: str, by: str) -> None:
+        """Cancel every job that has not ended: at once if it waits, by its worker if it runs."""
+        for job in self.list_jobs(journey_id):
+            self.cancel(job, by)
+
+    def cancel(self, job: Job, by: str) -> None:
+        """Cancel a job if it has not ended."""
+        if not job.is_final:
+            with contextlib.suppress(JobStateError):  # it has just ended
+                self._jobs.cancel(job.job_id, by=by, tree=False)
+
+    def delete(self, jobs: Iterable[Job]) -> int:
+        """Remove jobs that no worker holds, with every item and object under them; gives the number of items."""
+        removed = 0
+        for job in jobs:
+            self.cancel(job, "the deletion of its journey")
+            removed += self._jobs.delete(job.job_id, tree=True)
+        return removed
+
+
+def _key(job_id: str) -> Selection[Job]:
+    return Job.key(job_id=job_id)
+
+
+def _partition_of(job_id: str) -> bytes:
+    text: str = _key(job_id).equal["PK"]["S"]
+    return text.encode("utf-8", "surrogatepass")

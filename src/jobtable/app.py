@@ -245,10 +245,8 @@ class Services:
     def journey_backups(self) -> JourneyBackups:
         """Journeys as files."""
         from jobtable.journeys.backups import JourneyBackups  # noqa: PLC0415 - loaded when it is used
-        from jobtable.journeys.entities import journeys  # noqa: PLC0415
 
-        self._prepare(journeys)
-        return JourneyBackups(self.store, self.objects)
+        return JourneyBackups(self.journey_runner)
 
     @cached_property
     def albums(self) -> AlbumWorkflows:

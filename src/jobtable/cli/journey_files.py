@@ -10,8 +10,8 @@ import typer
 
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_json, say
-from jobtable.journeys.archive import MOST_BYTES
-from jobtable.journeys.backups import Existing
+from jobtable.journeys.archive_check import MOST_BYTES
+from jobtable.journeys.restore import Existing
 
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 
@@ -35,10 +35,10 @@ def export(
     with open_services(store, objects) as services:
         manifest = services.journey_backups.get_journey_complete(journey_id, target)
     if as_json:
-        told = {"file": str(target), "journey": journey_id, "items": manifest.items.count}
+        told = {"file": str(target), "journey": journey_id, "items": manifest.item_count}
         print_json(told | {"objects": len(manifest.objects), "bytes": target.stat().st_size})
     else:
-        say(f"Wrote {target}: {manifest.items.count} items and {len(manifest.objects)} objects.")
+        say(f"Wrote {target}: {manifest.item_count} items and {len(manifest.objects)} objects.")
 
 
 def import_journey(

@@ -14,10 +14,11 @@ from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 
 from jobtable.errors import NotFoundError
-from jobtable.journeys.backups import Existing, JourneyBackups
+from jobtable.journeys.backups import JourneyBackups
 from jobtable.journeys.entities import JobReport, Journey, SecondBrainRule
 from jobtable.journeys.parts import ReportType, RuleStatus
 from jobtable.journeys.records import ExecutionRecords
+from jobtable.journeys.restore import Existing
 from jobtable.journeys.rules import add_rule, change_rule_status
 from jobtable.journeys.runner import JourneyRunner
 from jobtable.web.api.bodies import Body, Written
@@ -118,9 +119,14 @@ def skip_stage(journey_id: JourneyId, stage_id: StageId, runner: TheRunner, jour
 
 @router.delete("/journeys/{journey_id}")
 @allow(WRITE)
-def delete_journey(journey_id: JourneyId, backups: TheBackups) -> Written:
-    """Remove a journey with every item and object; gives the number of items. Refused while it runs."""
-    return Written(count=backups.delete_journey(journey_id))
+def delete_journey(
+    journey_id: JourneyId,
+    backups: TheBackups,
+    caller: CallerOf,
+    stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its worker.")] = False,
+) -> Written:
+    """Remove a journey and its jobs with every item and object; gives the number of items. Refused while it runs."""
+    return Written(count=backups.delete_journey(journey_id, stop=stop, by=caller.name))
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -66,7 +67,13 @@ class ItemShapeError(JobtableError):
 
 
 class NotFoundError(JobtableError, LookupError):
-    """There is no item under the key."""
+    """There is no item under the key. The message begins with "there is no" and what it is: a job, a queue, ..."""
+
+    @property
+    def kind(self) -> str | None:
+        """What is missing, in one word: `job` where there is no job, or nothing that stands under one."""
+        found = re.search(r"there is no ([a-z]+)", str(self))
+        return found and found[1]
 
 
 class ConflictError(JobtableError):

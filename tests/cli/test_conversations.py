@@ -45,9 +45,10 @@ def test_a_conversation_from_export_to_deletion() -> None:
     for table in ("embeddings", "assignments", "clusters", "edges", "topics", "extremity"):
         assert len(answer("show", run_id, "--table", table, "--limit", "2")) == 2
         assert run("show", run_id, "--table", table).exit_code == 0
-    assert answer("delete", run_id)["results"] == sum(first["results"].values())
+    assert answer("delete", run_id, "--yes")["results"] == sum(first["results"].values())
     gone = run("show", run_id)
-    assert (gone.exit_code, gone.stderr) == (3, f"Error: there is no run {run_id}\n")
+    assert gone.exit_code == 3
+    assert gone.stderr == f"Error: there is no run {run_id}; `jobtable conversations runs` lists what is there\n"
     shown = run("show", again).stdout
     assert again in shown
     assert run_id in shown
@@ -57,7 +58,7 @@ def test_without_a_worker_the_run_is_only_submitted() -> None:
     run("example", "town", "--comments", "8", "--voters", "2")
     assert answer("analyze", "town", "--submit-only", "--id", "36324")["root"]["status"] == "RUNNING"
     (record,) = answer("runs", "36324")
-    refused = run("delete", record["run_id"])
+    refused = run("delete", record["run_id"], "--yes")
     assert refused.exit_code == 4
     assert "cancel its job" in refused.stderr
     assert run("rerun", record["run_id"], "--from", "topics").exit_code == 4

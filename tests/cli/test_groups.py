@@ -44,11 +44,11 @@ def test_only_orphans_that_are_old_enough_are_swept(cli: CommandLine) -> None:
     for orphan in ("jobs/gone/log/1.txt", f"jobs/{job_id}/artifacts/1/lost.txt", "elsewhere/kept.txt"):
         (folder / orphan).parent.mkdir(parents=True, exist_ok=True)
         (folder / orphan).write_text("12345")
-    young = cli.json("objects", "sweep")
+    young = cli.json("objects", "sweep", "--yes")
     assert (young["orphans"], young["objects"]) == (0, 5)
     trial = cli.json("objects", "sweep", "--grace", "0s", "--dry-run")
     assert (trial["orphans"], trial["orphan_bytes"], trial["is_dry_run"]) == (2, 10, True)
-    assert "orphans removed" in cli.run("objects", "sweep", "--grace", "0s").stdout
+    assert "orphans removed" in cli.run("objects", "sweep", "--grace", "0s", "--yes").stdout
     left = {each["key"] for each in cli.json("objects", "list")}
     assert "elsewhere/kept.txt" in left
     assert len([key for key in left if key.startswith(f"jobs/{job_id}/")]) == 2
@@ -59,7 +59,7 @@ def test_a_grace_time_is_a_number_and_a_unit(cli: CommandLine) -> None:
     for wrong in ("1", "h", "-1h", "1y", "", "99999999999999d"):
         refused = cli.run("objects", "sweep", f"--grace={wrong}", code=ExitCode.USAGE)
         assert "--grace" in refused.stderr
-    assert cli.json("objects", "sweep", "--grace", "90s")["orphans"] == 0
+    assert cli.json("objects", "sweep", "--grace", "90s", "--yes")["orphans"] == 0
 
 
 def test_receipts_are_added_listed_shown_and_deleted(cli: CommandLine) -> None:

@@ -194,7 +194,7 @@ def test_jobs_are_prioritised_cancelled_retried_and_deleted(cli: CommandLine) ->
     assert cli.json("jobs", "retry", job_id)[0]["status"] == "PENDING"
     assert cli.json("jobs", "stop", job_id, "--message", "enough")[0]["status"] == "STOPPED"
     cli.run("jobs", "cancel", job_id, code=ExitCode.CONFLICT)
-    assert cli.run("jobs", "delete", job_id, code=1).stdout.strip() == ""  # nobody says yes
+    assert cli.run("jobs", "delete", job_id, code=2).stdout.strip() == ""  # nobody says yes
     assert cli.json("jobs", "delete", job_id, "--yes")[0]["items"] > 3
     cli.run("jobs", "show", job_id, code=ExitCode.NOT_FOUND)
 

@@ -53,8 +53,8 @@ def test_a_journey_runs_from_the_command_line(cli: CommandLine, catalogue: str, 
     exported = cli.json("journeys", "export", "JRN-1", "backup.zip")
     assert (tmp_path / "backup.zip").stat().st_size == exported["bytes"]
     cli.run("journeys", "import", "backup.zip", code=4)
-    cli.run("journeys", "import", "backup.zip", "--existing", "replace")
-    cli.run("journeys", "delete", "JRN-1")
+    cli.run("journeys", "import", "backup.zip", "--existing", "replace", "--yes")
+    cli.run("journeys", "delete", "JRN-1", "--yes")
     imported = cli.json("journeys", "import", "backup.zip")
     assert (imported["items"], imported["objects"]) == (exported["items"], exported["objects"])
     (tmp_path / "backup.zip").write_bytes((tmp_path / "backup.zip").read_bytes()[:-10])
@@ -87,7 +87,7 @@ def test_a_journey_is_submitted_paused_resumed_and_cancelled(cli: CommandLine, c
 
 
 def test_what_is_wrong_is_said_in_one_line(cli: CommandLine, catalogue: str) -> None:
-    assert "Journey" in cli.run("journeys", "show", "JRN-9", code=3).stderr
+    assert "no journey JRN-9; `jobtable journeys list`" in cli.run("journeys", "show", "JRN-9", code=3).stderr
     assert "has no stage nine" in cli.run("journeys", "create", catalogue, "--stage", "nine=a:B", code=3).stderr
     cli.run("journeys", "create", catalogue, "--stage", "nine", code=2)
     cli.run("journeys", "example", catalogue, code=2)

@@ -36,7 +36,7 @@ def test_a_token_is_made_listed_and_revoked(store_url: str) -> None:
     (listed,) = json.loads(invoke("list", "--json", "--store", store_url).stdout)
     assert (listed["token_id"], listed["role"]) == (record.token_id, "read")
     assert "secret_sha256" not in listed
-    assert invoke("revoke", record.token_id, "--store", store_url).exit_code == 0
+    assert invoke("revoke", record.token_id, "--yes", "--store", store_url).exit_code == 0
     assert "revoked" in invoke("list", "--store", store_url).stdout
     with Services.open(store_url) as services:
         assert Tokens(services.jobs.store).find_valid(text) is None

@@ -39,7 +39,7 @@ def test_errors_are_problems(client: httpx.Client) -> None:
         "type": "NotFoundError",
         "title": "Not Found",
         "status": 404,
-        "detail": "there is no Job.key(PK='JOB#none', SK='JOB')",
+        "detail": "there is no job none; GET /api/v1/jobs lists what is there",
         "request_id": "r1",
     }
     wrong = client.post("/api/v1/queues", json={"queue_name": 1, "max_concurrent_jobs": "many"})

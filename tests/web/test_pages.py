@@ -123,7 +123,7 @@ def test_what_is_not_there_is_a_page_that_says_so(browser: httpx.Client, path: s
     page = browser.get(path)
     assert page.status_code == 404
     assert page.headers["content-type"].startswith("text/html")
-    assert "To the overview" in page.text
+    assert f'<a class="button" href="{path.rpartition("/")[0] or "/"}">' in page.text
 
 
 @pytest.mark.parametrize("path", ["/jobs?cursor=x", "/queues?cursor=x", "/tables/jobtable?partition=a&cursor=x"])

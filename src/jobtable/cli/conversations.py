@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
@@ -292,6 +293,7 @@ def compare(
 @app.command()
 def delete(
     run_id: RunId,
+    yes: Yes = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -300,8 +302,9 @@ def delete(
 
     \b
     Example:
-        jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+        jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
     """
+    confirm(f"Delete run {run_id} with its results, jobs and export?", yes=yes)
     with open_services(store, objects) as services:
         deleted = services.conversation_runs.delete(run_id)
     if as_json:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.export import table_named
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import bar, print_fields, print_json
@@ -25,6 +26,7 @@ def import_file(
             "replace: everything that is there is deleted first."
         ),
     ] = "refuse",
+    yes: Yes = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -38,6 +40,8 @@ def import_file(
         jobtable import jobs.jsonl --store file:copy.db
     """
     found = check_export(file)
+    if existing == "replace":
+        confirm(f"Delete everything that is in the table {found.table} first?", yes=yes)
     with open_store(store) as opened, bar("Storing items", found.items) as advance:
         import_table(opened, table_named(found.table), file, existing, advance)
     if as_json:

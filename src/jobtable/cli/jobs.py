@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from jobtable.cli import job_logs, job_records, job_submission
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import (
@@ -236,7 +237,7 @@ def prioritise(
 def delete(
     ids: JobIds,
     tree: Annotated[bool, typer.Option("--tree", help="The jobs under it, too.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -247,8 +248,7 @@ def delete(
     Example:
         jobtable jobs delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
     """
-    if not yes:
-        typer.confirm(f"Delete {len(ids)} job(s) with logs, metrics, checkpoints and files?", abort=True, err=True)
+    confirm(f"Delete {len(ids)} job(s) with logs, metrics, checkpoints and files?", yes=yes)
     deleted: list[dict[str, object]] = []
 
     def act(jobs: Jobs, job_id: str) -> None:

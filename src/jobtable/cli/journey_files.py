@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_json, say
 from jobtable.journeys.archive_check import MOST_BYTES
@@ -54,6 +55,7 @@ def import_journey(
     most_bytes: Annotated[
         int, typer.Option("--most-bytes", min=1, help="Refuse a file that holds more than this, unpacked.")
     ] = MOST_BYTES,
+    yes: Yes = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -62,8 +64,10 @@ def import_journey(
 
     \b
     Example:
-        jobtable journeys import backup.zip --existing replace
+        jobtable journeys import backup.zip --existing merge
     """
+    if existing is Existing.REPLACE:
+        confirm(f"Delete what the journey in {path} has here, and is not in the file?", yes=yes)
     with open_services(store, objects) as services:
         done = services.journey_backups.import_journey_complete(path, existing, most_bytes=most_bytes)
     if as_json:
@@ -73,13 +77,14 @@ def import_journey(
     say(f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}.")
 
 
-def delete(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+def delete(journey_id: JourneyId, yes: Yes = False, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
     """Delete a journey that does not run, with every item and every object of it.
 
     \b
     Example:
-        jobtable journeys delete JRN-1
+        jobtable journeys delete JRN-1 --yes
     """
+    confirm(f"Delete journey {journey_id} with its executions, logs, reports and files?", yes=yes)
     with open_services(store, objects) as services:
         count = services.journey_backups.delete_journey(journey_id)
     say(f"Deleted journey {journey_id}: {count} items, and its objects.")

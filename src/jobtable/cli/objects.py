@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, duration, open_services
 from jobtable.cli.output import bar, print_fields, print_json, print_list
 from jobtable.objects import ListedObject, sweep
@@ -48,6 +49,7 @@ def sweep_objects(
         ),
     ] = timedelta(hours=24),
     prefix: Prefix = "",
+    yes: Yes = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -58,6 +60,8 @@ def sweep_objects(
     Example:
         jobtable objects sweep --dry-run --grace 7d
     """
+    if not dry_run:
+        confirm("Delete every object that no record of this store names?", yes=yes)
     with open_services(store, objects) as services, bar("Looking at objects") as advance:
 
         def is_referenced(key: str) -> bool:

@@ -53,6 +53,23 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
     (SettingsError, ExitCode.USAGE),
 )
 
+_LISTING_OF_KIND = {
+    "access": "tokens list",
+    "conversation": "conversations runs",
+    "execution": "executions list",
+    "image": "receipts list",
+    "instance": "workers list --all",
+    "job": "jobs list",
+    "journey": "journeys list",
+    "queue": "queues list",
+    "receipt": "receipts list",
+    "run": "conversations runs",
+    "sweep": "sweeps list",
+    "task": "tasks list",
+    "validation": "tasks list",
+}
+"""The command that lists what is there, by what is missing."""
+
 _COLOUR_OF_WORD = {
     "PENDING": "yellow",
     "RUNNING": "cyan",
@@ -192,6 +209,8 @@ def line_of(error: JobtableError) -> str:
         text = text.replace(
             "create it with store.tables.create(...)", "(create the tables with `jobtable tables create`)"
         )
+    if isinstance(error, NotFoundError) and error.kind in _LISTING_OF_KIND:
+        text += f"; `jobtable {_LISTING_OF_KIND[error.kind]}` lists what is there"
     return f"Error: {text}"
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import TypeAdapter, ValidationError
 
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services, open_store
 from jobtable.cli.output import bar, print_fields, print_json, print_list, print_table, print_text, to_json
 from jobtable.errors import ValueRefusedError
@@ -170,7 +171,7 @@ def validations(
 @app.command()
 def delete(
     image_id: ImageId,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -181,8 +182,7 @@ def delete(
     Example:
         jobtable receipts delete 3f52804b-2fad-4e00-92c8-b593da3a8ed3 --yes
     """
-    if not yes:
-        typer.confirm(f"Delete image {image_id} with all its receipts?", abort=True, err=True)
+    confirm(f"Delete image {image_id} with all its receipts?", yes=yes)
     with open_services(store, objects) as services:
         deleted = OcrService(services.jobs.store).delete_image(image_id)
     if as_json:

@@ -8,6 +8,7 @@ import typer
 
 from jobtable.access.entities import AccessToken, Role
 from jobtable.access.tokens import Tokens
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
 from jobtable.cli.output import print_json, print_list, say, to_json
 
@@ -80,6 +81,7 @@ def list_tokens(store: StoreUrl = None, as_json: AsJson = False) -> None:
 @app.command()
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="TOKEN", help="The token's id, as `tokens list` shows it.")],
+    yes: Yes = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -87,8 +89,9 @@ def revoke(
 
     \b
     Example:
-        jobtable tokens revoke 3f6c1a2b4d5e6f70
+        jobtable tokens revoke 3f6c1a2b4d5e6f70 --yes
     """
+    confirm(f"Revoke token {token_id}? Who uses it is locked out at once.", yes=yes)
     with open_services(store) as services:
         record = Tokens(services.jobs.store).revoke(token_id)
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -189,6 +190,19 @@ class EntitySchema:
     def take_sharer(self, cls: type[Entity]) -> None:
         """Note an entity, declared later, that shares its keys with this one: neither overwrites the other's items."""
         object.__setattr__(self, "shares_keys_with", (*self.shares_keys_with, cls))
+
+    def describe(self, key: Mapping[str, Any]) -> str:
+        """What is under a primary key, as people call it: `job 5f3c`, or `journey stage` and the fields of its key."""
+        noun = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", self.name).lower()
+        values: dict[str, Any] = {}
+        for part in self.primary.parts:
+            if part.template is not None:
+                values |= part.template.parse(key[part.attribute]["S"])
+            elif part.natural is not None:
+                values[part.natural.name] = next(iter(key[part.attribute].values()))
+        if len(values) == 1:
+            return f"{noun} {next(iter(values.values()))}"
+        return f"{noun} with " + ", ".join(f"{name} {value}" for name, value in values.items())
 
     @property
     def keys(self) -> tuple[KeySchema, ...]:

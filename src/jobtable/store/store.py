@@ -80,7 +80,7 @@ class Store:
         """The entity under a primary key, or NotFoundError."""
         found = self.find(selection, consistent=consistent)
         if found is None:
-            raise NotFoundError(f"there is no {selection}")
+            raise NotFoundError(f"there is no {selection.entity.__schema__.describe(selection.equal)}")
         return found
 
     def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
@@ -306,6 +306,6 @@ class Store:
         except ConditionalCheckFailed as error:
             item = error.details.get("Item")
             if not item:
-                raise NotFoundError(f"cannot {write.describe()}: it is not there") from error
+                raise NotFoundError(f"there is no {write.schema.describe(write.key)}") from error
             current = entity_of(write.schema.table, item)
             raise ConditionFailedError(f"cannot {write.describe()}: its condition does not hold", current) from error

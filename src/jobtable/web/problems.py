@@ -57,6 +57,22 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
 """The status of each error; one that is not listed has that of its parent."""
 
 
+_LIST_OF_KIND = {
+    "access": "tokens",
+    "execution": "executions",
+    "image": "images",
+    "instance": "instances",
+    "job": "jobs",
+    "journey": "journeys",
+    "queue": "queues",
+    "receipt": "receipts",
+    "sweep": "sweeps",
+    "table": "tables",
+    "task": "tasks",
+    "validation": "tasks",
+}
+"""The part of the API that lists what is there, by what is missing."""
+
 _OF_VALUES = {"value_error", "decimal_parsing"}
 """What pydantic calls errors that the description of the API cannot foresee."""
 
@@ -170,6 +186,8 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
             response = error_page(request, problem)
             response.headers.update(headers)
             return response
+        if isinstance(error, errors.NotFoundError) and error.kind in _LIST_OF_KIND:
+            problem.detail = f"{error}; GET /api/v1/{_LIST_OF_KIND[error.kind]} lists what is there"
         return problem_response(problem, headers)
 
     async def handler(request: Request, error: Exception) -> Response:

@@ -165,4 +165,6 @@ def error_page(request: Request, problem: Problem) -> Response:
     if problem.status == 401:
         address = "/login" + _query(next=request.url.path)
         return Response(status_code=303, headers={"Location": address})
-    return render(request, "error.html", title=problem.title, status=problem.status, problem=problem)
+    here = request.url.path
+    nearest = next((entry for entry in reversed(NAVIGATION) if here.startswith(f"{entry.path}/")), NAVIGATION[0])
+    return render(request, "error.html", title=problem.title, status=problem.status, problem=problem, nearest=nearest)

@@ -1,0 +1,19 @@
+"""Asking before something is gone for good."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")]
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Go on if the person has said yes, or says so now; where nobody can be asked, refuse."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise typer.BadParameter(f"{question} There is no terminal to ask in: add --yes")
+    typer.confirm(question, abort=True, err=True)

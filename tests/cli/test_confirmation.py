@@ -1,0 +1,60 @@
+"""What is gone for good is asked about first: in a terminal, and refused where there is none."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import JOBTABLE, CommandLine
+
+from jobtable.app import Services
+from jobtable.jobs.definition import NewJob
+
+DESTRUCTIVE = [
+    ("jobs", "delete", "x"),
+    ("journeys", "delete", "x"),
+    ("journeys", "import", "x.zip", "--existing", "replace"),
+    ("conversations", "delete", "x"),
+    ("receipts", "delete", "x"),
+    ("tokens", "revoke", "x"),
+    ("objects", "sweep"),
+    ("import", "table.jsonl", "--existing", "replace"),
+]
+
+
+@pytest.mark.parametrize("command", DESTRUCTIVE, ids=" ".join)
+def test_without_a_terminal_it_is_refused(cli: CommandLine, command: tuple[str, ...]) -> None:
+    with Services.open(cli.store) as services:
+        services.jobs.submit(NewJob(name="kept", task="mine:nothing"))
+    cli.run("export", "jobtable", "table.jsonl")
+    refused = cli.run(*command, code=2)
+    assert "There is no terminal to ask in: add --yes" in " ".join(refused.stderr.replace("│", "").split())
+    assert refused.stdout == ""
+
+
+def answered(folder: Path, answer: bytes, *command: str) -> int:
+    """How a command ends that is asked something in a terminal."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [str(JOBTABLE), *command], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+    ) as process:
+        os.write(ours, answer)
+        process.communicate(timeout=60)
+    os.close(ours)
+    os.close(theirs)
+    return process.returncode
+
+
+def test_in_a_terminal_the_person_decides(cli: CommandLine, tmp_path: Path) -> None:
+    with Services.open(cli.store) as services:
+        job = services.jobs.submit(NewJob(name="kept", task="mine:nothing"))
+        services.jobs.cancel(job.job_id)
+        command = ("jobs", "delete", job.job_id, "--store", cli.store)
+        assert answered(tmp_path, b"n\n", *command) == 1
+        assert services.jobs.queries.get_job(job.job_id).name == "kept"
+        assert answered(tmp_path, b"y\n", *command) == 0
+    missing = cli.run("jobs", "show", job.job_id, code=3)
+    assert missing.stderr == f"Error: there is no job {job.job_id}; `jobtable jobs list` lists what is there\n"

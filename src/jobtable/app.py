@@ -16,8 +16,12 @@ from jobtable.store.backend import Backend
 from jobtable.store.store import Store
 
 if TYPE_CHECKING:  # Each system is loaded when it is used.
+    from datetime import date
+
+    from jobtable.access.tokens import Tokens
+    from jobtable.albums.answers import Answers
     from jobtable.albums.executions import Executions
-    from jobtable.albums.service import AlbumWorkflows
+    from jobtable.albums.service import AlbumWorkflows, MetricsComparison
     from jobtable.albums.watch import Watch
     from jobtable.conversations.runs import ConversationRuns
     from jobtable.conversations.service import Conversations
@@ -267,6 +271,22 @@ class Services:
         return Executions(self.jobs)
 
     @cached_property
+    def album_answers(self) -> Answers:
+        """What people answer to the tasks of album executions."""
+        from jobtable.albums.answers import Answers  # noqa: PLC0415 - loaded when it is used
+        from jobtable.albums.entities import workflows  # noqa: PLC0415
+
+        self._prepare(workflows)
+        return Answers(self.jobs)
+
+    def compute_album_metrics(self, day: date) -> MetricsComparison:
+        """The metrics of both workflow types for a day (UTC), computed anew from its executions, side by side."""
+        from jobtable.albums.metrics import compute_and_compare  # noqa: PLC0415 - loaded when it is used
+
+        _ = self.albums  # with its table
+        return compute_and_compare(self.store, day)
+
+    @cached_property
     def album_watch(self) -> Watch:
         """The watch over album executions: who runs a server or a worker keeps it."""
         from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
@@ -274,6 +294,15 @@ class Services:
 
         self._prepare(workflows)
         return Watch(self.jobs)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The tokens of the server over this store."""
+        from jobtable.access.tokens import Tokens  # noqa: PLC0415 - loaded when it is used
+        from jobtable.jobs.entities import main  # noqa: PLC0415
+
+        self._prepare(main)
+        return Tokens(self.store, clock=self.store.clock)
 
     @cached_property
     def _job_objects(self) -> JobObjects:
@@ -306,7 +335,10 @@ class Services:
 
 
 class ServerServices(Services):
-    """The services of a server elsewhere. Everything can be read; jobs and queues can be changed."""
+    """The services of a server elsewhere: read as here, and changed by its REST API.
+
+    Each verb is one request, and the server's workers do the work.
+    """
 
     def __init__(self, url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> None:
         from jobtable.remote.backend import ServerBackend, ServerObjects  # noqa: PLC0415 - loaded when it is used
@@ -327,3 +359,72 @@ class ServerServices(Services):
         from jobtable.remote.jobs import ServerJobs  # noqa: PLC0415 - loaded when it is used
 
         return ServerJobs(self._server, self.store, self.objects)
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """Hyperparameter sweeps."""
+        from jobtable.remote.sweeps import ServerSweeps  # noqa: PLC0415 - loaded when it is used
+
+        return ServerSweeps(self._server, self.jobs)
+
+    @cached_property
+    def journeys(self) -> Journeys:
+        """Transformation journeys."""
+        from jobtable.remote.journeys import ServerJourneys  # noqa: PLC0415 - loaded when it is used
+
+        return ServerJourneys(self._server, self.store, clock=self.store.clock)
+
+    @cached_property
+    def journey_runner(self) -> JourneyRunner:
+        """Journeys, as they run."""
+        from jobtable.remote.journeys import ServerRunner  # noqa: PLC0415 - loaded when it is used
+
+        return ServerRunner(self._server, self.jobs)
+
+    @cached_property
+    def journey_backups(self) -> JourneyBackups:
+        """Journeys as files."""
+        from jobtable.remote.journeys import ServerBackups  # noqa: PLC0415 - loaded when it is used
+
+        return ServerBackups(self._server, self.journey_runner)
+
+    @cached_property
+    def conversation_runs(self) -> ConversationRuns:
+        """Conversation analyses, as they run."""
+        from jobtable.remote.conversations import ServerRuns  # noqa: PLC0415 - loaded when it is used
+
+        return ServerRuns(self._server, self.jobs)
+
+    @cached_property
+    def album_executions(self) -> Executions:
+        """Album executions, as they run."""
+        from jobtable.remote.albums import ServerExecutions  # noqa: PLC0415 - loaded when it is used
+
+        return ServerExecutions(self._server, self.jobs)
+
+    @cached_property
+    def album_answers(self) -> Answers:
+        """What people answer to the tasks of album executions."""
+        from jobtable.remote.albums import ServerAnswers  # noqa: PLC0415 - loaded when it is used
+
+        return ServerAnswers(self._server, self.jobs)
+
+    @cached_property
+    def album_watch(self) -> Watch:
+        """The watch over album executions, which the server keeps itself."""
+        from jobtable.remote.albums import ServerWatch  # noqa: PLC0415 - loaded when it is used
+
+        return ServerWatch(self.jobs)
+
+    def compute_album_metrics(self, day: date) -> MetricsComparison:
+        """The metrics of both workflow types for a day, computed anew by the server, side by side."""
+        from jobtable.remote.albums import compute_and_compare  # noqa: PLC0415 - loaded when it is used
+
+        return compute_and_compare(self._server, self.store, day)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """The tokens of the server."""
+        from jobtable.remote.tokens import ServerTokens  # noqa: PLC0415 - loaded when it is used
+
+        return ServerTokens(self._server, self.store, clock=self.store.clock)

@@ -51,6 +51,10 @@ class Settings(BaseModel):
     most_request_bytes: Annotated[int, Field(ge=1024, description="The largest request that the server takes.")] = (
         10_000_000
     )
+    most_upload_bytes: Annotated[
+        int,
+        Field(ge=1024, description="The largest file that the server takes: a checkpoint, an artifact, an export."),
+    ] = 10_000_000_000
     queues: Annotated[
         tuple[_Name, ...],
         Field(min_length=1, description="The queues that a worker serves; commas separate them in a variable."),

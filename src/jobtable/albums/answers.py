@@ -144,7 +144,7 @@ def _closed(task: ValidationTask) -> TaskClosedError:
 def _validated(task: ValidationTask, answered: Any) -> list[AlbumData]:
     """The answer as albums; only those that were asked about, each at most once. Those left out are taken for wrong."""
     try:
-        albums = _ANSWER.validate_python(_with_field_names(answered))
+        albums = _ANSWER.validate_python(with_field_names(answered))
     except ValidationError as error:
         told = "; ".join(f"{'.'.join(map(str, each['loc'])) or 'answer'}: {each['msg']}" for each in error.errors()[:5])
         raise ValueRefusedError(f"the answer to task {task.task_id} is no list of albums: {told}") from error
@@ -159,7 +159,8 @@ def _validated(task: ValidationTask, answered: Any) -> list[AlbumData]:
     return albums
 
 
-def _with_field_names(answered: Any) -> Any:
+def with_field_names(answered: Any) -> Any:
+    """An answer with every field under its own name."""
     if not isinstance(answered, list):
         return answered
     return [

@@ -14,12 +14,12 @@ import typer
 from jobtable.albums.entities import Album, Execution, ExecutionStatus, WorkflowMetrics, WorkflowType
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
-from jobtable.albums.metrics import compute_and_compare
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.app import Services
-from jobtable.cli.local_workers import LocalWorkers
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.server_workers import workers_for
+from jobtable.settings import Settings
 
 app = typer.Typer(
     help="Executions: run album workflows, and see how they went.", no_args_is_help=True, rich_markup_mode=None
@@ -59,25 +59,17 @@ def start(
     except OSError as error:
         raise typer.BadParameter(f"{image} cannot be read: {error.strerror}") from error
     path = definition or PATHS[workflow_type]
-    name = resolved(user=user).settings.user
-    with open_services(store, objects) as services:
-        execution = services.album_executions.start(path, content, image.name, user=name)
-        finish(services, execution, store, objects, submit_only=submit_only, as_json=as_json)
+    settings = chosen_settings(store, objects, user=user)
+    with Services.from_settings(settings) as services:
+        execution = services.album_executions.start(path, content, image.name, user=settings.user)
+        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
-def finish(
-    services: Services,
-    execution: Execution,
-    store: str | None,
-    objects: str | None,
-    *,
-    submit_only: bool,
-    as_json: bool,
-) -> None:
-    """Let a worker run an execution until it ends or waits, with a bar; print it, and end with 5 if it failed."""
+def finish(services: Services, execution: Execution, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
+    """Let workers run an execution until it ends or waits, with a bar; print it, and end with 5 if it failed."""
     executions = services.album_executions
     if not submit_only:
-        execution = _run(services, execution, store, objects)
+        execution = _run(services, execution, settings)
     _print_execution(executions, execution.execution_id, as_json=as_json)
     if execution.status is ExecutionStatus.WAITING:
         task_id = executions.get_watch(execution.execution_id).task_id
@@ -86,12 +78,11 @@ def finish(
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
-def _run(services: Services, execution: Execution, store: str | None, objects: str | None) -> Execution:
+def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
     declared = services.album_executions.get_definition(execution.execution_id)
-    settings = resolved(store=store, objects=objects).settings
     records = services.album_executions.records
     say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
-    working = LocalWorkers(settings, [QUEUE], preload=["jobtable.albums.runner"])
+    working = workers_for(services, settings, [QUEUE], preload=["jobtable.albums.runner"])
     with working as workers, bar("Running", len(declared.steps)) as advance:
         shown = 0
 
@@ -222,8 +213,7 @@ def metrics(
         jobtable executions metrics 2025-01-15
     """
     with open_services(store, objects) as services:
-        _ = services.albums
-        compared = compute_and_compare(services.store, _day(day, services))
+        compared = services.compute_album_metrics(_day(day, services))
     if as_json:
         print_json(compared)
         return

@@ -13,7 +13,7 @@ from jobtable.cli.output import print_json, print_json_line, print_list, print_t
 from jobtable.errors import NotFoundError
 from jobtable.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
 from jobtable.journeys.parts import LogLevel, ReportType, RuleStatus
-from jobtable.journeys.rules import applicable, change_rule_status
+from jobtable.journeys.rules import applicable
 
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage.")]
@@ -204,7 +204,7 @@ def rule(
         found = next((each for each in services.journeys.list_rules(journey_id) if each.rule_id == rule_id), None)
         if found is None:
             raise NotFoundError(f"journey {journey_id} has no rule {rule_id}")
-        change_rule_status(services.store, found, status, services.store.clock.now())
+        services.journeys.change_rule_status(found, status)
     say(f"Rule {rule_id} is {status.value}.")
 
 

@@ -81,12 +81,12 @@ def open_store(store: str | None) -> Store:
     return connect(store_settings(store).store)
 
 
-def open_services(store: str | None, objects: str | None = None) -> Services:
-    """The services that the options, the environment and the file name; to be used in a `with` statement.
+def chosen_settings(store: str | None, objects: str | None = None, **flags: Any) -> Settings:
+    """The settings of a command that works on a store or through a server: a store that was named with it wins."""
+    settings = resolved(store=store, objects=objects, **flags).settings
+    return settings if store is None else settings.model_copy(update={"server": None})
 
-    A store that was named with the command wins over a server.
-    """
-    settings = resolved(store=store, objects=objects).settings
-    if store is not None:
-        settings = settings.model_copy(update={"server": None})
-    return Services.from_settings(settings)
+
+def open_services(store: str | None, objects: str | None = None) -> Services:
+    """The services that the options, the environment and the file name; to be used in a `with` statement."""
+    return Services.from_settings(chosen_settings(store, objects))

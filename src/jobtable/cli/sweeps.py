@@ -10,8 +10,9 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.local_workers import LocalWorkers
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_table, print_text, say
+from jobtable.cli.server_workers import ServerWorkers
 from jobtable.cli.sweep_table import counts, follow, params_text
 from jobtable.errors import NotFoundError
 from jobtable.jobs.entities import SweepEntry
@@ -32,6 +33,10 @@ Workers = Annotated[
 Inline = Annotated[
     bool, typer.Option("--inline", help="Let these workers run tasks that are marked inline in their own process.")
 ]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", "-f", help="Stay until the sweep has ended, whoever runs it; show how far it is."),
+]
 LeaseSeconds = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="After how many silent seconds a worker counts as dead.")
 ]
@@ -41,6 +46,7 @@ LeaseSeconds = Annotated[
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The definition, in YAML or JSON.")],
     workers: Workers = 0,
+    is_followed: Follow = False,
     inline: Inline = False,
     sweep_id: Annotated[
         str | None, typer.Option("--id", metavar="ID", help="An id of your own; run it again to take the sweep up.")
@@ -53,8 +59,8 @@ def run(
 ) -> None:
     """Submit the sweep that a file defines. With workers: run it, show how far it is, and print what is best.
 
-    Without workers it prints the sweep's id; any `jobtable worker` of its queue then plans and runs the trials. The
-    exit code is 5 if the sweep ends otherwise than COMPLETED.
+    Without workers it prints the sweep's id; any `jobtable worker` of its queue then plans and runs the trials, and
+    --follow waits for them. The exit code is 5 if the sweep ends otherwise than COMPLETED.
 
     \b
     Example:
@@ -63,16 +69,18 @@ def run(
     from jobtable.sweeps.file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
 
     sweep = read_sweep(file)
-    settings = resolved(store=store, objects=objects, user=user, lease_seconds=lease_seconds).settings
-    with open_services(store, objects) as services:
+    settings = _settings(store, objects, workers, user=user, lease_seconds=lease_seconds)
+    with Services.from_settings(settings) as services:
         job = services.sweeps.submit(sweep, sweep_id=sweep_id, user=settings.user)
-        _go_on(services, job.job_id, sweep, settings, workers, inline=inline, as_json=as_json)
+        working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
+        _go_on(services, job.job_id, working, as_json=as_json)
 
 
 @app.command()
 def resume(
     sweep_id: SweepId,
     workers: Workers = 0,
+    is_followed: Follow = False,
     inline: Inline = False,
     lease_seconds: LeaseSeconds = None,
     user: User = None,
@@ -88,13 +96,14 @@ def resume(
     Example:
         jobtable sweeps resume 6f1c1ad0 --workers 2
     """
-    settings = resolved(store=store, objects=objects, user=user, lease_seconds=lease_seconds).settings
-    with open_services(store, objects) as services:
+    settings = _settings(store, objects, workers, user=user, lease_seconds=lease_seconds)
+    with Services.from_settings(settings) as services:
         sweeps = services.sweeps
         requeued = sweeps.resume(sweep_id, by=settings.user)
         say(f"Trials that are in the queue again: {requeued}")
         sweep = sweeps.get_definition(sweep_id)
-        _go_on(services, sweep_id, sweep, settings, workers, inline=inline, as_json=as_json)
+        working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
+        _go_on(services, sweep_id, working, as_json=as_json)
 
 
 @app.command()
@@ -178,16 +187,30 @@ def stop(
         _print_progress(progress)
 
 
-def _go_on(
-    services: Services, sweep_id: str, sweep: Sweep, settings: Settings, workers: int, *, inline: bool, as_json: bool
-) -> None:
-    """Run a sweep to its end with workers of this command, or only say its id."""
-    sweeps = services.sweeps
+def _settings(store: str | None, objects: str | None, workers: int, **flags: Any) -> Settings:
+    """The settings of a command that may start workers; refused before anything is submitted."""
+    settings = chosen_settings(store, objects, **flags)
+    if workers and settings.server is not None:
+        raise typer.BadParameter(f"{settings.server} has workers of its own: give --follow in place of --workers")
+    return settings
+
+
+def _working(
+    services: Services, settings: Settings, sweep: Sweep, workers: int, *, inline: bool, is_followed: bool
+) -> LocalWorkers | ServerWorkers | None:
+    """Whom the command waits for; None if it does not wait."""
     if workers:
-        say(f"Sweep {sweep_id} runs with {workers} worker(s); Ctrl-C stops, `sweeps resume {sweep_id}` goes on.")
-        working = LocalWorkers(settings, [sweep.queue], count=workers, preload=_needed_by(sweep), inline=inline)
-        with working as local:
-            progress = follow(sweeps, sweep_id, services.jobs.clock, local.check)
+        return LocalWorkers(settings, [sweep.queue], count=workers, preload=_needed_by(sweep), inline=inline)
+    return ServerWorkers(services, [sweep.queue]) if is_followed else None
+
+
+def _go_on(services: Services, sweep_id: str, working: LocalWorkers | ServerWorkers | None, *, as_json: bool) -> None:
+    """See a sweep to its end, or only say its id."""
+    sweeps = services.sweeps
+    if working is not None:
+        say(f"Sweep {sweep_id}: if this is stopped, `jobtable sweeps resume {sweep_id}` goes on with it.")
+        with working as workers:
+            progress = follow(sweeps, sweep_id, services.jobs.clock, workers.check)
     elif as_json:
         progress = sweeps.get_progress(sweep_id)
     else:
@@ -197,7 +220,7 @@ def _go_on(
         print_json(_as_json(progress))
     else:
         _print_progress(progress)
-    if workers and progress.status is not Status.COMPLETED:
+    if working is not None and progress.status is not Status.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 

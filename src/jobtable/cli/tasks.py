@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.albums.answers import Answers
 from jobtable.albums.entities import TaskStatus, ValidationTask
+from jobtable.app import Services
 from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
 
 app = typer.Typer(
@@ -91,7 +91,7 @@ def token(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, a
     """
     with open_services(store, objects) as services:
         services.albums.get_task(task_id)
-        made = Answers(services.jobs).renew_token(task_id)
+        made = services.album_answers.renew_token(task_id)
     if as_json:
         print_json({"task_id": task_id, "token": made})
     else:
@@ -125,11 +125,12 @@ def complete(
     """
     if confirm == (answer is not None):
         raise typer.BadParameter("give either --answer FILE or --confirm")
-    with open_services(store, objects) as services:
+    settings = chosen_settings(store, objects)
+    with Services.from_settings(settings) as services:
         task = services.albums.get_task(task_id)
         answered = [album.model_dump(mode="json") for album in task.albums] if answer is None else _read(answer)
-        execution = Answers(services.jobs).complete(task_id, shown, answered)
-        finish(services, execution, store, objects, submit_only=submit_only, as_json=as_json)
+        execution = services.album_answers.complete(task_id, shown, answered)
+        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
 def _read(file: Path) -> Any:

@@ -98,7 +98,7 @@ class ConversationRuns:
         The same call with the same run_id finds the run, or finishes a start that was interrupted.
         """
         settings = settings or RunSettings()
-        _refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
+        refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
         run_id = run_id or str(uuid.uuid4())
         record = ConversationRun(
             run_id=run_id,
@@ -269,7 +269,7 @@ def _checked_seed(seed: int) -> int:
     return seed
 
 
-def _refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
+def refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
     """Say at once what the first stage would say only when a worker has come to it."""
     _checked_seed(settings.seed)
     export = parse_export(comments_csv, votes_csv)

@@ -11,7 +11,7 @@ from jobtable.jobs.entities import JobArtifact
 from jobtable.jobs.fencing import lost_if_refused
 from jobtable.jobs.leases import Lease, check_lease
 from jobtable.jobs.locations import artifact_key, discard
-from jobtable.objects import ObjectStore
+from jobtable.objects import ObjectStore, Source
 from jobtable.store import Query, Store
 
 
@@ -31,7 +31,7 @@ class Artifacts:
         """The artifact with a name, or NotFoundError; its bytes are the object `s3_key`."""
         return self._store.get(JobArtifact.key(job_id=self._job_id, name=name))
 
-    def put(self, lease: Lease, name: str, source: Path | bytes, clock: Clock) -> JobArtifact:
+    def put(self, lease: Lease, name: str, source: Source, clock: Clock) -> JobArtifact:
         """Keep a file under a name, in place of the one that may have it. LeaseLostError if the lease is not held.
 
         The object is put first, then the record names it, then the object that it takes the place of is removed.

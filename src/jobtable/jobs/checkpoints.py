@@ -18,7 +18,7 @@ from jobtable.jobs.fencing import lost_if_refused
 from jobtable.jobs.leases import Lease, check_lease
 from jobtable.jobs.locations import checkpoint_key, discard
 from jobtable.jobs.timeline import Timeline
-from jobtable.objects import ObjectStore
+from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Store, Transaction
 
@@ -101,12 +101,18 @@ class Checkpoints:
     def add(
         self,
         lease: Lease,
-        source: Path | bytes,
+        source: Source,
         state: SavedState,
         moment: datetime,
+        *,
+        ending: str | None = None,
     ) -> JobCheckpoint:
-        """Save a state: the object first, then its record, which takes the flag from the best one before it."""
-        saved = self._objects.put(checkpoint_key(self._job_id, _name_of(source, state.step)), source)
+        """Save a state: the object first, then its record, which takes the flag from the best one before it.
+
+        The object's name ends as the file's does, or with `ending`.
+        """
+        name = _name_of(source, state.step, ending)
+        saved = self._objects.put(checkpoint_key(self._job_id, name), source)
 
         def record(at: datetime) -> JobCheckpoint:
             return JobCheckpoint(
@@ -159,9 +165,10 @@ class Checkpoints:
         return list(self._store.query(JobCheckpoint.key(job_id=self._job_id), before=before, where=is_best))
 
 
-def _name_of(source: Path | bytes, step: int) -> str:
+def _name_of(source: Source, step: int, ending: str | None) -> str:
     """A name that no other checkpoint has, with the ending of the file."""
     if isinstance(source, Path) and source.is_dir():
         raise ValueRefusedError(f"{source} is a folder; pack it into one file first, for example with shutil")
-    ending = source.suffix if isinstance(source, Path) else ""
+    if ending is None:
+        ending = source.suffix if isinstance(source, Path) else ""
     return f"step-{step}-{uuid.uuid4().hex[:12]}{ending}"

@@ -10,7 +10,10 @@ from jobtable.errors import ConditionFailedError, NotFoundError
 from jobtable.journeys import creation
 from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
-from jobtable.journeys.parts import Buckets, Priority
+from jobtable.journeys.example.rules import example_rules
+from jobtable.journeys.parts import Buckets, Priority, RuleStatus
+from jobtable.journeys.rules import change_rule_status
+from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.model import Selection
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
@@ -48,6 +51,17 @@ class Journeys:
         if stages is None:
             stages = default_stages(journey.journey_id, journey.created_at)
         creation.create(self._store, journey, stages, rules)
+
+    def create_from_template(
+        self, journey: Journey, template: JourneyTemplate = DEFAULT_TEMPLATE, *, with_example_rules: bool = False
+    ) -> None:
+        """Store a new journey with the stages of a template, and with the rules that the bundled example has.
+
+        DefinitionError if a class of the template cannot be found, or lacks a step of its stage.
+        """
+        stages = template.stages(journey.journey_id, journey.created_at)
+        rules = example_rules(journey.journey_id, journey.created_by, journey.created_at) if with_example_rules else []
+        self.create_journey(journey, stages, rules)
 
     @access_pattern("002", "Get specific journey by ID")
     def get_journey(self, journey_id: str) -> Journey:
@@ -122,6 +136,10 @@ class Journeys:
         """The rules of one stage that have this priority, by their index."""
         selection = SecondBrainRule.by_priority(journey_id=journey_id, stage_id=stage_id, priority=priority)
         return self._store.query(selection)
+
+    def change_rule_status(self, rule: SecondBrainRule, status: RuleStatus) -> SecondBrainRule:
+        """Switch a rule on or off; ConflictError if it has changed since it was read."""
+        return change_rule_status(self._store, rule, status, self._clock.now())
 
     # --- executions -------------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, Queue
+from jobtable.jobs.entities import Job, JobDependency, Queue
 from jobtable.objects import ObjectStore
 from jobtable.remote.server import Server, path_of
 from jobtable.store import Store
@@ -28,6 +28,8 @@ class ServerJobs(Jobs):
         self._server = server
         self.submit = self._submit
         self.submit_many = self._submit_many
+        self.open_group = self._open_group
+        self.add_dependency = self._add_dependency
         self.create_queue = self._create_queue
         self.change_queue = self._change_queue
         self.pause_queue = lambda name: self._queue("POST", name, "pause")
@@ -48,6 +50,18 @@ class ServerJobs(Jobs):
             answer = self._server.write("POST", "/job-batches", some, key=str(uuid.uuid4()))
             submitted += [Job.model_validate(each) for each in answer]
         return submitted
+
+    def _open_group(self, new: NewJob) -> Job:
+        return Job.model_validate(self._server.write("POST", "/job-groups", _body(new), key=str(uuid.uuid4())))
+
+    def seal(self, job_id: str) -> Job:
+        """Say that a group gets no more children."""
+        return self._job("POST", job_id, "seal")
+
+    def _add_dependency(self, job_id: str, on: DependsOn) -> JobDependency:
+        path = path_of("jobs", job_id, "dependencies")
+        body = to_jsonable_python(on)
+        return JobDependency.model_validate(self._server.write("POST", path, body, key=str(uuid.uuid4())))
 
     def _cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         return self._job("POST", job_id, "cancel", {"message": message}, tree=tree)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import io
 import json
+import select
 import ssl
 import threading
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
 
 from jobtable import errors
@@ -26,7 +29,13 @@ from jobtable.errors import (
 
 API = "/api/v1"
 _TIMEOUT_SECONDS = 60.0
+_CONSENT_SECONDS = 5.0
+"""How long an upload waits for the server's consent, which what stands between them may swallow."""
+_CHUNK_BYTES = 1 << 20
 _LONGEST_EXCERPT = 200
+_BINARY = "application/octet-stream"
+_STATUS = slice(9, 12)
+"""Where the status stands in `HTTP/1.1 100 Continue`."""
 
 
 class Server:
@@ -67,22 +76,36 @@ class Server:
     ) -> Any:
         """The answer to a request that changes something: it is sent once, and BackendUnavailable says that nobody
         knows whether it took effect. With a key it takes effect once, however often it is sent."""
-        asked = {name: str(value).lower() for name, value in (query or {}).items()}
         connection = self._connect()
         try:
             headers = {"Idempotency-Key": key} if key else {}
-            full = f"{path}?{urlencode(asked)}" if asked else path
-            return self._answer(self._send(connection, method, full, body, headers))
+            return self._answer(self._send(connection, method, path + _asked(query), body, headers))
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
         finally:
             connection.close()
 
-    def open(self, path: str) -> http.client.HTTPResponse:
+    def upload(
+        self, method: str, path: str, source: Path | bytes, *, query: Mapping[str, Any], media_type: str = _BINARY
+    ) -> Any:
+        """The answer to a request with a file, or bytes, as its body, of whatever size.
+
+        The server is asked for its consent first: what it refuses is not sent.
+        """
+        connection = self._connect()
+        with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as stream:
+            try:
+                return self._answer(self._send_stream(connection, method, path + _asked(query), media_type, stream))
+            except (OSError, http.client.HTTPException) as error:
+                raise self._unreachable(error) from error
+            finally:
+                connection.close()
+
+    def open(self, path: str, query: Mapping[str, Any] | None = None) -> http.client.HTTPResponse:
         """The body of an answer as a stream; the caller closes it."""
         try:
             # So that closing the stream closes the connection.
-            response = self._send(self._connect(), "GET", path, more={"Connection": "close"})
+            response = self._send(self._connect(), "GET", path + _asked(query), more={"Connection": "close"})
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
         if response.status >= 400:
@@ -119,6 +142,30 @@ class Server:
         connection.request(method, f"{self._parts.path.rstrip('/')}{API}{path}", content, headers)
         return connection.getresponse()
 
+    def _send_stream(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        path: str,
+        media_type: str,
+        stream: BinaryIO,
+    ) -> http.client.HTTPResponse:
+        size = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        connection.putrequest(method, f"{self._parts.path.rstrip('/')}{API}{path}")
+        sent = {"Content-Type": media_type, "Content-Length": str(size), "Expect": "100-continue"}
+        for name, value in {**self._headers, **sent}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        answers = connection.sock.makefile("rb")
+        has_answered = bool(select.select([connection.sock], [], [], _CONSENT_SECONDS)[0])
+        if not has_answered or answers.peek(_STATUS.stop)[_STATUS] == b"100":
+            while chunk := stream.read(_CHUNK_BYTES):
+                connection.send(chunk)
+        response = http.client.HTTPResponse(_Begun(answers), method=method)  # type: ignore[arg-type]  # all it asks of a socket
+        response.begin()
+        return response
+
     def _answer(self, response: http.client.HTTPResponse) -> Any:
         content = response.read()
         try:
@@ -135,6 +182,24 @@ class Server:
     def _unreachable(self, error: Exception) -> BackendUnavailable:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return BackendUnavailable(f"{self.url} cannot be reached: {reason}")
+
+
+class _Begun:
+    """A socket from which something was read ahead: whoever reads on reads that first."""
+
+    def __init__(self, answers: io.BufferedReader) -> None:
+        self._answers = answers
+
+    def makefile(self, mode: str) -> io.BufferedReader:
+        """What is read from."""
+        return self._answers
+
+
+def _asked(query: Mapping[str, Any] | None) -> str:
+    """The end of an address that asks for this; what is None is not asked for."""
+    told = {name: value for name, value in (query or {}).items() if value is not None}
+    texts = {name: str(value).lower() if isinstance(value, bool) else value for name, value in told.items()}
+    return f"?{urlencode(texts, doseq=True)}" if texts else ""
 
 
 def path_of(*parts: str) -> str:

@@ -28,7 +28,7 @@ class _Parameter(BaseModel):
         wanted = {name: value if isinstance(value, list) else [value] for name, value in others.items()}
         return self.model_copy(update={"when": {**self.when, **wanted}})
 
-    @field_validator("when", mode="before")
+    @field_validator("when", mode="before", json_schema_input_type=dict[str, Value])
     @classmethod
     def _as_lists(cls, when: Any) -> Any:
         if not isinstance(when, dict):

@@ -5,28 +5,29 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import RootModel, model_validator
+from pydantic import BeforeValidator, Field, RootModel, model_validator
 
 from jobtable.errors import ValueRefusedError
 from jobtable.sweeps.parameters import Choice, FloatRange, IntRange, Parameter, Params, Value, same
 
 
-class Space(RootModel[dict[str, Parameter]]):
+def _choice_of(given: Any) -> Any:
+    return {"type": "choice", "values": given} if isinstance(given, list) else given
+
+
+_Written = Parameter | Annotated[list[Value], Field(min_length=1)]
+_OrList = Annotated[Parameter, BeforeValidator(_choice_of, json_schema_input_type=_Written)]
+
+
+class Space(RootModel[dict[str, _OrList]]):
     """Parameters by name, in an order that depends on nothing but their names and conditions.
 
     In place of a Choice a plain list of values may be given.
     """
 
     model_config = {"frozen": True}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _lists_are_choices(cls, parameters: Any) -> Any:
-        if not isinstance(parameters, Mapping):
-            return parameters
-        return {name: {"type": "choice", "values": p} if isinstance(p, list) else p for name, p in parameters.items()}
 
     @model_validator(mode="after")
     def _conditions_hold_together(self) -> Space:

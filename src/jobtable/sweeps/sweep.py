@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -23,6 +23,10 @@ TRAINING = "training"
 """The job_type of a trial."""
 PLANNING = "planning"
 """The job_type of a job that makes trials."""
+
+SamplerName: TypeAlias = Literal["grid", "random", "tpe", "cmaes", "gp", "qmc", "nsgaii"]
+StopperName: TypeAlias = Literal["asha", "median"]
+"""In place of a sampler or a stopper its name may be written."""
 
 MOST_TRIALS = 1_000_000
 """Trial numbers have six digits."""
@@ -77,11 +81,8 @@ class Sweep(BaseModel):
             objective: str = ...,
             direction: Direction = ...,
             trials: int | None = ...,
-            sampler: Grid
-            | RandomChoice
-            | Optuna
-            | Literal["grid", "random", "tpe", "cmaes", "gp", "qmc", "nsgaii"] = ...,
-            stopper: Asha | Median | Literal["asha", "median"] | None = ...,
+            sampler: Grid | RandomChoice | Optuna | SamplerName = ...,
+            stopper: Asha | Median | StopperName | None = ...,
             **settings: Any,
         ) -> None: ...
 
@@ -90,9 +91,14 @@ class Sweep(BaseModel):
     def _path(cls, given: Any) -> Any:
         return path_of(given) if callable(given) else given
 
-    @field_validator("sampler", "stopper", mode="before")
+    @field_validator("sampler", mode="before", json_schema_input_type=Sampler | SamplerName)
     @classmethod
-    def _named(cls, given: Any) -> Any:
+    def _named_sampler(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @field_validator("stopper", mode="before", json_schema_input_type=Stopper | StopperName | None)
+    @classmethod
+    def _named_stopper(cls, given: Any) -> Any:
         return {"name": given} if isinstance(given, str) else given
 
     @model_validator(mode="after")

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
+import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+from fastapi import FastAPI
+from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.clock import Clock
 from jobtable.web.problems import PassesThrough, Problem, Refused, problem_response
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+MOST_WHOLE_BYTES = 100_000_000
+"""So large may a file be that comes within JSON, because all of it is in memory then."""
 _MOST_CALLERS = 10_000
+_TAKES_FILE = "__jobtable_takes_file__"
 
 
 class RateLimit:
@@ -38,20 +48,52 @@ class RateLimit:
             raise Refused(429, f"more than {self._most:.0f} requests a minute; wait", {"Retry-After": str(wait)})
 
 
-class SizeLimit:
-    """Refuses requests whose body is too large: at once where its length is told, else when it has become so."""
+def takes_file(*, whole: bool) -> Callable[[F], F]:
+    """Say that the requests of a route hold a file: they may be larger than others.
 
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
+    Those that are read as they come are as large as the settings allow; those that are held as a whole, at most
+    MOST_WHOLE_BYTES.
+    """
+
+    def mark(function: F) -> F:
+        setattr(function, _TAKES_FILE, whole)
+        return function
+
+    return mark
+
+
+def largest_files(app: FastAPI, most_bytes: int) -> list[tuple[re.Pattern[str], int]]:
+    """The paths of the routes that take files, and how large these may be."""
+    found = []
+    for route in iter_route_contexts(app.routes):
+        is_whole: bool | None = getattr(route.endpoint, _TAKES_FILE, None)
+        if is_whole is not None:
+            found.append((route.path_regex, min(most_bytes, MOST_WHOLE_BYTES) if is_whole else most_bytes))
+    return found
+
+
+class SizeLimit:
+    """Refuses requests whose body is too large: at once where its length is told, else when it has become so.
+
+    `files` are the paths of requests with other limits, each with its own.
+    """
+
+    def __init__(self, app: ASGIApp, most_bytes: int, files: Sequence[tuple[re.Pattern[str], int]] = ()) -> None:
         self._app = app
         self._most = most_bytes
+        self._files = files
+
+    def _most_at(self, path: str) -> int:
+        return max([self._most, *(most for place, most in self._files if place.match(path))])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        most = self._most_at(scope["path"])
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not told.isdigit() or int(told) > self._most:
-            await self._refuse(scope, receive, send)
+        if not told.isdigit() or int(told) > most:
+            await self._refuse(most, scope, receive, send)
             return
         received, answered = 0, False
 
@@ -59,7 +101,7 @@ class SizeLimit:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._most:
+            if received > most:
                 raise _TooLarge
             return message
 
@@ -73,10 +115,10 @@ class SizeLimit:
         except _TooLarge:
             if answered:
                 raise
-            await self._refuse(scope, receive, send)
+            await self._refuse(most, scope, receive, send)
 
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        detail = f"the request has more than {self._most:,} bytes"
+    async def _refuse(self, most: int, scope: Scope, receive: Receive, send: Send) -> None:
+        detail = f"the request has more than {most:,} bytes"
         response = problem_response(Problem(title="Content Too Large", status=413, detail=detail))
         await response(scope, receive, send)
 

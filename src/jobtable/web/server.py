@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
@@ -24,13 +25,14 @@ from jobtable.web.api import add_api
 from jobtable.web.guard import Guard, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
-from jobtable.web.limits import RateLimit, SizeLimit
+from jobtable.web.limits import RateLimit, SizeLimit, largest_files
 from jobtable.web.live import LiveFeed
 from jobtable.web.metrics import Measured, ServerMetrics
 from jobtable.web.origins import OriginCheck
 from jobtable.web.pages import add_pages, error_page
 from jobtable.web.pages.overview import overview_event
 from jobtable.web.problems import handle_errors
+from jobtable.web.uploads import MOST_AT_ONCE
 
 _DRAIN_SECONDS = 5
 _LONGEST_HEAD = 256 * 1024
@@ -63,13 +65,15 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.answers = Answers(store)
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
     app.state.metrics = ServerMetrics()
+    app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
     for router in (health.router, static_files.router):
         app.include_router(router)
     add_api(app)
     add_pages(app)
     handle_errors(app, error_page)
     # The last one that is added is the first that a request meets.
-    app.add_middleware(SizeLimit, most_bytes=settings.most_request_bytes)
+    files = largest_files(app, settings.most_upload_bytes)
+    app.add_middleware(SizeLimit, most_bytes=settings.most_request_bytes, files=files)
     app.add_middleware(OriginCheck, listens_on=settings.host, names=settings.host_names)
     app.add_middleware(Measured, metrics=app.state.metrics)
     app.add_middleware(AnswerHeaders)

@@ -16,6 +16,7 @@ from jobtable.web.api.bodies import Body
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
 from jobtable.web.guard import WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.limits import takes_file
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -59,6 +60,7 @@ class NewTaskToken(BaseModel):
 
 @creation.post("/execution-runs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
 @allow(WRITE)
+@takes_file(whole=True)
 def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:
     """Keep the image and submit the first step of a workflow; workers do the rest."""
     return executions.start(body.definition, body.image, body.name, execution_id=body.execution_id, user=caller.name)

@@ -17,6 +17,7 @@ from jobtable.web.api.bodies import Body
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.limits import takes_file
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -74,6 +75,7 @@ def _view(run: Run) -> RunView:
 
 @creation.post("/conversation-runs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
 @allow(WRITE)
+@takes_file(whole=True)
 def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
     """Keep an export and submit the jobs of all stages; workers do the rest."""
     settings = RunSettings(seed=body.seed, embed=body.embed, includes_moderated=body.includes_moderated)

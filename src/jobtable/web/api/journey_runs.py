@@ -7,8 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
-from fastapi import Body as JsonBody
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
@@ -21,11 +20,14 @@ from jobtable.journeys.records import ExecutionRecords
 from jobtable.journeys.restore import Existing
 from jobtable.journeys.rules import add_rule, change_rule_status
 from jobtable.journeys.runner import JourneyRunner
+from jobtable.objects.store import CHUNK_SIZE, Readable
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.journeys import JourneyId, StageId
 from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.limits import takes_file
+from jobtable.web.uploads import binary_body, take
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -72,6 +74,8 @@ class ImportView(BaseModel):
     journey_id: str
     items: int
     objects: int
+    removed_items: int
+    removed_objects: int
 
 
 @router.post("/journeys/{journey_id}/run")
@@ -220,16 +224,22 @@ def export_journey(journey_id: JourneyId, backups: TheBackups) -> Response:
     return FileResponse(path, media_type=_ZIP, filename="journey.zip", background=BackgroundTask(folder.cleanup))
 
 
-@router.post("/journey-imports")
+@router.post("/journey-imports", openapi_extra=binary_body(_ZIP))
 @allow(WRITE)
-def import_journey(
-    file: Annotated[bytes, JsonBody(media_type=_ZIP)],
+@takes_file(whole=False)
+async def import_journey(
+    request: Request,
     backups: TheBackups,
     existing: Annotated[Existing, Query(description="What to do where the journey is there.")] = Existing.REFUSE,
 ) -> ImportView:
     """Store what an exported file holds, after all of it was checked. The same request again finishes it."""
-    with tempfile.NamedTemporaryFile(prefix="jobtable-import-", suffix=".zip") as kept:
-        kept.write(file)
-        kept.flush()
-        done = backups.import_journey_complete(Path(kept.name), existing)
-    return ImportView.model_validate(done, from_attributes=True)
+
+    def import_from(body: Readable) -> ImportView:
+        with tempfile.NamedTemporaryFile(prefix="jobtable-import-", suffix=".zip") as kept:
+            while chunk := body.read(CHUNK_SIZE):
+                kept.write(chunk)
+            kept.flush()
+            done = backups.import_journey_complete(Path(kept.name), existing)
+        return ImportView.model_validate(done, from_attributes=True)
+
+    return await take(request, import_from)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from jobtable.errors import ValueRefusedError
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
+from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+from jobtable.web.api.bodies import Body as RequestBody
 from jobtable.web.api.bodies import Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
@@ -23,10 +25,28 @@ JourneyId = Annotated[str, path_id("JRN-ABC123456789")]
 StageId = Annotated[str, path_id("raw_analysis")]
 
 
-class NewJourney(BaseModel):
-    """A journey to create. Without stages it gets the six default ones; rules belong to the journey's stages."""
+class TemplateBody(RequestBody):
+    """The six default stages, each run by a class that the server and its workers can import."""
 
-    model_config = ConfigDict(extra="forbid")
+    implementations: dict[str, Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", max_length=500)]] = Field(
+        {},
+        max_length=100,
+        description="Other classes than the bundled example's, as MODULE:CLASS by stage.",
+        examples=[{"tmf_mapping": "jobtable.journeys.example.tmf_mapping:TmfMapping"}],
+    )
+    skippable: list[str] = Field([], max_length=100, description="Stages that may be skipped.")
+    example_rules: bool = Field(False, description="With the rules that the bundled example has.")
+
+    def template(self) -> JourneyTemplate:
+        """What the journey is made from."""
+        made = DEFAULT_TEMPLATE.allowing_skip(*self.skippable)
+        for stage_id, implementation in self.implementations.items():
+            made = made.replacing(stage_id, implementation)
+        return made
+
+
+class NewJourney(RequestBody):
+    """A journey to create: from a template, or with stages of its own (without both, the six default ones)."""
 
     journey_id: str = Field(min_length=1, max_length=200, examples=["JRN-ABC123456789"])
     name: str = Field(examples=["Product Catalog Migration to TMF620"])
@@ -36,12 +56,18 @@ class NewJourney(BaseModel):
     oda_component_type: str = Field(examples=["PRODUCTCATALOG"])
     source: Source = Field(examples=[{"schema_id": "schema-001", "schema_name": "Legacy Product Database"}])
     configuration: JourneyConfiguration = JourneyConfiguration()
+    parameters: dict[str, Any] | None = Field(
+        None,
+        description="What the stages are told; a path in it is one that workers can read.",
+        examples=[{"source": "/data/catalogue.db", "batchRows": 200}],
+    )
+    template: TemplateBody | None = Field(None, description="In place of stages and rules.")
     stages: list[StageDefinition] | None = Field(None, max_length=100)
     rules: list[SecondBrainRule] = Field([], max_length=2000)
 
     def journey(self, now: datetime) -> Journey:
         """The journey that is stored."""
-        values = self.model_dump(exclude={"stages", "rules"})
+        values = self.model_dump(exclude={"stages", "rules", "template"})
         return Journey(**values, created_at=now, updated_at=now)
 
 
@@ -58,7 +84,13 @@ class WholeJourney(BaseModel):
 @allow(WRITE)
 def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> Journey:
     """Create a journey with its stages and rules, all or nothing."""
-    journeys.create_journey(body.journey(store.clock.now()), body.stages, body.rules)
+    journey = body.journey(store.clock.now())
+    if body.template is None:
+        journeys.create_journey(journey, body.stages, body.rules)
+    elif body.stages is not None or body.rules:
+        raise ValueRefusedError("a journey has either a template, or stages and rules of its own")
+    else:
+        journeys.create_from_template(journey, body.template.template(), with_example_rules=body.template.example_rules)
     return journeys.get_journey(body.journey_id)
 
 

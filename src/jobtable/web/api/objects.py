@@ -45,10 +45,11 @@ def get_object(
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, max-age=60",
     }
-    return StreamingResponse(_chunks(stream), media_type=media_type, headers=headers)
+    return StreamingResponse(chunks_of(stream), media_type=media_type, headers=headers)
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes]:
+def chunks_of(stream: BinaryIO) -> Iterator[bytes]:
+    """A stream in pieces; it is closed at its end."""
     with stream:
         while chunk := stream.read(CHUNK_SIZE):
             yield chunk

@@ -102,7 +102,7 @@ class Leased(BaseModel):
     epoch: int
 
 
-def _lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
+def held_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
     """The lease of which a worker speaks, if it is still held."""
     job = jobs.queries.get_job(job_id)
     lease = Lease(job.model_copy(update={"lease_epoch": body.epoch}), body.instance_id)
@@ -127,7 +127,7 @@ def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs) -> list[Le
 @allow(WORK)
 def send_heartbeat(job_id: JobId, body: LeaseBody, jobs: TheJobs) -> Leased:
     """Say that the worker lives; the answer's `job.requested` says whether the job is to be stopped or cancelled."""
-    lease = jobs.heartbeat(_lease(jobs, job_id, body))
+    lease = jobs.heartbeat(held_lease(jobs, job_id, body))
     return Leased(job=lease.job, epoch=lease.epoch)
 
 
@@ -135,7 +135,7 @@ def send_heartbeat(job_id: JobId, body: LeaseBody, jobs: TheJobs) -> Leased:
 @allow(WORK)
 def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
     """Tell how far the job is."""
-    jobs.report(_lease(jobs, job_id, body), progress=body.progress, message=body.message)
+    jobs.report(held_lease(jobs, job_id, body), progress=body.progress, message=body.message)
     return Response(status_code=204)
 
 
@@ -144,21 +144,21 @@ def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
 def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
     """End a run. A failed one that may be tried again waits for its next attempt."""
     outcome = Outcome(body.kind, body.result, body.message, body.retryable)
-    return jobs.finish(_lease(jobs, job_id, body), outcome)
+    return jobs.finish(held_lease(jobs, job_id, body), outcome)
 
 
 @router.post("/jobs/{job_id}/release")
 @allow(WORK)
 def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
     """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
-    return jobs.release(_lease(jobs, job_id, body), body.reason)
+    return jobs.release(held_lease(jobs, job_id, body), body.reason)
 
 
 @router.post("/jobs/{job_id}/logs")
 @allow(WORK)
 def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
     """Store lines that the job has logged, in their order."""
-    _lease(jobs, job_id, body)
+    held_lease(jobs, job_id, body)
     now = jobs.clock.now()
     return _write(
         jobs,
@@ -176,7 +176,7 @@ def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
 @allow(WORK)
 def add_metrics(job_id: JobId, body: MetricsBody, jobs: TheJobs) -> Written:
     """Store values that the job has measured; the objective of a sweep's trial under the sweep as well."""
-    rules = ReportRules.of(_lease(jobs, job_id, body).job)
+    rules = ReportRules.of(held_lease(jobs, job_id, body).job)
     now = jobs.clock.now()
     values = [{**each.model_dump(), "timestamp": each.timestamp or now} for each in body.metrics]
     metrics = [JobMetric(job_id=job_id, **value) for value in values]

@@ -1,0 +1,57 @@
+"""The workers of a server: a command that has started something there waits for them as for its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from jobtable.app import Services
+from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.output import say
+from jobtable.jobs.records import InstanceStatus
+from jobtable.settings import Settings
+
+_PAUSE_SECONDS = 0.5
+T = TypeVar("T")
+
+
+class ServerWorkers:
+    """Nothing is started while the block runs: the work is done elsewhere, whether somebody waits here or not."""
+
+    def __init__(self, services: Services, queues: Sequence[str]) -> None:
+        self._services = services
+        self._queues = queues
+
+    def __enter__(self) -> Self:
+        there = list(self._services.jobs.queries.list_instances_by_status(InstanceStatus.RUNNING))
+        for queue in self._queues:
+            if not any(queue in (instance.queues or ()) for instance in there):
+                say(f"No worker serves the queue {queue} now; this waits until one does.")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return
+
+    def check(self) -> None:
+        """Whether a worker is left, nobody here can say."""
+
+    def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
+        """Look again and again until it is done; gives what was seen last."""
+        while True:
+            seen = look()
+            show(seen)
+            if is_done(seen):
+                return seen
+            self._services.store.clock.sleep(_PAUSE_SECONDS)
+
+
+def workers_for(
+    services: Services, settings: Settings, queues: Sequence[str], **options: Any
+) -> LocalWorkers | ServerWorkers:
+    """Who works on the queues while a command waits: workers beside it, or those of the server that it speaks to."""
+    if settings.server is not None:
+        return ServerWorkers(services, queues)
+    return LocalWorkers(settings, queues, **options)

@@ -1,0 +1,68 @@
+"""Album executions of a server: read as here, changed by its REST API."""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from datetime import date
+from typing import Any
+
+from jobtable.albums.answers import Answers, with_field_names
+from jobtable.albums.entities import Execution
+from jobtable.albums.executions import Executions
+from jobtable.albums.service import AlbumWorkflows, MetricsComparison
+from jobtable.albums.watch import Sweep, Watch
+from jobtable.jobs.engine import Jobs
+from jobtable.remote.server import Server, path_of
+from jobtable.store import Store
+
+
+class ServerExecutions(Executions):
+    """Executions that a server's workers run. In whose name they are, the token says."""
+
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs)
+        self._server = server
+
+    def start(
+        self, definition: str, image: bytes, name: str, *, execution_id: str | None = None, user: str = "local"
+    ) -> Execution:
+        """Upload the image and let the first step of the definition, which the server knows, be submitted."""
+        body = {
+            "definition": definition,
+            "image": base64.b64encode(image).decode(),
+            "name": name,
+            "execution_id": execution_id,
+        }
+        return Execution.model_validate(self._server.write("POST", "/execution-runs", body, key=str(uuid.uuid4())))
+
+
+class ServerAnswers(Answers):
+    """What people answer, through a server."""
+
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs)
+        self._server = server
+
+    def complete(self, task_id: str, token: str, answered: Any) -> Execution:
+        """Answer a task, and let its execution go on."""
+        body = {"albums": with_field_names(answered), "token": token}
+        return Execution.model_validate(self._server.write("POST", path_of("tasks", task_id, "complete"), body))
+
+    def renew_token(self, task_id: str) -> str:
+        """A new token for a task that waits."""
+        return str(self._server.write("POST", path_of("tasks", task_id, "token"))["token"])
+
+
+class ServerWatch(Watch):
+    """The watch over the executions of a server, which keeps it itself."""
+
+    def expire_due(self) -> Sweep:
+        """Nothing is due here."""
+        return Sweep()
+
+
+def compute_and_compare(server: Server, store: Store, day: date) -> MetricsComparison:
+    """The metrics of both workflow types for a day, computed anew, side by side."""
+    server.write("POST", path_of("workflow-metrics", day.isoformat(), "compute"))
+    return AlbumWorkflows(store).compare_metrics(day)

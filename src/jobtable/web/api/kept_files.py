@@ -1,0 +1,148 @@
+"""What workers on other machines keep: the checkpoints and artifacts of the jobs that they hold."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.artifacts import Artifacts
+from jobtable.jobs.checkpoints import Checkpoints, SavedState
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import JobArtifact, JobCheckpoint
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.locations import checkpoint_key
+from jobtable.jobs.reports import ReportRules, number, stored_number
+from jobtable.objects.store import Readable
+from jobtable.web.api.objects import chunks_of
+from jobtable.web.api.work import LeaseBody, held_lease
+from jobtable.web.dependencies import JobId, TheJobs, path_id
+from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.limits import takes_file
+from jobtable.web.uploads import binary_body, take
+
+router = APIRouter(route_class=GuardedRoute)
+
+_Count = Annotated[int, Field(ge=0, le=10**15)]
+_BYTES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+}
+
+
+class UploadQuery(LeaseBody):
+    """Which lease a file is kept under, and how one knows that it has come whole."""
+
+    sha256: str | None = Field(None, pattern="^[0-9a-f]{64}$", description="Of the body; it is refused otherwise.")
+
+
+class CheckpointQuery(UploadQuery):
+    """What is told of a state that is saved."""
+
+    step: _Count = 0
+    training_epoch: _Count = Field(0, description="The epoch of the training; `epoch` is that of the lease.")
+    metric: list[str] = Field([], max_length=100, description="NAME=VALUE; may be given several times.")
+    is_best: bool = Field(False, description="Takes the flag from the checkpoint that had it.")
+    keep_last: int | None = Field(None, ge=1, le=10**6, description="Remove all but the last so many and the best.")
+    model_state: bool = True
+    optimizer_state: bool = True
+    ending: str = Field("", pattern=r"^(\.[A-Za-z0-9]{1,20})?$", description="How its file's name ends.")
+
+    def state(self) -> SavedState:
+        """What is stored of it."""
+        return SavedState(
+            step=self.step,
+            epoch=self.training_epoch,
+            metrics=dict(map(_metric, self.metric)),
+            is_best=self.is_best,
+            has_model=self.model_state,
+            has_optimizer=self.optimizer_state,
+        )
+
+
+class WhichQuery(LeaseBody):
+    """Which checkpoint is wanted."""
+
+    best: bool = Field(False, description="The one that was said to be the best, instead of the last.")
+
+
+def _metric(text: str) -> tuple[str, float]:
+    name, _, value = text.rpartition("=")
+    try:
+        stored = stored_number(number(name, float(value)))
+    except ValueError:
+        stored = None
+    if not name or stored is None:
+        raise ValueRefusedError(f"{text!r} is no metric of a checkpoint: write NAME=VALUE, with a finite number")
+    return name, stored
+
+
+@router.post("/jobs/{job_id}/checkpoints", openapi_extra=binary_body())
+@allow(WORK)
+@takes_file(whole=False)
+async def save_checkpoint(
+    job_id: JobId, request: Request, told: Annotated[CheckpointQuery, Query()], jobs: TheJobs
+) -> JobCheckpoint:
+    """Save a state of a job to resume from: the body, of whatever size the server takes."""
+    state = told.state()
+    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+
+    def save(body: Readable) -> JobCheckpoint:
+        return _save(jobs, lease, body, state, told)
+
+    return await take(request, save, sha256=told.sha256)
+
+
+def _save(jobs: Jobs, lease: Lease, body: Readable, state: SavedState, told: CheckpointQuery) -> JobCheckpoint:
+    checkpoints = Checkpoints(jobs.store, jobs.objects, lease.job.job_id)
+    record = checkpoints.add(lease, body, state, jobs.clock.now(), ending=told.ending)
+    kept = ReportRules.of(lease.job).keep_checkpoints if told.keep_last is None else told.keep_last
+    if kept is not None:
+        checkpoints.keep_last(lease, kept)
+    return record
+
+
+@router.get("/jobs/{job_id}/checkpoint")
+@allow(WORK)
+def find_checkpoint(job_id: JobId, told: Annotated[WhichQuery, Query()], jobs: TheJobs) -> JobCheckpoint | None:
+    """What a worker resumes from: the last checkpoint of the job that it holds, or the best; null without one."""
+    held_lease(jobs, job_id, told)
+    checkpoints = Checkpoints(jobs.store, jobs.objects, job_id)
+    found = checkpoints.find_best() if told.best else checkpoints.find_latest()
+    return None if found is None else found.record
+
+
+@router.get("/jobs/{job_id}/checkpoints/{name}", response_class=StreamingResponse, responses=_BYTES)
+@allow(WORK)
+def get_checkpoint(
+    job_id: JobId,
+    name: Annotated[str, path_id("step-200-0f3a5b7c9d1e.pt")],
+    told: Annotated[LeaseBody, Query()],
+    jobs: TheJobs,
+) -> StreamingResponse:
+    """The bytes of a checkpoint of the job that a worker holds; `name` is the last part of its `s3_key`."""
+    held_lease(jobs, job_id, told)
+    stream = jobs.objects.open(checkpoint_key(job_id, name))
+    return StreamingResponse(chunks_of(stream), media_type="application/octet-stream")
+
+
+@router.put("/jobs/{job_id}/artifacts/{name:path}", openapi_extra=binary_body())
+@allow(WORK)
+@takes_file(whole=False)
+async def keep_artifact(
+    job_id: JobId,
+    name: Annotated[str, path_id("plots/loss.png")],
+    request: Request,
+    told: Annotated[UploadQuery, Query()],
+    jobs: TheJobs,
+) -> JobArtifact:
+    """Keep a file that the job has made under a name, in place of the one that may have it."""
+    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+
+    def keep(body: Readable) -> JobArtifact:
+        return Artifacts(jobs.store, jobs.objects, job_id).put(lease, name, body, jobs.clock)
+
+    return await take(request, keep, sha256=told.sha256)

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.local_workers import LocalWorkers
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.server_workers import workers_for
 from jobtable.conversations.analysis.export import read_files, write_export
 from jobtable.conversations.comparison import compare_runs
 from jobtable.conversations.entities import (
@@ -29,6 +30,7 @@ from jobtable.conversations.pipeline import PIPELINE, Stage
 from jobtable.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
+from jobtable.settings import Settings
 
 app = typer.Typer(
     help="Conversations: analyse Polis exports, compare runs, look at their results.",
@@ -92,18 +94,17 @@ def analyze(
     Example:
         jobtable conversations analyze ./biodiversity --seed 7
     """
-    _refuse_without_extra(submit_only=submit_only)
-    settings = resolved(store=store, objects=objects, user=user).settings
+    settings = chosen_settings(store, objects, user=user)
+    _refuse_without_extra(settings, submit_only=submit_only)
     files = read_files(export)
-    with open_services(store, objects) as services:
-        runs = services.conversation_runs
-        run = runs.start(
+    with Services.from_settings(settings) as services:
+        run = services.conversation_runs.start(
             conversation or export.resolve().name,
             *files,
             RunSettings(seed=seed, embed=embed, includes_moderated=include_moderated),
             user=settings.user,
         )
-        _finish(runs, run, store, objects, submit_only=submit_only, as_json=as_json)
+        _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
 
 
 @app.command()
@@ -125,23 +126,19 @@ def rerun(
     Example:
         jobtable conversations rerun 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --from layout --seed 8
     """
-    _refuse_without_extra(submit_only=submit_only)
-    name = resolved(user=user).settings.user
-    with open_services(store, objects) as services:
-        runs = services.conversation_runs
-        run = runs.rerun(run_id, first, seed=seed, user=name)
-        _finish(runs, run, store, objects, submit_only=submit_only, as_json=as_json)
+    settings = chosen_settings(store, objects, user=user)
+    _refuse_without_extra(settings, submit_only=submit_only)
+    with Services.from_settings(settings) as services:
+        run = services.conversation_runs.rerun(run_id, first, seed=seed, user=settings.user)
+        _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
 
 
-def _finish(
-    runs: ConversationRuns, run: Run, store: str | None, objects: str | None, *, submit_only: bool, as_json: bool
-) -> None:
-    """Let a worker do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
-    run_id = run.record.run_id
+def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
+    """Let workers do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
+    runs, run_id = services.conversation_runs, run.record.run_id
     if not submit_only:
-        settings = resolved(store=store, objects=objects).settings
         say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
-        working = LocalWorkers(settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
+        working = workers_for(services, settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
         with working as workers, bar("Analysing", 100) as advance:
             shown = 0.0
 
@@ -156,9 +153,14 @@ def _finish(
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
-def _refuse_without_extra(*, submit_only: bool = False) -> None:
-    """Say what is missing before anything is stored; who only submits leaves the work to others."""
-    if not submit_only and find_spec("sklearn") is None:
+def _refuse_without_extra(settings: Settings, *, submit_only: bool = False) -> None:
+    """Say what is missing before anything is stored; who only submits, or to a server, leaves the work to others."""
+    if not submit_only and settings.server is None:
+        _refuse_without_numbers()
+
+
+def _refuse_without_numbers() -> None:
+    if find_spec("sklearn") is None:
         raise typer.BadParameter("the analysis needs the extra: pip install 'jobtable[conversations]'")
 
 
@@ -326,7 +328,7 @@ def example(
     Example:
         jobtable conversations example ./example --seed 7
     """
-    _refuse_without_extra()
+    _refuse_without_numbers()
     from jobtable.conversations.analysis.generated import generate_export  # noqa: PLC0415 - only this needs numpy
 
     write_export(generate_export(seed, comments=comments, voters=voters), folder)

@@ -13,12 +13,11 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli import journey_files, journey_records
-from jobtable.cli.local_workers import LocalWorkers
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.server_workers import workers_for
 from jobtable.journeys.entities import JobExecution, Journey, StageDefinition
 from jobtable.journeys.example.catalogue import create_catalogue
-from jobtable.journeys.example.rules import example_rules
 from jobtable.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.service import CompleteJourney
@@ -44,7 +43,9 @@ Skip = Annotated[
 
 @app.command()
 def create(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="The SQLite file to transform.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="SOURCE", help="The SQLite file to transform, where workers can read it.")
+    ],
     name: Annotated[str, typer.Option("--name", help="What people call it.")] = "Product catalogue",
     journey_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id. Without it: a new one.")] = None,
     priority: Annotated[Priority, typer.Option("--priority", help="How urgent it is.")] = Priority.MEDIUM,
@@ -72,8 +73,8 @@ def create(
     """
     sys.path.insert(0, str(Path.cwd()))  # where a worker looks for the classes of stages, too
     template = _template(stage or [], can_skip or [])
-    settings = resolved(store=store, objects=objects, user=user).settings
-    with open_services(store, objects) as services:
+    settings = chosen_settings(store, objects, user=user)
+    with Services.from_settings(settings) as services:
         now = services.store.clock.now()
         journey = Journey(
             journey_id=journey_id or f"JRN-{uuid.uuid4().hex[:12].upper()}",
@@ -87,8 +88,7 @@ def create(
             created_at=now,
             updated_at=now,
         )
-        given = example_rules(journey.journey_id, settings.user, now) if rules else []
-        services.journeys.create_journey(journey, template.stages(journey.journey_id, now), given)
+        services.journeys.create_from_template(journey, template, with_example_rules=rules)
         _print_journey(services.journeys.get_complete_journey(journey.journey_id, consistent=True), as_json=as_json)
 
 
@@ -231,8 +231,8 @@ def _begin(
     as_json: bool,
 ) -> None:
     """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
-    settings = resolved(store=store, objects=objects, user=user).settings
-    with open_services(store, objects) as services:
+    settings = chosen_settings(store, objects, user=user)
+    with Services.from_settings(settings) as services:
         journey = begin(services.journey_runner, settings.user)
         if not submit_only and journey.status is JourneyStatus.RUNNING:
             try:
@@ -246,9 +246,9 @@ def _begin(
 
 
 def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
-    """Run a journey with a worker beside this command and a bar, until it does not run any more."""
+    """See a journey on with a bar, by a worker beside this command or the server's, until it does not run any more."""
     shown = 0
-    working = LocalWorkers(settings, [QUEUE], preload=["jobtable.journeys.runner"])
+    working = workers_for(services, settings, [QUEUE], preload=["jobtable.journeys.runner"])
     with working as workers, bar(journey.name, 100) as advance:
 
         def show_progress(seen: Journey) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.access.entities import AccessToken, Role
-from jobtable.access.tokens import Tokens
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
 from jobtable.cli.output import print_json, print_list, say, to_json
@@ -40,7 +39,7 @@ def create(
     expires_in = None if expires is None else duration(expires)
     with open_services(store) as services:
         by = resolved(user=user).settings.user
-        new = Tokens(services.jobs.store).create(role, name=name, expires_in=expires_in, created_by=by)
+        new = services.tokens.create(role, name=name, expires_in=expires_in, created_by=by)
     if as_json:
         print_json({"token": new.text, **_shown(new.record)})
         return
@@ -57,7 +56,7 @@ def list_tokens(store: StoreUrl = None, as_json: AsJson = False) -> None:
         jobtable tokens list
     """
     with open_services(store) as services:
-        tokens = Tokens(services.jobs.store)
+        tokens = services.tokens
         found = sorted(tokens.list(), key=lambda token: token.created_at)
         states = {token.token_id: "valid" if tokens.is_valid(token) else "ended" for token in found}
     if as_json:
@@ -93,7 +92,7 @@ def revoke(
     """
     confirm(f"Revoke token {token_id}? Who uses it is locked out at once.", yes=yes)
     with open_services(store) as services:
-        record = Tokens(services.jobs.store).revoke(token_id)
+        record = services.tokens.revoke(token_id)
     if as_json:
         print_json(_shown(record))
     else:

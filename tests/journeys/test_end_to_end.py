@@ -20,9 +20,11 @@ from jobtable.journeys.example.catalogue import create_catalogue
 from jobtable.journeys.example.rules import example_rules
 from jobtable.journeys.locations import key_of
 from jobtable.journeys.parts import ExecutionStatus, JourneyConfiguration, JourneyStatus
+from jobtable.journeys.raw_items import position
 from jobtable.journeys.runner import QUEUE
 from jobtable.journeys.stage import Stage
 from jobtable.journeys.template import DEFAULT_TEMPLATE
+from jobtable.store.backend import Item
 
 
 @pytest.fixture(params=["embedded", "DynamoDB Local and S3"])
@@ -69,16 +71,23 @@ def test_a_journey_runs_is_exported_wiped_and_imported(urls: tuple[str, str], tm
 
 def _check_backup(services: Services, path: Path) -> None:
     backups = services.journey_backups
-    prefix = "journeys/J1"
-    items = list(backups.list_items("J1"))
-    objects = {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)}
+    items, of_jobs = list(backups.list_items("J1")), _items_of_jobs(services)
+    objects = {found.key: services.objects.get(found.key) for found in services.objects.list()}
     assert all(services.is_referenced(key) for key in objects)
+    assert {key.partition("/")[0] for key in objects} == {"jobs", "journeys"}
     backups.get_journey_complete("J1", path)
     backups.delete_journey("J1")
-    assert list(services.objects.list(prefix)) == []
+    assert (list(services.objects.list()), _items_of_jobs(services)) == ([], [])
     backups.import_journey_complete(path)
     assert list(backups.list_items("J1")) == items
-    assert {found.key: services.objects.get(found.key) for found in services.objects.list(prefix)} == objects
+    assert _items_of_jobs(services) == of_jobs
+    assert {found.key: services.objects.get(found.key) for found in services.objects.list()} == objects
+
+
+def _items_of_jobs(services: Services) -> list[Item]:
+    """Everything in the table of jobs but the queue and the workers."""
+    found = services.store.ask("Scan", {"TableName": services.store.table_name(main)}, "test")["Items"]
+    return sorted((item for item in found if item["TYPE"]["S"] not in ("QUEUE", "INSTANCE")), key=position)
 
 
 class Hanging(Stage):

@@ -24,6 +24,7 @@ from jobtable.embedded.requests import (
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import IndexChange, Sized, Storage, Transaction
+from jobtable.embedded.store_writes import prepare_known
 from jobtable.embedded.units import (
     Units,
     collection_metrics,
@@ -36,7 +37,7 @@ from jobtable.embedded.units import (
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Item, JsonRequest, Request, Response
+from jobtable.store.backend import Item, Request, Response, StoreRequest
 
 _GET_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
@@ -67,7 +68,7 @@ def get_item(storage: Storage, request: Request) -> Response:
     found = storage.sized(table, position)
     response: Response = {}
     if found is not None:
-        if projection is None and type(request) is JsonRequest:
+        if projection is None and type(request) is StoreRequest:
             response["Item"] = found[0]
         else:
             item: Item = from_json(found[0], cache_strings="keys")
@@ -128,6 +129,8 @@ def check_projection(table: TableSchema, projection: Projection | None) -> None:
 
 def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
+    if type(request) is StoreRequest:
+        return _write(storage, request, prepare_known("put", storage, request))
     check_members(request, _PUT_MEMBERS)
     _refuse_new_values(request)
     return _write(storage, request, prepare_put(storage, request))
@@ -135,6 +138,8 @@ def put_item(storage: Storage, request: Request) -> Response:
 
 def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
+    if type(request) is StoreRequest:
+        return _write(storage, request, prepare_known("delete", storage, request))
     check_members(request, _DELETE_MEMBERS)
     _refuse_new_values(request)
     return _write(storage, request, prepare_delete(storage, request))
@@ -142,6 +147,8 @@ def delete_item(storage: Storage, request: Request) -> Response:
 
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
+    if type(request) is StoreRequest:
+        return _write(storage, request, prepare_known("update", storage, request))
     check_members(request, _UPDATE_MEMBERS)
     return _write(storage, request, prepare_update(storage, request))
 
@@ -180,7 +187,7 @@ def _returned(request: Request, write: Write, old: Item | None, new: Item | None
         case "ALL_OLD":
             return old
         case "ALL_NEW":
-            return new if type(request) is JsonRequest else _detached(new)
+            return new if type(request) is StoreRequest else _detached(new)
         case "UPDATED_OLD" if write.update is not None and old is not None:
             return write.update.updated_part(old)
         case "UPDATED_NEW" if write.update is not None and new is not None:

@@ -32,7 +32,7 @@ from jobtable.embedded.storage import Storage
 from jobtable.embedded.units import read_rate, wanted_capacity
 from jobtable.embedded.values import validate_item
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Item, JsonRequest, Request, Response
+from jobtable.store.backend import Item, Request, Response, StoreRequest
 
 _SELECTS = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
 _READ_MEMBERS = {
@@ -303,7 +303,7 @@ def _respond(storage: Storage, request: Request, source: _Source, bounds: Range,
         limit=request.get("Limit"),
         fetches_from_table=source.fetches_from_table(),
         wants_items=source.select != "COUNT" or source.filter is not None,
-        as_json=type(request) is JsonRequest and source.is_whole(),
+        as_json=type(request) is StoreRequest and source.is_whole(),
     )
     with storage.read() as view:
         page = read_page(view, reading)

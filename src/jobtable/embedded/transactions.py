@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeAlias, TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -33,6 +33,7 @@ from jobtable.embedded.requests import (
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Sized, Storage, Transaction
+from jobtable.embedded.store_writes import prepare_known
 from jobtable.embedded.units import (
     TRANSACTIONAL,
     Split,
@@ -50,7 +51,7 @@ from jobtable.errors import (
     RequestRefused,
     TransactionCanceled,
 )
-from jobtable.store.backend import Item, Request, Response
+from jobtable.store.backend import Item, Request, Response, StoreRequest
 from jobtable.store.sizes import item_size
 
 MAX_ACTIONS = 100
@@ -91,18 +92,39 @@ T = TypeVar("T")
 
 def transact_write_items(storage: Storage, request: Request) -> Response:
     """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
-    check_members(request, _WRITE_MEMBERS)
-    actions = _actions(request)
-    named = [_named_action(number, action) for number, action in enumerate(actions, 1)]
-    prepared = [_prepared_or_unfit(_PREPARE[kind], storage, body) for kind, body in named]
+    prepared, text = _prepared_known(storage, request) or _prepared(storage, request)
     writes = [one for one in prepared if isinstance(one, Write)]
     if len(writes) < len(prepared):
         _cancel(storage, prepared)
-    _check_payload([body for _, body in named], writes)
     _refuse_same_item([(write.table, write.position) for write in writes])
-    run = _Run(writes, request)
+    run = _Run(writes, request, text)
     storage.write(run)
     return run.response()
+
+
+_Prepared: TypeAlias = tuple[list[Write | SchemaMismatch], bytes]
+"""The writes, and what two requests with one token must have in common: all but the order of members."""
+
+
+def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
+    """The writes of a StoreRequest that is certainly not too large; None for another one."""
+    if type(request) is not StoreRequest:
+        return None
+    text = to_json(request["TransactItems"])
+    if len(text) > MAX_BYTES:
+        return None
+    named = [next(iter(action.items())) for action in request["TransactItems"]]
+    return [_prepared_or_unfit(_PREPARE_KNOWN[kind], storage, body) for kind, body in named], text
+
+
+def _prepared(storage: Storage, request: Request) -> _Prepared:
+    check_members(request, _WRITE_MEMBERS)
+    named = [_named_action(number, action) for number, action in enumerate(_actions(request), 1)]
+    prepared = [_prepared_or_unfit(_PREPARE[kind], storage, body) for kind, body in named]
+    writes = [one for one in prepared if isinstance(one, Write)]
+    if len(writes) == len(prepared):
+        _check_payload([body for _, body in named], writes)
+    return prepared, b"" if request.get("ClientRequestToken") is None else _in_order(request["TransactItems"])
 
 
 def _actions(request: Request) -> list[Any]:
@@ -134,6 +156,12 @@ _PREPARE: dict[str, Callable[[Storage, Request], Write]] = {
     "Update": prepare_update,
     "Delete": prepare_delete,
     "ConditionCheck": partial(prepare_delete, kind="check"),
+}
+_PREPARE_KNOWN: dict[str, Callable[[Storage, Request], Write]] = {
+    "Put": partial(prepare_known, "put"),
+    "Update": partial(prepare_known, "update"),
+    "Delete": partial(prepare_known, "delete"),
+    "ConditionCheck": partial(prepare_known, "check"),
 }
 
 
@@ -203,10 +231,10 @@ def _reason(error: RequestError) -> dict[str, Any]:
 class _Run:
     """One transaction of writes, to be run by the storage, and its response."""
 
-    def __init__(self, writes: list[Write], request: Request) -> None:
+    def __init__(self, writes: list[Write], request: Request, text: bytes) -> None:
         self._writes = writes
         self._token: str | None = request.get("ClientRequestToken")
-        self._identity = b"" if self._token is None else _identity(request)
+        self._identity = hashlib.sha256(text).digest()
         self._capacity = wanted_capacity(request)
         self._wants_metrics = wants_collection_metrics(request)
         self._consumed: dict[str, Units] = {}
@@ -261,13 +289,10 @@ class _Run:
         self._consumed = {name: Units(units) for name, units in from_json(read_units_by_table).items()}
 
 
-def _identity(request: Request) -> bytes:
-    """What two requests with one token must have in common: all but the order of members."""
-    return hashlib.sha256(_IN_ORDER.encode(request["TransactItems"]).encode()).digest()
-
-
-# The request has been validated, so it has no circles to look for.
-_IN_ORDER = json.JSONEncoder(sort_keys=True, check_circular=False)
+def _in_order(actions: list[Any]) -> bytes:
+    """The actions as JSON that does not depend on the order of their members."""
+    # They have been validated, so there are no circles to look for.
+    return json.JSONEncoder(sort_keys=True, check_circular=False).encode(actions).encode()
 
 
 def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:

@@ -14,12 +14,13 @@ from typing import Any
 
 from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import AttributeValue, Item
+from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import number_size, utf8_length
 
 MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
 MAX_NAME_BYTES = 65535
+_CONTAINERS = ("L", "M")
 
 _INVALID = "One or more parameter values were invalid: "
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -36,9 +37,37 @@ def measure_item(item: Any) -> tuple[Item, int]:
 
     RequestRefused if it is no item.
     """
+    if type(item) is EncodedItem:
+        return _measured_encoded(item)
     if type(item) is not dict:
         raise wrong_json_type(item, "java.util.Map")
     return _measured_members(item, 1)
+
+
+def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
+    """The same for an item of which only lists and maps need be looked at."""
+    changed: Item | None = None
+    names = "".join(item)
+    size = len(names) if names.isascii() else utf8_length(names)
+    texts = []
+    for name, value in item.items():
+        for kind, content in value.items():
+            if kind == "S":
+                texts.append(content)
+            elif kind == "N":
+                size += _measured_number(content)[1]
+            elif kind in _CONTAINERS:
+                checked, value_size = _measured(value, 1)
+                size += value_size
+                if checked is not value:
+                    if changed is None:
+                        changed = dict(item)
+                    changed[name] = checked
+            else:
+                size += _MEASURES[kind](content, 1)[1]
+    text = "".join(texts)
+    size += len(text) if text.isascii() else utf8_length(text)
+    return (item if changed is None else changed), size
 
 
 def measure_value(value: Any) -> tuple[AttributeValue, int]:

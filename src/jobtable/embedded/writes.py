@@ -5,7 +5,7 @@ PutItem, UpdateItem and DeleteItem are one such write; batches and transactions 
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
 from jobtable.embedded.keys import (
@@ -21,14 +21,16 @@ from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
 from jobtable.embedded.values import measure_item, validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
-from jobtable.store.backend import Item, Request
+from jobtable.store.backend import EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, attributes_size, item_size
+
+Kind: TypeAlias = Literal["put", "update", "delete", "check"]
 
 
 class Write(NamedTuple):
     """A validated put, update, delete or check of the item at one position."""
 
-    kind: Literal["put", "update", "delete", "check"]
+    kind: Kind
     table: TableSchema
     position: bytes
     key: Item
@@ -52,7 +54,7 @@ class Write(NamedTuple):
             raise ConditionalCheckFailed("The conditional request failed", details=details)
         match self.kind:
             case "put":
-                return Sized(self.key, self.size)
+                return Sized(self.key, self.size, self.key.body if isinstance(self.key, EncodedItem) else None)
             case "update":
                 return self._updated(old)
             case "check":
@@ -93,8 +95,8 @@ def prepare_put(tables: Tables, request: Request) -> Write:
     condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
-    position = _position_of_put(table, item)
-    return Write("put", table, position, item, size, placeholders.values_size, condition, None, _returns_item(request))
+    position = position_of_put(table, item)
+    return Write("put", table, position, item, size, placeholders.values_size, condition, None, returns_item(request))
 
 
 def prepare_update(tables: Tables, request: Request) -> Write:
@@ -107,14 +109,8 @@ def prepare_update(tables: Tables, request: Request) -> Write:
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
-    if update is not None:
-        for name in key:
-            if name in update.top_level_names:
-                raise SchemaMismatch(
-                    f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is"
-                    " part of the key"
-                )
-    return Write("update", table, position, key, 0, placeholders.values_size, condition, update, _returns_item(request))
+    refuse_key_update(key, update)
+    return Write("update", table, position, key, 0, placeholders.values_size, condition, update, returns_item(request))
 
 
 def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
@@ -126,7 +122,17 @@ def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "ch
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
-    return Write(kind, table, position, key, 0, placeholders.values_size, condition, None, _returns_item(request))
+    return Write(kind, table, position, key, 0, placeholders.values_size, condition, None, returns_item(request))
+
+
+def refuse_key_update(key: Item, update: Update | None) -> None:
+    """SchemaMismatch if the update writes an attribute of the primary key."""
+    if update is None or update.top_level_names.isdisjoint(key):
+        return
+    name = next(name for name in key if name in update.top_level_names)
+    raise SchemaMismatch(
+        f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is part of the key"
+    )
 
 
 def valid_item(item: Any) -> tuple[Item, int]:
@@ -139,10 +145,11 @@ def valid_item(item: Any) -> tuple[Item, int]:
 
 def put_of(table: TableSchema, item: Item, size: int) -> Write:
     """The put of a valid item, or RequestRefused if it does not fit the table."""
-    return Write("put", table, _position_of_put(table, item), item, size, 0, None, None, False)
+    return Write("put", table, position_of_put(table, item), item, size, 0, None, None, False)
 
 
-def _position_of_put(table: TableSchema, item: Item) -> bytes:
+def position_of_put(table: TableSchema, item: Item) -> bytes:
+    """Where a valid item to put stands, or RequestRefused if it does not fit the table."""
     position = item_position(table, item)
     check_index_keys(table, item)
     return position
@@ -166,5 +173,6 @@ def _condition(request: Request, placeholders: Placeholders) -> Condition | None
     return condition
 
 
-def _returns_item(request: Request) -> bool:
+def returns_item(request: Request) -> bool:
+    """Whether the item is wanted where the condition does not hold."""
     return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"

@@ -86,6 +86,11 @@ class EntityCodec:
         except _SHAPE_ERRORS:
             return self._decode_loosely(item)
 
+    @staticmethod
+    def has_more(entity: Any) -> bool:
+        """Whether the item of an entity has attributes that its class does not declare."""
+        return bool(entity.__pydantic_private__[UNDECLARED])
+
     def key_of(self, entity: Any) -> dict[str, dict[str, Any]]:
         """The primary key of an entity, in wire form."""
         return self._primary_key(entity.__dict__)

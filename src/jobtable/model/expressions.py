@@ -1,5 +1,6 @@
-"""Conditions, updates and projections as immutable values that write themselves as DynamoDB expressions.
+"""Conditions, updates and projections as values that write themselves as DynamoDB expressions, and never change.
 
+They are made for every request, and a frozen dataclass takes three times as long to make as one that only behaves so.
 Only placeholders reach the text of an expression: names and values from outside can never become part of it.
 """
 
@@ -26,18 +27,16 @@ class Placeholders:
 
     def __init__(self, letter: str = "n") -> None:
         self._letter = letter
-        self._names: dict[str, str] = {}
+        self._known: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         self.values: dict[str, WireForm] = {}
-
-    @property
-    def names(self) -> dict[str, str]:
-        return {placeholder: name for name, placeholder in self._names.items()}
 
     def name(self, name: str) -> str:
         """The placeholder of an attribute's name."""
-        placeholder = self._names.get(name)
+        placeholder = self._known.get(name)
         if placeholder is None:
-            placeholder = self._names[name] = f"#{self._letter}{len(self._names)}"
+            placeholder = self._known[name] = f"#{self._letter}{len(self._known)}"
+            self.names[placeholder] = name
         return placeholder
 
     def path(self, steps: tuple[str | int, ...]) -> str:
@@ -55,7 +54,7 @@ class Placeholders:
 
     def add_to(self, request: dict[str, Any]) -> None:
         """Put the maps into a request, where there is something in them."""
-        if self._names:
+        if self.names:
             request["ExpressionAttributeNames"] = self.names
         if self.values:
             request["ExpressionAttributeValues"] = self.values
@@ -63,6 +62,8 @@ class Placeholders:
 
 class Condition(ABC):
     """Something that holds for an item or does not. Combine with & | ~."""
+
+    __slots__ = ()
 
     @abstractmethod
     def write(self, placeholders: Placeholders) -> str:
@@ -83,7 +84,7 @@ class Condition(ABC):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Joined(Condition):
     word: Literal["AND", "OR"]
     conditions: tuple[Condition, ...]
@@ -97,7 +98,7 @@ def _bracketed(condition: Condition, placeholders: Placeholders) -> str:
     return f"({text})" if isinstance(condition, _Joined) else text
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Not(Condition):
     condition: Condition
 
@@ -105,7 +106,7 @@ class _Not(Condition):
         return f"NOT {_bracketed(self.condition, placeholders)}"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Comparison(Condition):
     left: Operand
     operator: str
@@ -115,7 +116,7 @@ class _Comparison(Condition):
         return f"{self.left.write(placeholders)} {self.operator} {self.right.write(placeholders)}"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Function(Condition):
     name: str
     operands: tuple[Operand, ...]
@@ -124,7 +125,7 @@ class _Function(Condition):
         return f"{self.name}({', '.join(operand.write(placeholders) for operand in self.operands)})"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Between(Condition):
     operand: Operand
     low: Operand
@@ -135,7 +136,7 @@ class _Between(Condition):
         return f"{operand} BETWEEN {low} AND {high}"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _In(Condition):
     operand: Operand
     values: tuple[Operand, ...]
@@ -148,12 +149,14 @@ class _In(Condition):
 class Operand(ABC):
     """Something that a condition compares."""
 
+    __slots__ = ()
+
     @abstractmethod
     def write(self, placeholders: Placeholders) -> str:
         """The text of the operand."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Value(Operand):
     wire_form: WireForm
 
@@ -161,7 +164,7 @@ class _Value(Operand):
         return placeholders.value(self.wire_form)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _Path(Operand):
     steps: tuple[str | int, ...]
 
@@ -169,7 +172,7 @@ class _Path(Operand):
         return placeholders.path(self.steps)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Size(Operand):
     """The size of an attribute: the length of a text, the number of elements."""
 
@@ -202,7 +205,7 @@ class Size(Operand):
     __hash__ = None  # type: ignore[assignment]  # equality makes a condition
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class HasAttribute(Condition):
     """An attribute, given by its name in the item, is there or is not."""
 
@@ -213,7 +216,7 @@ class HasAttribute(Condition):
         return f"attribute_{'' if self.present else 'not_'}exists({placeholders.name(self.name)})"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class AttributeIs(Condition):
     """An attribute, given by its name in the item, has this value."""
 
@@ -227,7 +230,7 @@ class AttributeIs(Condition):
 class Attribute(Generic[T]):
     """A field of an entity in conditions and updates; indexing it reaches into lists, maps and parts."""
 
-    __slots__ = ("_kind", "_slot", "_steps", "field")
+    __slots__ = ("_kind", "_path", "_slot", "_steps", "field")
 
     def __init__(
         self,
@@ -240,6 +243,7 @@ class Attribute(Generic[T]):
         self._steps = steps
         self._kind = kind or field.kind
         self._slot = slot if steps else field
+        self._path = _Path((*field.path, *steps))
 
     def __repr__(self) -> str:
         inside = "".join(f"[{step!r}]" for step in self._steps)
@@ -256,11 +260,11 @@ class Attribute(Generic[T]):
         return bool(self._steps)
 
     @property
-    def path(self) -> tuple[str | int, ...]:
+    def path(self) -> _Path:
         """The steps from the item to the value."""
         if self.field.is_key_only:
             raise ValueRefusedError(f"{self!r} stands only in the key; declare it as Stored to use it in an expression")
-        return (*self.field.path, *self._steps)
+        return self._path
 
     def accept(self, value: Any) -> Any:
         """A value as the attribute holds it."""
@@ -296,10 +300,10 @@ class Attribute(Generic[T]):
         return wire.wire_form(value) if isinstance(kind, wire.Anything) else kind.to_wire(value)
 
     def _operand(self, value: Any) -> Operand:
-        return _Path(value.path) if isinstance(value, Attribute) else _Value(self.wire_form(value))
+        return value.path if isinstance(value, Attribute) else _Value(self.wire_form(value))
 
     def _compare(self, operator: str, value: Any) -> Condition:
-        return _Comparison(_Path(self.path), operator, self._operand(value))
+        return _Comparison(self.path, operator, self._operand(value))
 
     def __eq__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]  # an expression, not a comparison
         if value is None and not self._writes_null:
@@ -327,33 +331,33 @@ class Attribute(Generic[T]):
 
     def between(self, low: T, high: T) -> Condition:
         """From low to high, both included."""
-        return _Between(_Path(self.path), self._operand(low), self._operand(high))
+        return _Between(self.path, self._operand(low), self._operand(high))
 
     def is_in(self, *values: T) -> Condition:
         """One of at most 100 values."""
         if not 1 <= len(values) <= 100:
             raise ValueRefusedError(f"{self!r}.is_in takes 1 to 100 values, not {len(values)}")
-        return _In(_Path(self.path), tuple(self._operand(value) for value in values))
+        return _In(self.path, tuple(self._operand(value) for value in values))
 
     def exists(self) -> Condition:
         """The item has the attribute."""
-        return _Function("attribute_exists", (_Path(self.path),))
+        return _Function("attribute_exists", (self.path,))
 
     def missing(self) -> Condition:
         """The item does not have the attribute."""
-        return _Function("attribute_not_exists", (_Path(self.path),))
+        return _Function("attribute_not_exists", (self.path,))
 
     def begins_with(self, prefix: str) -> Condition:
         """A text that begins so."""
-        return _Function("begins_with", (_Path(self.path), _Value({"S": prefix})))
+        return _Function("begins_with", (self.path, _Value({"S": prefix})))
 
     def contains(self, element: Any) -> Condition:
         """A text with this part, or a list or set with this element."""
-        return _Function("contains", (_Path(self.path), _Value(self._element_form(element))))
+        return _Function("contains", (self.path, _Value(self._element_form(element))))
 
     def size(self) -> Size:
         """The length of a text or binary, or the number of elements."""
-        return Size(_Path(self.path))
+        return Size(self.path)
 
     def set(self, value: T) -> Update:
         """Give it this value; None removes it."""
@@ -407,7 +411,7 @@ Action = Literal["set", "set_if_missing", "increment", "append", "remove", "add"
 Clause = Literal["SET", "REMOVE", "ADD", "DELETE"]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Update:
     """One change of one attribute."""
 
@@ -426,31 +430,30 @@ class Update:
     def write(self, placeholders: Placeholders) -> tuple[Clause, str]:
         """The clause that the change belongs to, and its text."""
         attribute = self.attribute
-        path = placeholders.path(attribute.path)
+        path = attribute.path.write(placeholders)
         if self.removes:
             return "REMOVE", path
-        if self.action == "append":
-            elements = placeholders.value({"L": [attribute._element_form(each) for each in self.value]})
-            return "SET", f"{path} = list_append(if_not_exists({path}, {placeholders.value({'L': []})}), {elements})"
-        is_amount = self.action in ("increment", "add") and isinstance(self.value, int | float | Decimal)
-        if self.action in ("set", "set_if_missing"):
-            form = attribute.encode(self.value)  # it was accepted when the update was made
-        else:
-            form = attribute.amount_form(self.value) if is_amount else attribute.wire_form(self.value)
-        value = placeholders.value(form)
         match self.action:
-            case "set":
-                return "SET", f"{path} = {value}"
+            case "set":  # the value was accepted when the update was made
+                return "SET", f"{path} = {placeholders.value(attribute.encode(self.value))}"
             case "set_if_missing":
-                return "SET", f"{path} = if_not_exists({path}, {value})"
+                return "SET", f"{path} = if_not_exists({path}, {placeholders.value(attribute.encode(self.value))})"
+            case "append":
+                elements = placeholders.value({"L": [attribute._element_form(each) for each in self.value]})
+                nothing = placeholders.value({"L": []})
+                return "SET", f"{path} = list_append(if_not_exists({path}, {nothing}), {elements})"
             case "increment":
-                return "SET", f"{path} = {path} + {value}"
+                return "SET", f"{path} = {path} + {placeholders.value(self._form())}"
             case "add":
-                return "ADD", f"{path} {value}"
+                return "ADD", f"{path} {placeholders.value(self._form())}"
             case "discard":
-                return "DELETE", f"{path} {value}"
+                return "DELETE", f"{path} {placeholders.value(attribute.wire_form(self.value))}"
             case _:
                 raise DefinitionError(f"unknown action {self.action}")
+
+    def _form(self) -> WireForm:
+        is_amount = isinstance(self.value, int | float | Decimal)
+        return self.attribute.amount_form(self.value) if is_amount else self.attribute.wire_form(self.value)
 
 
 def write_updates(clauses: list[tuple[Clause, str]]) -> str:

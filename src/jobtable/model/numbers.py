@@ -1,4 +1,7 @@
-"""Python numbers as DynamoDB's numbers: text of at most 38 significant digits, within its range."""
+"""Python numbers as DynamoDB's numbers: text of at most 38 significant digits, within its range.
+
+The text is the one that DynamoDB gives back: plain digits without an exponent and without zeros that mean nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,4 +39,7 @@ def decimal_text(value: Decimal) -> str:
         raise ValueRefusedError(f"{value} has {significant} significant digits; DynamoDB keeps {MOST_DIGITS}")
     if value and not _SMALLEST_EXPONENT <= value.adjusted() <= _LARGEST_EXPONENT:
         raise ValueRefusedError(f"{value} is outside DynamoDB's range of 1E-130 to 9.99E+125")
-    return str(value)
+    if not value:
+        return "0"
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -210,7 +210,8 @@ class Distinct(WireType):
     def encode(self, value: str, names: Names) -> str:
         tag = self.inner.tag
         element = f'({self.inner.encode("x", names)})["{tag}"]'
-        return f'{{"{tag}S": sorted([{element} for x in {value}])}}'
+        order = names.of(_ORDERS[tag], "order")
+        return f'{{"{tag}S": sorted([{element} for x in {value}], key={order})}}'
 
     def decode(self, wire: str, names: Names) -> str:
         tag = self.inner.tag
@@ -420,4 +421,8 @@ def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:
     if len(used) != 1:
         raise ValueRefusedError("a set is not empty and holds values of one kind")
     ((tag, texts),) = used
-    return {f"{tag}S": sorted(texts)}
+    return {f"{tag}S": sorted(texts, key=_ORDERS[tag])}
+
+
+_ORDERS: dict[str, Callable[[str], Any]] = {"S": str, "N": Decimal, "B": a2b_base64}
+"""What the members of a set of each kind are in order of when DynamoDB gives them back."""

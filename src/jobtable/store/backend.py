@@ -12,15 +12,34 @@ Request: TypeAlias = dict[str, Any]
 Response: TypeAlias = dict[str, Any]
 
 
-class JsonRequest(dict[str, Any]):
-    """A request whose sender can read JSON, and changes nothing in the answer.
+class StoreRequest(dict[str, Any]):
+    """A request of the typed store, of which a backend may rely on more than on that of a stranger.
 
-    Each item that GetItem or Query answers with may be its JSON (bytes) instead: a backend that stores items so need
-    not turn them into Python objects. What UpdateItem returns may share values with the request. A backend that does
-    not know of this takes the request as any other.
+    - Its members have the right types and always come in the same order, its limits are kept, and its expressions use
+      every placeholder that it defines. Its values are valid and in the form in which DynamoDB gives them back, except
+      inside of sets, lists and maps.
+    - Its sender can read JSON, and changes nothing in the answer: each item that GetItem or Query answers with may be
+      its JSON (bytes), so that a backend that stores items so need not turn them into Python objects. What UpdateItem
+      returns may share values with the request.
+
+    A backend that does not know of this takes the request as any other.
     """
 
     __slots__ = ()
+
+
+class EncodedItem(dict[str, AttributeValue]):
+    """An item that was made of an entity, with its JSON.
+
+    Numbers, sets and binary values outside of lists and maps are known to be valid and in the form in which DynamoDB
+    gives them back. A backend that does not know of this takes it as any other item.
+    """
+
+    __slots__ = ("body",)
+
+    def __init__(self, item: Item, body: bytes) -> None:
+        super().__init__(item)
+        self.body = body
 
 
 class Backend(Protocol):
@@ -36,7 +55,7 @@ class Backend(Protocol):
     - An error is a `RequestError` that carries DynamoDB's code and message. After a retryable one the caller
       cannot know whether the request took effect.
     - The request is not changed and not kept; the response belongs to the caller.
-    - Only a `JsonRequest` may be answered with items that are still JSON, or that share something with it.
+    - Only a `StoreRequest` may be answered with items that are still JSON, or that share something with it.
     - Any thread may call at any time.
     """
 

@@ -21,7 +21,7 @@ def project(request: Request, attributes: Sequence[Attribute[Any]], schema: Enti
     index = schema.table.indexes[request["IndexName"]].attributes if "IndexName" in request else ()
     names = dict.fromkeys((*schema.table.primary, *index, *filter(None, [schema.table.type_attribute])))
     paths = [placeholders.name(name) for name in names]
-    paths += dict.fromkeys(placeholders.path(a.path) for a in attributes if a.path[0] not in names)
+    paths += dict.fromkeys(a.path.write(placeholders) for a in attributes if a.path.steps[0] not in names)
     return {
         **request,
         "ProjectionExpression": ", ".join(paths),

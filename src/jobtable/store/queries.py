@@ -13,7 +13,7 @@ from jobtable.errors import ItemShapeError, ValueRefusedError
 from jobtable.model.expressions import AttributeIs, Condition, Placeholders, all_of, as_condition
 from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.model.selection import Selection
-from jobtable.store.backend import Item, JsonRequest, Request, Response
+from jobtable.store.backend import Item, Request, Response, StoreRequest
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class Query(Generic[T]):
         return next(self._results(1), None)
 
     def _results(self, left: int | None) -> Iterator[T]:
-        request = self._request if self._read_all_json is None else JsonRequest(self._request)
+        request = self._request if self._read_all_json is None else StoreRequest(self._request)
         for response in self._raw(request, None, left):
             for result in self._read_all(response["Items"]):
                 yield result

@@ -21,7 +21,7 @@ from jobtable.model.expressions import (
 )
 from jobtable.model.schema import EntitySchema
 from jobtable.model.selection import Selection
-from jobtable.store.backend import Item
+from jobtable.store.backend import EncodedItem, Item
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.updates import UpdatePlan
 
@@ -60,8 +60,7 @@ def key_of(target: Target) -> Item:
 def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> Write:
     """Write the whole item; `add` writes only where there is none."""
     schema = schema_of(entity)
-    item = schema.codec.encode(entity)
-    refuse_oversize(item, schema)
+    item = _encoded(entity, schema)
     key = {name: item[name] for name in schema.table.primary}
     if verb == "add":
         return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
@@ -111,18 +110,24 @@ def _conditional(condition: Condition | None, placeholders: Placeholders) -> dic
     return members
 
 
-def refuse_oversize(item: Item, schema: EntitySchema) -> None:
-    """Refuse an item over 400 KB. Its JSON is never shorter than what DynamoDB counts, so most need one look."""
+def _encoded(entity: Entity, schema: EntitySchema) -> Item:
+    item = schema.codec.encode(entity)
+    body = _json_of(item, schema)
+    # What the entity does not declare was taken over from elsewhere, in whatever form.
+    return item if schema.codec.has_more(entity) else EncodedItem(item, body)
+
+
+def _json_of(item: Item, schema: EntitySchema) -> bytes:
+    """The item as JSON, which is never shorter than what DynamoDB counts; ValueRefusedError if that is over 400 KB."""
     try:
-        upper_bound = len(to_json(item))
+        body = to_json(item)
     except PydanticSerializationError as error:
         named = f"{schema.name} {schema.codec.describe_key(item)!a}"
         raise ValueRefusedError(f"{named} holds a text that is not valid Unicode") from error
-    if upper_bound <= MAX_ITEM_SIZE:
-        return
-    size = item_size(item)
+    size = len(body) if len(body) <= MAX_ITEM_SIZE else item_size(item)
     if size > MAX_ITEM_SIZE:
         raise ValueRefusedError(
             f"{schema.name} {schema.codec.describe_key(item)} has {size:,} bytes, and DynamoDB allows "
             f"{MAX_ITEM_SIZE:,}; keep large values in object storage"
         )
+    return body

@@ -21,7 +21,7 @@ from jobtable.model.expressions import AttributeIs, Condition, Placeholders, Upd
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
-from jobtable.store.backend import Backend, JsonRequest, Request, Response
+from jobtable.store.backend import Backend, Request, Response, StoreRequest
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
@@ -86,7 +86,7 @@ class Store:
     def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
         """The entity under a primary key, or None."""
         schema = selection.entity.__schema__
-        request = JsonRequest(
+        request = StoreRequest(
             TableName=self.prefix + schema.table.name,
             Key=requests.key_of(selection),
             ConsistentRead=consistent,
@@ -292,7 +292,7 @@ class Store:
         return {"TableName": self.table_name(table), **request, "ReturnConsumedCapacity": "TOTAL"}
 
     def _write(self, write: Write, returned: str | None = None, *, repeatable: bool = False) -> Response:
-        request = JsonRequest(self._on_table(write.schema.table, write.members))
+        request = StoreRequest(self._on_table(write.schema.table, write.members))
         if "ConditionExpression" in request:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         if returned is not None:

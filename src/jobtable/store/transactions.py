@@ -14,7 +14,7 @@ from jobtable.model.entity import Entity
 from jobtable.model.expressions import Condition, Update
 from jobtable.model.selection import Selection
 from jobtable.store import requests
-from jobtable.store.backend import Request, Response
+from jobtable.store.backend import Request, Response, StoreRequest
 from jobtable.store.collections import entity_of
 from jobtable.store.requests import Target, Write
 
@@ -47,6 +47,7 @@ class Transaction:
         self._store = store
         self._token = token or str(uuid.uuid4())
         self._writes: list[Write] = []
+        self._kinds: dict[str, None] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +93,7 @@ class Transaction:
                 raise self._failed(last) from error
 
     def _send(self) -> None:
-        self._store.ask("TransactWriteItems", self._request(), f"transaction.{self._pattern()}", writes=True)
+        self._store.ask("TransactWriteItems", self._request(), f"transaction.{'+'.join(self._kinds)}", writes=True)
 
     def _send_again(self, error: TransactionCanceled) -> TransactionCanceled | None:
         for _ in self._store.backoff.pauses():
@@ -110,20 +111,20 @@ class Transaction:
         if len(self._writes) == MOST_ACTIONS:
             raise ValueRefusedError(f"a transaction takes {MOST_ACTIONS} actions; {write.describe()} is one more")
         self._writes.append(write)
+        self._kinds[write.schema.name] = None
 
     def _request(self) -> Request:
-        actions = []
-        for write in self._writes:
-            body = {
-                "TableName": self._store.table_name(write.schema.table),
-                **write.members,
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        actions = [
+            {
+                _ACTION[write.verb]: {
+                    "TableName": self._store.table_name(write.schema.table),
+                    **write.members,
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
             }
-            actions.append({_ACTION[write.verb]: body})
-        return {"TransactItems": actions, "ClientRequestToken": self._token, "ReturnConsumedCapacity": "TOTAL"}
-
-    def _pattern(self) -> str:
-        return "+".join(dict.fromkeys(write.schema.name for write in self._writes))
+            for write in self._writes
+        ]
+        return StoreRequest(TransactItems=actions, ClientRequestToken=self._token, ReturnConsumedCapacity="TOTAL")
 
     def _failed(self, error: TransactionCanceled) -> TransactionFailedError:
         failures = []

@@ -35,6 +35,15 @@ class Condition:
         self._values = values
         self.top_level_names = top_level_names
 
+    @classmethod
+    def of(cls, program: ConditionProgram, values: Mapping[str, AttributeValue]) -> Condition:
+        """The condition for valid values, or RequestRefused."""
+        try:
+            program.checks.run(values)
+        except InvalidExpression as error:
+            raise error.refused("ConditionExpression") from error
+        return cls(program.test, values, program.top_level_names)
+
     def holds(self, item: Item) -> bool:
         """Whether the item satisfies the condition; an item that does not exist is an empty one."""
         return self._test(item, self._values)

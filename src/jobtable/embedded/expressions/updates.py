@@ -29,7 +29,7 @@ class _Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Program:
+class UpdateProgram:
     """An update as far as it can be prepared without the values of a request."""
 
     steps: tuple[_Step, ...]
@@ -51,10 +51,19 @@ class Update:
     top_level_names: frozenset[str]
     """The top-level attributes that the update writes (those that it only reads are not among them)."""
 
-    def __init__(self, program: _Program, values: Mapping[str, AttributeValue]) -> None:
+    def __init__(self, program: UpdateProgram, values: Mapping[str, AttributeValue]) -> None:
         self._program = program
         self._values = values
         self.top_level_names = program.top_level_names
+
+    @classmethod
+    def of(cls, program: UpdateProgram, values: Mapping[str, AttributeValue]) -> Update:
+        """The update for valid values, or RequestRefused."""
+        try:
+            program.checks.run(values)
+        except InvalidExpression as error:
+            raise error.refused("UpdateExpression") from error
+        return cls(program, values)
 
     def apply(self, item: Item) -> Item:
         """The item after the update, as a new dict; RequestRefused where it cannot be applied to this item."""
@@ -75,7 +84,7 @@ class Update:
 def compile_update(text: str, placeholders: Placeholders) -> Update:
     """The update, or RequestRefused."""
     try:
-        program = _program(text, placeholders.names_key)
+        program = update_program(text, placeholders.names_key)
         program.checks.run(placeholders.values)
     except InvalidExpression as error:
         raise error.refused("UpdateExpression") from error
@@ -87,14 +96,14 @@ _ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
 
 
 @lru_cache(maxsize=1024)
-def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> _Program:
+def update_program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram:
     builder = _Builder(dict(names_key))
     actions = checked_update(text).actions
     # DynamoDB goes through the actions from the last to the first, which decides what fault is reported.
     tree = tree_of(builder.path(action.path) for action in reversed(actions))
     steps = [builder.step(action) for action in reversed(actions)]
     steps.sort(key=lambda step: _ORDER.index(step.section))
-    return _Program(
+    return UpdateProgram(
         tuple(steps),
         tree,
         Checks(builder.checks),

@@ -27,7 +27,7 @@ class Sized(NamedTuple):
     item: Item | None
     size: int
     body: bytes | None = None
-    """The item as JSON, where it was read from the file."""
+    """The item as JSON, where it is known."""
 
 
 NO_ITEM = Sized(None, 0)
@@ -126,7 +126,7 @@ class Transaction(View):
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
         self.has_written = True
         table = self._current(table)
-        body = to_json(new.item)
+        body = new.body or to_json(new.item)
         self._count(table.id, int(old.item is None), new.size - old.size)
         self.connection.execute(statements.of_table(table.id).put, (position, new.size, body))
         changes = self._keep_in_step(table, position, old, new)

@@ -11,7 +11,7 @@ from tests.samples import Line, Word, main
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ItemShapeError
 from jobtable.store import Store
-from jobtable.store.backend import JsonRequest
+from jobtable.store.backend import StoreRequest
 
 IMAGE = "f84d63ed-3b42-448e-9a1d-3474137f4e80"
 PARTITION = {"S": f"IMAGE#{IMAGE}"}
@@ -57,7 +57,7 @@ def test_only_the_form_of_whole_items_differs(
     store: Store, operation: str, request_: dict[str, Any], stays_json: bool
 ) -> None:
     plain = store.backend.execute(operation, request_)
-    answer = store.backend.execute(operation, JsonRequest(request_))
+    answer = store.backend.execute(operation, StoreRequest(request_))
     bodies = answer.get("Items", [answer["Item"]] if "Item" in answer else [])
     assert any(isinstance(body, bytes) for body in bodies) == stays_json
     if stays_json and operation == "Query":
@@ -75,7 +75,7 @@ def test_what_an_update_gives_shares_nothing_with_a_plain_request(store: Store) 
         "ExpressionAttributeValues": {":v": {"L": [{"S": "x"}]}},
         "ReturnValues": "ALL_NEW",
     }
-    assert store.backend.execute("UpdateItem", JsonRequest(request)) == store.backend.execute("UpdateItem", request)
+    assert store.backend.execute("UpdateItem", StoreRequest(request)) == store.backend.execute("UpdateItem", request)
     store.backend.execute("UpdateItem", request)["Attributes"]["added"]["L"].clear()
     assert request["ExpressionAttributeValues"] == {":v": {"L": [{"S": "x"}]}}
 

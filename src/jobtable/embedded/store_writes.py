@@ -1,0 +1,64 @@
+"""Writes that the typed store asks for: what is known of its requests is not checked again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from jobtable.embedded.expressions import Condition, Update
+from jobtable.embedded.expressions.conditions import ConditionProgram, condition_program
+from jobtable.embedded.expressions.updates import UpdateProgram, update_program
+from jobtable.embedded.keys import key_position, refuse_nested_keys
+from jobtable.embedded.requests import Tables, find_table
+from jobtable.embedded.values import validate_value
+from jobtable.embedded.writes import Kind, Write, position_of_put, refuse_key_update, returns_item, valid_item
+from jobtable.store.backend import AttributeValue, Request
+
+_NOTHING: dict[str, Any] = {}
+
+
+class _Programs(NamedTuple):
+    update: UpdateProgram | None
+    condition: ConditionProgram | None
+    nested_names: frozenset[str]
+
+
+def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
+    """The write that a StoreRequest, or an action of one, asks for."""
+    table = find_table(tables, request["TableName"])
+    names = request.get("ExpressionAttributeNames", _NOTHING)
+    programs = _programs(request.get("UpdateExpression"), request.get("ConditionExpression"), tuple(names.items()))
+    refuse_nested_keys(table, programs.nested_names)
+    values = _valid(request.get("ExpressionAttributeValues", _NOTHING))
+    condition = None if programs.condition is None else Condition.of(programs.condition, values)
+    if kind == "put":
+        item, size = valid_item(request["Item"])
+        return Write(kind, table, position_of_put(table, item), item, size, 0, condition, None, returns_item(request))
+    key = request["Key"]
+    update = None if programs.update is None else Update.of(programs.update, values)
+    refuse_key_update(key, update)
+    return Write(kind, table, key_position(table, key), key, 0, 0, condition, update, returns_item(request))
+
+
+@lru_cache(maxsize=1024)
+def _programs(update: str | None, condition: str | None, names: tuple[tuple[str, str], ...]) -> _Programs:
+    found = _Programs(
+        None if update is None else update_program(update, names),
+        None if condition is None else condition_program(condition, names),
+        frozenset(),
+    )
+    nested = (program.nested_names for program in (found.update, found.condition) if program is not None)
+    return found._replace(nested_names=frozenset().union(*nested))
+
+
+def _valid(values: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:
+    """The values, with sets, lists and maps in their canonical form."""
+    for value in values.values():
+        for kind in value:
+            if kind not in _SCALARS:
+                return {name: validate_value(each) for name, each in values.items()}
+    return values
+
+
+_SCALARS = frozenset({"S", "N", "B", "BOOL", "NULL"})

@@ -39,6 +39,7 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
   depends_on: [5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11]
   ```
 
+- What deletes something for good asks first. `--yes` says yes beforehand; where there is no terminal, it must.
 - `jobtable --install-completion` lets your shell complete commands and options.
 - An error is one line on stderr, and an exit code that scripts can use:
 """

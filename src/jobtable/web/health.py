@@ -6,8 +6,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from jobtable.jobs.entities import Queue
-from jobtable.web.dependencies import TheStore
+from jobtable.web.dependencies import TheQueries, TheStore
 from jobtable.web.guard import ANYONE, READ, GuardedRoute, allow
+from jobtable.web.job_metrics import job_metric_lines
 from jobtable.web.metrics import MEDIA_TYPE
 
 router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
@@ -23,7 +24,8 @@ def check_health(store: TheStore) -> Response:
 
 @router.get("/metrics")
 @allow(READ)
-def get_metrics(request: Request, store: TheStore) -> Response:
-    """Counts of the server and of the store, for Prometheus."""
+def get_metrics(request: Request, store: TheStore, queries: TheQueries) -> Response:
+    """Counts of the server, the queues, the workers and the store, for Prometheus."""
     state = request.app.state
-    return Response(state.metrics.render(store, state.feed.viewers), media_type=MEDIA_TYPE)
+    lines = [*state.metrics.lines(store, state.feed.viewers), *job_metric_lines(store, queries)]
+    return Response("\n".join(lines) + "\n", media_type=MEDIA_TYPE)

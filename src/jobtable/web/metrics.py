@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.store import Store
+from jobtable.web.job_metrics import escaped
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
@@ -33,21 +34,23 @@ class ServerMetrics:
                 if seconds <= bucket:
                     self._within[bucket] += 1
 
-    def render(self, store: Store, viewers: int) -> str:
-        """Everything as Prometheus text."""
+    def lines(self, store: Store, viewers: int) -> list[str]:
+        """Everything as lines of Prometheus text."""
         with self._lock:
             lines = [*self._request_lines(), *self._duration_lines()]
-        lines += ["# TYPE jobtable_live_viewers gauge", f"jobtable_live_viewers {viewers}"]
-        return "\n".join([*lines, *_unit_lines(store)]) + "\n"
+        lines += ["# HELP jobtable_live_viewers Pages that are open and live.", "# TYPE jobtable_live_viewers gauge"]
+        return [*lines, f"jobtable_live_viewers {viewers}", *_unit_lines(store)]
 
     def _request_lines(self) -> Iterator[str]:
+        yield "# HELP jobtable_http_requests_total Requests to this server, by route and status."
         yield "# TYPE jobtable_http_requests_total counter"
         for (method, route, status), count in sorted(self._requests.items()):
-            labels = f'method="{method}",route="{_escaped(route)}",status="{status}"'
+            labels = f'method="{method}",route="{escaped(route)}",status="{status}"'
             yield f"jobtable_http_requests_total{{{labels}}} {count}"
 
     def _duration_lines(self) -> Iterator[str]:
         name, total = "jobtable_http_request_duration_seconds", sum(self._requests.values())
+        yield f"# HELP {name} How long requests took."
         yield f"# TYPE {name} histogram"
         for bucket in _BUCKETS:
             yield f'{name}_bucket{{le="{bucket}"}} {self._within[bucket]}'
@@ -60,13 +63,10 @@ def _unit_lines(store: Store) -> Iterator[str]:
     patterns = sorted(store.capacity.by_pattern().items())
     for kind in ("read", "write"):
         name = f"jobtable_store_{kind}_units_total"
+        yield f"# HELP {name} {kind.capitalize()} units that this server used, by access pattern."
         yield f"# TYPE {name} counter"
         for pattern, units in patterns:
-            yield f'{name}{{pattern="{_escaped(pattern)}"}} {getattr(units, kind)}'
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            yield f'{name}{{pattern="{escaped(pattern)}"}} {getattr(units, kind)}'
 
 
 class Measured:

@@ -20,6 +20,7 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.store import Store
 from jobtable.web.dependencies import JobId, TheQueries, TheStore
+from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, GuardedRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
@@ -70,6 +71,7 @@ def show_jobs(
         is_filtered=any(filters.values()),
         is_first=not cursor,
         statuses=list(Status),
+        groups=read_group_progress(store, page.items),
         queues=[each.queue_name for each in queries.list_queues().page(size=100).items],
     )
 
@@ -87,6 +89,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, queries: TheQueri
         "job.html",
         title=job.name,
         job=job,
+        groups=read_group_progress(store, [job, *children.items]),
         parent=store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None,
         history=history,
         lines=lines.items[::-1],

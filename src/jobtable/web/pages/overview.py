@@ -16,6 +16,7 @@ from jobtable.jobs.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
 from jobtable.web.dependencies import AllServices
+from jobtable.web.group_progress import GroupProgress, read_group_progress
 from jobtable.web.guard import READ, GuardedRoute, allow
 from jobtable.web.pages.frame import render, render_fragment
 
@@ -60,6 +61,8 @@ class Overview:
     queues: list[Queue]
     workers: list[Instance]
     running: list[Job]
+    groups: dict[str, GroupProgress]
+    """How far those of them are that are groups."""
     failed: list[Job]
     throughput: Throughput
     tasks: list[ValidationTask]
@@ -85,10 +88,12 @@ def read_overview(services: Services) -> Overview:
     """What is going on, by queries that read the same however many jobs there are."""
     queries, store = services.jobs.queries, services.store
     now = store.clock.now()
+    running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
     return Overview(
         queues=queries.list_queues().page(size=_MOST_QUEUES).items,
         workers=queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_QUEUES).items,
-        running=queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items,
+        running=running,
+        groups=read_group_progress(store, running),
         failed=queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items,
         throughput=_throughput(services, now),
         tasks=_waiting_tasks(services),

@@ -28,6 +28,13 @@ function showJob(row, change) {
     void cell.offsetWidth;
     cell.classList.add("changed");
   }
+  const ended = ["completed", "deleted"].includes(name);
+  const group = row.querySelector("[data-group]");
+  if (group && !ended) return; // its own progress says nothing until its jobs have ended
+  if (group) {
+    group.querySelector(".muted").remove();
+    delete group.dataset.group;
+  }
   row.querySelector("progress").value = change.values.progress;
   row.querySelector(".progress-value").textContent = `${Math.round(change.values.progress)}%`;
 }

@@ -1,0 +1,55 @@
+"""How far groups of jobs are, sweeps among them: by counts that are kept, so a million children cost what one does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from jobtable.jobs.entities import Job, JobDependency, JobGates, SweepEntry
+from jobtable.jobs.records import Status
+from jobtable.model.selection import Selection
+from jobtable.store import Store
+from jobtable.sweeps.planning import planning_id
+from jobtable.sweeps.sweep import SWEEP
+
+
+@dataclass(frozen=True)
+class GroupProgress:
+    """How many of a group's jobs have ended, of those that it has or will have."""
+
+    ended: int
+    total: int
+
+    @property
+    def percent(self) -> float:
+        """The share that has ended."""
+        return 100 * self.ended / self.total if self.total else 0.0
+
+
+def read_group_progress(store: Store, jobs: Iterable[Job]) -> dict[str, GroupProgress]:
+    """The progress of those jobs that are groups and not complete, by their ids; one batch of reads for all."""
+    groups = [job for job in jobs if job.definition.task is None and job.status is not Status.COMPLETED]
+    keys: list[Selection[Any]] = []
+    for job in groups:
+        keys.append(JobGates.key(job_id=job.job_id))
+        if job.job_type == SWEEP:
+            keys.append(SweepEntry.key(job_id=job.job_id))
+            keys.append(JobDependency.key(job_id=job.job_id, dependency_job_id=planning_id(job.job_id)))
+    found: dict[tuple[type, str], Any] = {
+        (type(each), each.job_id): each for each in store.batch_get(keys, consistent=False) if each is not None
+    }
+    return {
+        job.job_id: _progress(gates, found.get((SweepEntry, job.job_id)), found.get((JobDependency, job.job_id)))
+        for job in groups
+        if (gates := found.get((JobGates, job.job_id))) is not None
+    }
+
+
+def _progress(gates: JobGates, entry: SweepEntry | None, planning: JobDependency | None) -> GroupProgress:
+    ended = gates.completed + gates.failed + gates.stopped + gates.cancelled
+    total = ended + gates.open_completions
+    if planning is not None:  # a sweep waits for its planning as it does for its trials; people count trials
+        ended -= planning.outcome is not None
+        total -= 1
+    return GroupProgress(ended, total if entry is None else max(total, entry.trial_count))

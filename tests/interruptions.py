@@ -53,7 +53,7 @@ class _DyingObjects:
         return getattr(self._objects, name)
 
 
-def interrupted(store: Store, objects: ObjectStore, writes: int, act: Callable[[Store, Any], object]) -> bool:
+def dies_after(store: Store, objects: ObjectStore, writes: int, act: Callable[[Store, Any], object]) -> bool:
     """Do something in a process that dies after so many writes; says whether it died before it was done."""
     left = _Left(writes)
     dying = Store(_DyingBackend(store.backend, left), clock=store.clock, prefix=store.prefix)

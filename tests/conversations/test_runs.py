@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
+from tests.interruptions import dies_after
 from tests.running import run_again, run_jobs
 
 from jobtable.conversations.analysis.export import Comment, Export, Vote, read_files, write_export
@@ -24,10 +26,14 @@ from jobtable.conversations.entities import (
 from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id, stages_from
 from jobtable.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.conversations.service import tables
-from jobtable.errors import AlreadyExistsError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
+from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
+from jobtable.objects import ObjectStore
+from jobtable.store import Store
+from jobtable.testing import FakeClock
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data" / "polis").glob("*/comments.csv"))
 
@@ -164,6 +170,45 @@ def test_what_did_not_complete_cannot_be_taken_over(jobs: Jobs, small: tuple[byt
     assert {job.status for job in runs.get(run.root.job_id).stages.values()} == {Status.CANCELLED}
     assert runs.delete(run.root.job_id).results == 0
     assert list(jobs.objects.list()) == []
+
+
+def test_a_run_is_stopped_before_it_is_deleted_when_that_is_asked_for(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    clock = FakeClock(jobs.clock.now())  # on which waiting takes no time
+    runs = ConversationRuns(Jobs(jobs.store, jobs.objects, clock=clock))
+    run_id = runs.start("36324", *small).root.job_id
+    (lease,) = jobs.claim(QUEUE, limit=1, instance_id="test", lease_seconds=60)
+    before = {found.key for found in jobs.objects.list()}
+    with pytest.raises(ConflictError, match="a worker runs job"):
+        runs.delete(run_id, stop=True)
+    assert {found.key for found in jobs.objects.list()} == before
+    with pytest.raises(NotFoundError):
+        runs.delete(lease.job.job_id)
+    jobs.finish(lease, Outcome("cancelled"))
+    runs.delete(run_id)
+    assert (list(jobs.queries.list_jobs()), list(jobs.objects.list())) == ([], [])
+
+
+def _delete(run_id: str, store: Store, objects: ObjectStore) -> None:
+    ConversationRuns(Jobs(store, objects)).delete(run_id)
+
+
+def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    runs = ConversationRuns(jobs)
+    for writes in range(1000):
+        run_id = runs.start("36324", *small).root.job_id
+        jobs.cancel(run_id)
+        delete = partial(_delete, run_id)
+        was_interrupted = dies_after(jobs.store, jobs.objects, writes, delete)
+        if was_interrupted:
+            runs.delete(run_id)
+        with pytest.raises(NotFoundError):
+            runs.delete(run_id)
+        items = jobs.store.ask("Scan", {"TableName": jobs.store.table_name(main)}, "test")["Items"]
+        assert [item["TYPE"]["S"] for item in items if item["TYPE"]["S"] not in ("QUEUE", "DEPENDENCY_GRAPH")] == []
+        assert list(jobs.objects.list()) == []
+        if not was_interrupted:
+            assert writes > 10
+            return
 
 
 def test_a_failed_stage_fails_the_run_and_can_be_retried(

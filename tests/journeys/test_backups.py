@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.access_patterns.journeys import execution, journey, log
-from tests.interruptions import interrupted
+from tests.interruptions import dies_after
 from tests.journeys.stages import Scripted, script
 from tests.journeys.worlds import World, stage, world_on
 
@@ -258,7 +258,7 @@ def test_an_interrupted_deletion_goes_on_when_it_is_run_again(quick: World, tmp_
     before = contents(quick)
     for writes in range(1000):
         delete = lambda store, objects: backups_with(store, objects).delete_journey("J1")  # noqa: E731 - used at once
-        if not interrupted(quick.jobs.store, quick.jobs.objects, writes, delete):
+        if not dies_after(quick.jobs.store, quick.jobs.objects, writes, delete):
             assert writes > 10
             break
         if writes > 0:
@@ -285,7 +285,7 @@ def test_an_interrupted_import_goes_on_when_it_is_run_again(quick: World, tmp_pa
         for found in list(quick.jobs.objects.list("journeys/J1")):
             quick.jobs.objects.delete(found.key)
     bring_in = lambda store, objects: backups_with(store, objects).import_journey_complete(path, mode)  # noqa: E731
-    assert interrupted(quick.jobs.store, quick.jobs.objects, 5, bring_in)
+    assert dies_after(quick.jobs.store, quick.jobs.objects, 5, bring_in)
     assert quick.journey().creation is not None
     with pytest.raises(ConflictError):
         quick.runner.run("J1")

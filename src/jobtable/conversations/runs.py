@@ -21,6 +21,7 @@ from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
+from jobtable.jobs.stopping import await_workers
 from jobtable.objects import key_parts, object_key
 from jobtable.store import Query
 from jobtable.store.patterns import access_pattern
@@ -237,21 +238,35 @@ class ConversationRuns:
 
     # --- ending -----------------------------------------------------------------------------------------------------
 
-    def delete(self, run_id: str) -> Deleted:
-        """Take an ended run away with everything it stored: results, export and jobs.
+    def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
+        """Take a run away with everything it stored: results, export and jobs.
 
-        If it is interrupted, the same call again finishes it: the record goes with the jobs.
+        Refused while it runs, unless it is to be stopped first. If it is interrupted, the same call again finishes it:
+        the root job goes last.
         """
-        record = self._record(run_id)
         root = self._store.find(Job.key(job_id=run_id))
-        if root is not None and not root.is_final:
-            raise JobStateError(f"run {run_id} is {root.status}: cancel its job before you delete it")
+        if root is None or root.job_type != JOB_TYPE or root.parent_job_id is not None:
+            self._record(run_id)  # that of a root may have gone before it
+        elif stop and not root.is_final:
+            root = self._jobs.cancel(run_id, by=by)
+        self._refuse_running(run_id)
         results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
-        for file in (record.comments, record.votes):
-            self._jobs.objects.delete(file.key)
-        items = 0 if root is None else self._jobs.delete(run_id, tree=True)
-        items += self._store.delete(ConversationRun.key(run_id=run_id))
-        return Deleted(results, items)
+        record = self._store.find(ConversationRun.key(run_id=run_id))
+        if record is not None:
+            for file in (record.comments, record.votes):
+                self._jobs.objects.delete(file.key)
+        if root is None:
+            return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
+        return Deleted(results, self._jobs.delete(run_id, tree=True))  # the record stands under the root
+
+    def _refuse_running(self, run_id: str) -> None:
+        """Wait for the workers of a run that has ended, or is to; ConflictError if there is more to come."""
+        keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
+        jobs = [job for job in self._store.batch_get(keys) if job is not None]
+        unfinished = next((job for job in jobs if not job.is_final and job.requested is None), None)
+        if unfinished is not None:
+            raise JobStateError(f"run {run_id} is {unfinished.status}: cancel its job before you delete it")
+        await_workers(self._jobs, jobs, f"delete run {run_id}")
 
 
 def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobtable.errors import ConditionFailedError, ConflictError
+from jobtable.jobs.stopping import STOPPING_SECONDS, await_workers
 from jobtable.journeys.archive import Contents, Manifest, write_archive
 from jobtable.journeys.archive_check import MOST_BYTES, checked_archive
 from jobtable.journeys.entities import Journey, journeys
@@ -15,7 +16,7 @@ from jobtable.journeys.parts import Creation, JourneyStatus
 from jobtable.journeys.raw_items import list_partition
 from jobtable.journeys.restore import Existing, Imported, Restore, refuse_running
 from jobtable.journeys.runner import JourneyRunner
-from jobtable.journeys.stage_jobs import STOPPING_SECONDS, JourneyJobs
+from jobtable.journeys.stage_jobs import JourneyJobs
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 
@@ -44,7 +45,7 @@ class JourneyBackups:
             )
         patience = 0.0 if before.status is JourneyStatus.RUNNING else STOPPING_SECONDS
         what = f"export journey {journey_id}"
-        self._jobs.refuse_running(self._jobs.list_jobs(journey_id), what, patience_seconds=patience)
+        await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), what, patience_seconds=patience)
         job_ids = [job.job_id for job in self._jobs.list_ended(journey_id)]
         contents = Contents(
             journey_id, self.list_items(journey_id), self._jobs.list_items(job_ids), self._keys(journey_id, job_ids)
@@ -81,7 +82,7 @@ class JourneyBackups:
             self._stop(journey, by)
         else:
             refuse_running(journey, "delete")
-        self._jobs.refuse_running(self._jobs.list_jobs(journey_id), f"delete journey {journey_id}")
+        await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), f"delete journey {journey_id}")
         self._mark(journey_id)
         # What leads to the rest goes last: the executions behind their jobs, and the journey behind everything.
         removed = self._jobs.delete(self._jobs.list_jobs(journey_id))

@@ -9,6 +9,7 @@ from enum import StrEnum
 from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
+from jobtable.jobs.stopping import await_workers
 from jobtable.journeys import aggregates
 from jobtable.journeys.archive import Archive
 from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
@@ -98,7 +99,7 @@ class Restore:
             raise AlreadyExistsError(f"journey {self._journey_id} is there already: choose to merge or to replace it")
         if self._existing is Existing.REPLACE:
             held = (*jobs_there, *self._jobs.list_jobs(self._journey_id))
-            self._jobs.refuse_running(held, f"import over journey {self._journey_id}")
+            await_workers(self._engine, held, f"import over journey {self._journey_id}")
         if self._existing is Existing.MERGE and there is not None:
             self._mark_merged(there)
             return True

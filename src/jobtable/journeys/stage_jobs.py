@@ -1,14 +1,13 @@
-"""The jobs that run a journey: found by its executions, waited for, listed as they are stored, and deleted."""
+"""The jobs that run a journey: found by its executions, stopped, listed as they are stored, and deleted."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator
 
-from jobtable.errors import ConflictError, JobStateError
+from jobtable.errors import JobStateError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import InstanceJob, Job, main
-from jobtable.jobs.leases import has_lease
 from jobtable.jobs.locations import job_prefix
 from jobtable.journeys.entities import JobExecution
 from jobtable.journeys.raw_items import list_partition, position
@@ -19,9 +18,6 @@ STAGE_JOB = "journey_stage"
 END_JOB = "journey_end"
 RUN_STAGE = "jobtable.journeys.runner:run_stage"
 CONCLUDE_STAGE = "jobtable.journeys.runner:conclude_stage"
-STOPPING_SECONDS = 30.0
-"""How long a worker gets to notice that its job is to stop: it looks with each heartbeat."""
-_LOOK_SECONDS = 0.1
 
 
 def end_job_id(job_id: str, lease_epoch: int) -> str:
@@ -77,20 +73,6 @@ class JourneyJobs:
             yield from (found.key for found in self._jobs.objects.list(job_prefix(job_id)))
 
     # --- ending -------------------------------------------------------------------------------------------------------
-
-    def refuse_running(self, jobs: Iterable[Job], what: str, *, patience_seconds: float = STOPPING_SECONDS) -> None:
-        """Wait until no worker holds one of the jobs any more; ConflictError if that takes too long."""
-        clock = self._jobs.clock
-        until = clock.monotonic() + patience_seconds
-        for each in jobs:
-            job: Job | None = each
-            while job is not None and has_lease(job):
-                if clock.monotonic() >= until:
-                    raise ConflictError(
-                        f"cannot {what}: a worker runs job {job.job_id}. Pause or cancel the journey, and wait for it"
-                    )
-                clock.sleep(_LOOK_SECONDS)
-                job = self._store.find(_key(job.job_id))
 
     def ask_to_stop(self, journey_id: str, by: str) -> None:
         """Cancel every job that has not ended: at once if it waits, by its worker if it runs."""

@@ -12,7 +12,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
 from jobtable.conversations.analysis.export import read_files, write_export
@@ -295,20 +295,23 @@ def compare(
 @app.command()
 def delete(
     run_id: RunId,
+    stop: Annotated[bool, typer.Option("--stop", help="If it runs: cancel it, and wait for its workers.")] = False,
     yes: Yes = False,
+    user: User = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a run that has ended, with everything it stored: results, jobs and export.
+    """Delete a run with everything it stored: results, jobs and export; if it is interrupted, run it again.
 
     \b
     Example:
         jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
     """
     confirm(f"Delete run {run_id} with its results, jobs and export?", yes=yes)
+    by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
-        deleted = services.conversation_runs.delete(run_id)
+        deleted = services.conversation_runs.delete(run_id, stop=stop, by=by)
     if as_json:
         print_json(deleted)
     else:

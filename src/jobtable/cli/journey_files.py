@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import print_json, say
 from jobtable.journeys.archive_check import MOST_BYTES
 from jobtable.journeys.restore import Existing
@@ -26,7 +26,7 @@ def export(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a journey with every item and every object to one file, with checksums.
+    """Write a journey with every item and every object of it and of its jobs to one file, with checksums.
 
     \b
     Example:
@@ -77,16 +77,24 @@ def import_journey(
     say(f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}.")
 
 
-def delete(journey_id: JourneyId, yes: Yes = False, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
-    """Delete a journey that does not run, with every item and every object of it.
+def delete(
+    journey_id: JourneyId,
+    stop: Annotated[bool, typer.Option("--stop", help="If it runs: cancel it first, and wait for its worker.")] = False,
+    yes: Yes = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+) -> None:
+    """Delete a journey and the jobs that ran it, with every item and object; if it is interrupted, run it again.
 
     \b
     Example:
         jobtable journeys delete JRN-1 --yes
     """
-    confirm(f"Delete journey {journey_id} with its executions, logs, reports and files?", yes=yes)
+    confirm(f"Delete journey {journey_id} with its executions, jobs, logs, reports and files?", yes=yes)
+    by = resolved(user=user).settings.user
     with open_services(store, objects) as services:
-        count = services.journey_backups.delete_journey(journey_id)
+        count = services.journey_backups.delete_journey(journey_id, stop=stop, by=by)
     say(f"Deleted journey {journey_id}: {count} items, and its objects.")
 
 

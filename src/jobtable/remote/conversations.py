@@ -58,9 +58,10 @@ class ServerRuns(ConversationRuns):
         body = {"first": first.value, "seed": seed}
         return self._run(self._server.write("POST", path, body, key=str(uuid.uuid4())))
 
-    def delete(self, run_id: str) -> Deleted:
-        """Take an ended run away with everything it stored."""
-        return Deleted(**self._server.write("DELETE", path_of("conversation-runs", run_id)))
+    def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
+        """Take a run away with everything it stored."""
+        asked = {"stop": "true"} if stop else None
+        return Deleted(**self._server.write("DELETE", path_of("conversation-runs", run_id), query=asked))
 
     def _run(self, answer: dict[str, dict[str, str]]) -> Run:
         return self.get(answer["record"]["run_id"])

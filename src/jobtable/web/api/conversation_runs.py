@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field
 
 from jobtable.conversations.comparison import compare_runs
@@ -106,9 +106,14 @@ def compare(run_id: RunId, other_id: RunId, runs: TheRuns) -> dict[str, Any]:
 
 @router.delete("/conversation-runs/{run_id}")
 @allow(WRITE)
-def delete_run(run_id: RunId, runs: TheRuns) -> DeletedView:
-    """Take an ended run away with everything it stored."""
-    return DeletedView.model_validate(runs.delete(run_id), from_attributes=True)
+def delete_run(
+    run_id: RunId,
+    runs: TheRuns,
+    caller: CallerOf,
+    stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its workers.")] = False,
+) -> DeletedView:
+    """Take a run away with everything it stored. Refused while it runs."""
+    return DeletedView.model_validate(runs.delete(run_id, stop=stop, by=caller.name), from_attributes=True)
 
 
 @router.get("/conversations/{conversation_id}/runs")

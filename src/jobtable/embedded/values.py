@@ -20,7 +20,6 @@ from jobtable.store.sizes import number_size, utf8_length
 MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
 MAX_NAME_BYTES = 65535
-_CONTAINERS = ("L", "M")
 
 _INVALID = "One or more parameter values were invalid: "
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -45,29 +44,18 @@ def measure_item(item: Any) -> tuple[Item, int]:
 
 
 def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
-    """The same for an item of which only lists and maps need be looked at."""
+    """The same for an item of which only some attributes need be looked at."""
     changed: Item | None = None
-    names = "".join(item)
-    size = len(names) if names.isascii() else utf8_length(names)
-    texts = []
-    for name, value in item.items():
-        for kind, content in value.items():
-            if kind == "S":
-                texts.append(content)
-            elif kind == "N":
-                size += _measured_number(content)[1]
-            elif kind in _CONTAINERS:
-                checked, value_size = _measured(value, 1)
-                size += value_size
-                if checked is not value:
-                    if changed is None:
-                        changed = dict(item)
-                    changed[name] = checked
-            else:
-                size += _MEASURES[kind](content, 1)[1]
-    text = "".join(texts)
-    size += len(text) if text.isascii() else utf8_length(text)
-    return (item if changed is None else changed), size
+    size = item.size
+    for name in item.unknown:
+        value = item.get(name)
+        if value is not None:
+            checked, value_size = _measured(value, 1)
+            size += value_size + utf8_length(name)
+            if checked is not value:
+                changed = changed or dict(item)
+                changed[name] = checked
+    return changed or item, size
 
 
 def measure_value(value: Any) -> tuple[AttributeValue, int]:

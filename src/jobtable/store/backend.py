@@ -29,17 +29,19 @@ class StoreRequest(dict[str, Any]):
 
 
 class EncodedItem(dict[str, AttributeValue]):
-    """An item that was made of an entity, with its JSON.
+    """An item that was made of an entity, with its JSON and its size.
 
-    Numbers, sets and binary values outside of lists and maps are known to be valid and in the form in which DynamoDB
-    gives them back. A backend that does not know of this takes it as any other item.
+    Its values are valid and in the form in which DynamoDB gives them back, except those of the `unknown` attributes,
+    which do not count in its size. A backend that does not know of this takes it as any other item.
     """
 
-    __slots__ = ("body",)
+    __slots__ = ("body", "size", "unknown")
 
-    def __init__(self, item: Item, body: bytes) -> None:
+    def __init__(self, item: Item, body: bytes, size: int, unknown: tuple[str, ...]) -> None:
         super().__init__(item)
         self.body = body
+        self.size = size
+        self.unknown = unknown
 
 
 class Backend(Protocol):

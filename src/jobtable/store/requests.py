@@ -22,6 +22,7 @@ from jobtable.model.expressions import (
 from jobtable.model.schema import EntitySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import EncodedItem, Item
+from jobtable.store.measures import measure_of
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.updates import UpdatePlan
 
@@ -114,7 +115,10 @@ def _encoded(entity: Entity, schema: EntitySchema) -> Item:
     item = schema.codec.encode(entity)
     body = _json_of(item, schema)
     # What the entity does not declare was taken over from elsewhere, in whatever form.
-    return item if schema.codec.has_more(entity) else EncodedItem(item, body)
+    if schema.codec.has_more(entity):
+        return item
+    measure = measure_of(schema)
+    return EncodedItem(item, body, measure.size(item), measure.unknown)
 
 
 def _json_of(item: Item, schema: EntitySchema) -> bytes:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DELIVERED: list[tuple[ValidationTask, str]] = []
 RAN: list[str] = []
 BROKEN: set[str] = set()
+STEP_SECONDS = [2.0]
 
 
 def deliver(asked: ValidationTask, token: str) -> None:
@@ -43,7 +44,7 @@ def _run(name: str, job: JobContext) -> int:
     RAN.append(name)
     if name in BROKEN:
         raise RuntimeError(f"{name} is broken")
-    job.jobs.clock.sleep(2)
+    job.jobs.clock.sleep(STEP_SECONDS[0])
     return len(RAN)
 
 
@@ -64,6 +65,8 @@ def _steps(on_timeout: str = "fail") -> tuple[Step | HumanStep, ...]:
 RATES = CostRates(per_step=1.0, per_second=0.25)
 STEP = WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, _steps(), RATES)
 DURABLE = WorkflowDefinition(WorkflowType.DURABLE_FUNCTIONS, _steps(), RATES)
+STEP_ONCE = WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, _steps(), RATES, max_attempts=1)
+DURABLE_ONCE = WorkflowDefinition(WorkflowType.DURABLE_FUNCTIONS, _steps(), RATES, max_attempts=1)
 STEP_CONTINUES = WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, _steps(CONTINUE), RATES)
 DURABLE_SKIPS = WorkflowDefinition(WorkflowType.DURABLE_FUNCTIONS, _steps("three"), RATES)
 TWO_QUESTIONS = WorkflowDefinition(

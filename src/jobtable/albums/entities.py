@@ -121,6 +121,11 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     duration_ms: Attr[OrNull[Count]] = default(None)
     estimated_cost: Attr[OrNull[Amount]] = default(None)
     failure: Attr[str | None] = default(None)
+    attempt: Attr[Annotated[int, Field(ge=2)] | None] = default(None)
+    """Once it was retried: the number of the attempt that runs, or ran last."""
+    attempt_started_at: Attr[Timestamp | None] = default(None)
+    earlier_ms: Attr[Count | None] = default(None)
+    """How long the attempts before that one took."""
     updated_at: Attr[Timestamp]
 
 

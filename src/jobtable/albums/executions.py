@@ -7,16 +7,19 @@ without a word, the next look (watch.py) goes on from there.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
 from jobtable.albums.moves import LOOK_AGAIN, Move
 from jobtable.albums.service import AlbumWorkflows, random_token
-from jobtable.errors import NotFoundError, TransactionFailedError
+from jobtable.errors import ConflictError, JobStateError, NotFoundError, TransactionFailedError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.stopping import await_workers
 from jobtable.model import Update
 from jobtable.objects import key_parts, object_key
 
@@ -85,13 +88,14 @@ class Executions:
             return
         declared = load_definition(definition)
         step = declared.step(execution.current_step)
-        job_id = step_job_id(declared, execution.execution_id, step)
+        job_id = step_job_id(declared, execution, step)
         is_first = job_id == execution.execution_id
+        params = {"execution_id": execution.execution_id, "step": step.name, "definition": definition}
         self._jobs.submit(
             NewJob(
                 name=f"{step.name} of execution {execution.execution_id}",
                 task=RUN_STEPS,
-                params={"execution_id": execution.execution_id, "step": step.name, "definition": definition},
+                params=params if execution.attempt is None else params | {"attempt": execution.attempt},
                 job_id=job_id,
                 job_type=JOB_TYPE,
                 job_stage=step.name,
@@ -121,6 +125,29 @@ class Executions:
             question.deliver(step.deliver)
         return self.records.get_execution(execution.execution_id)
 
+    def retry(self, execution_id: str) -> Execution:
+        """Let an execution that failed go on from the step where it did, as a new attempt; ConflictError if it did not.
+
+        What the steps before it have left behind is kept. If nobody answered in time, the question is asked again.
+        """
+        execution = self.records.get_execution(execution_id)
+        if execution.status is not ExecutionStatus.FAILED:
+            raise ConflictError(f"execution {execution_id} is {execution.status}: only one that failed can be retried")
+        definition = self._definition_of(execution_id)
+        step = load_definition(definition).step(execution.current_step)
+        tasks = self.records.list_execution_tasks(execution.workflow_type, execution_id)
+        last = max(tasks, key=lambda task: task.created_at, default=None)
+        albums = self.records.list_albums(execution_id) if isinstance(step, HumanStep) else []
+        move = Move(self._jobs.store, self._jobs.clock, execution)
+        last_task_id = None if last is None else last.task_id
+        question = move.retry(step, definition, last_task_id, albums=albums, token=self._make_token())
+        move.commit()
+        if question is not None and isinstance(step, HumanStep):
+            question.deliver(step.deliver)
+        execution = self.records.get_execution(execution_id)
+        self.submit_step(execution, definition)
+        return execution
+
     def fail(self, execution: Execution, reason: str) -> Execution:
         """End an execution that cannot go on from where it stands."""
         move = Move(self._jobs.store, self._jobs.clock, execution)
@@ -139,8 +166,18 @@ class Executions:
 
     def get_definition(self, execution_id: str) -> WorkflowDefinition:
         """The definition by which an execution goes or went, or NotFoundError."""
-        first = self._jobs.queries.get_job(execution_id)
-        return load_definition(str(first.definition.params["definition"]))
+        return load_definition(self._definition_of(execution_id))
+
+    def _definition_of(self, execution_id: str) -> str:
+        first = self._first_job(execution_id)
+        if first is None:
+            raise NotFoundError(f"execution {execution_id} is not run by the job engine")
+        return str(first.definition.params["definition"])
+
+    def _first_job(self, execution_id: str) -> Job | None:
+        """The job of the first step, which is the root of the others; another job may have the id by chance."""
+        job = self._jobs.store.find(Job.key(job_id=execution_id))
+        return job if job is not None and job.definition.task == RUN_STEPS else None
 
     def find_answer(self, execution_id: str) -> ValidationTask | None:
         """The task that a person answered last, for the steps behind it; None if nobody did."""
@@ -149,6 +186,40 @@ class Executions:
             return None
         task = self.records.get_task(watch.task_id)
         return task if task.status is TaskStatus.COMPLETED else None
+
+    # --- deleting ---------------------------------------------------------------------------------------------------
+
+    def delete(self, execution_id: str, *, stop: bool = False, by: str = "local") -> int:
+        """Remove an execution with its albums, tasks, image and jobs; gives the number of items.
+
+        Refused while it has not ended, unless it is to be stopped first. If it is interrupted, the same call again
+        finishes it: the execution itself goes last.
+        """
+        execution = self.records.get_execution(execution_id)
+        if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING):
+            if not stop:
+                raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
+            self.fail(execution, f"stopped by {by}")
+        removed = self._delete_jobs(execution_id, by)
+        store = self._jobs.store
+        removed += store.batch_delete(self.records.list_execution_tasks(execution.workflow_type, execution_id))
+        removed += store.batch_delete(self.records.list_albums(execution_id))
+        for found in list(self._jobs.objects.list(object_key(UPLOADS, execution_id))):
+            self._jobs.objects.delete(found.key)
+        return removed + store.delete(Execution.key(execution_id=execution_id))
+
+    def _delete_jobs(self, execution_id: str, by: str) -> int:
+        """Remove the jobs of an execution that has ended: what waits is cancelled, what runs is asked to stop."""
+        if self._first_job(execution_id) is None:
+            return 0
+        with contextlib.suppress(JobStateError):  # the first one has ended already
+            self._jobs.cancel(execution_id, by=by)
+        await_workers(self._jobs, self._tree(execution_id), f"delete execution {execution_id}")
+        return self._jobs.delete(execution_id, tree=True)
+
+    def _tree(self, execution_id: str) -> Iterator[Job]:
+        yield self._jobs.queries.get_job(execution_id)
+        yield from self._jobs.queries.list_descendants(execution_id)
 
     def is_referenced(self, key: str) -> bool:
         """Whether an object belongs to an execution that is there: what a sweep for orphans asks."""
@@ -159,7 +230,9 @@ class Executions:
         return execution is not None and execution.image_s3_key == key
 
 
-def step_job_id(declared: WorkflowDefinition, execution_id: str, step: AnyStep) -> str:
+def step_job_id(declared: WorkflowDefinition, execution: Execution, step: AnyStep) -> str:
     """The id of the job that begins with a step; the first one has the execution's, and is the root of the others."""
-    is_first = step == declared.steps[0]
-    return execution_id if is_first else str(uuid.uuid5(_IDS, f"{execution_id}\n{step.name}"))
+    if step == declared.steps[0] and execution.attempt is None:
+        return execution.execution_id
+    again = "" if execution.attempt is None else f"\n{execution.attempt}"
+    return str(uuid.uuid5(_IDS, f"{execution.execution_id}\n{step.name}{again}"))

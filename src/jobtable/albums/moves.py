@@ -65,7 +65,11 @@ class Move:
             self.end(ExecutionStatus.COMPLETED, *updates)
             return None
         if isinstance(step, HumanStep):
-            return self._ask(step, albums, token, updates)
+            question = self._ask(step, albums, token, updates)
+            asked = question.task
+            due = (ExecutionWatch.due_at.set(asked.expires_at), ExecutionWatch.task_id.set(asked.task_id))
+            self.tx.update(self._watch, *due)
+            return question
         self._update(ExecutionStatus.RUNNING, Execution.current_step.set(step.name), *updates)
         watched = [ExecutionWatch.due_at.set(self.now + LOOK_AGAIN)]
         seen = self._execution
@@ -88,20 +92,48 @@ class Move:
         )
         self.tx.add(task)
         self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), *updates)
-        self.tx.update(
-            self._watch, ExecutionWatch.due_at.set(task.expires_at), ExecutionWatch.task_id.set(task.task_id)
-        )
         return Question(task, token)
+
+    def retry(
+        self, step: AnyStep, definition: str, last_task_id: str | None, *, albums: list[Album], token: str
+    ) -> Question | None:
+        """Begin the next attempt of an execution that failed, at the step where it did; a person is asked again."""
+        seen = self._execution
+        updates = (
+            Execution.attempt.set((seen.attempt or 1) + 1),
+            Execution.attempt_started_at.set(self.now),
+            Execution.earlier_ms.set(seen.duration_ms or 0),
+            Execution.end_time.set(None),
+            Execution.duration_ms.set(None),
+            Execution.failure.set(None),
+        )
+        question = self._ask(step, albums, token, updates) if isinstance(step, HumanStep) else None
+        if question is None:
+            self._update(ExecutionStatus.RUNNING, *updates)
+        self.tx.add(
+            ExecutionWatch(
+                execution_id=seen.execution_id,
+                workflow_type=seen.workflow_type,
+                due_at=self.now + LOOK_AGAIN if question is None else question.task.expires_at,
+                definition=definition,
+                job_step=step.name,
+                task_id=last_task_id if question is None else question.task.task_id,
+            )
+        )
+        return question
 
     def end(self, status: ExecutionStatus, *updates: Update) -> None:
         """End the execution."""
-        duration = (self.now - self._execution.start_time) // _MILLISECOND
-        self._update(status, Execution.end_time.set(self.now), Execution.duration_ms.set(max(0, duration)), *updates)
+        seen = self._execution
+        duration = (self.now - (seen.attempt_started_at or seen.start_time)) // _MILLISECOND
+        took = (seen.earlier_ms or 0) + max(0, duration)
+        self._update(status, Execution.end_time.set(self.now), Execution.duration_ms.set(took), *updates)
         self.tx.delete(self._watch)
 
     def _update(self, status: ExecutionStatus, *updates: Update) -> None:
         seen = self._execution
         here = (Execution.status == seen.status) & (Execution.current_step == seen.current_step)
+        here &= Execution.attempt.missing() if seen.attempt is None else Execution.attempt == seen.attempt
         changes = (Execution.status.set(status), Execution.updated_at.set(self.now), *updates)
         self.tx.update(Execution.key(execution_id=seen.execution_id), *changes, when=here)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from jobtable.albums.definitions import load_definition
-from jobtable.albums.entities import ExecutionStatus
+from jobtable.albums.entities import Execution, ExecutionStatus
 from jobtable.albums.executions import Executions
 from jobtable.errors import ConflictError, TaskError, ValueRefusedError
 from jobtable.jobs.tasks import resolve, task
@@ -15,39 +16,40 @@ if TYPE_CHECKING:
 
 
 @task
-def run_steps(job: JobContext, execution_id: str, step: str, definition: str) -> dict[str, Any]:
+def run_steps(job: JobContext, execution_id: str, step: str, definition: str, attempt: int = 1) -> dict[str, Any]:
     """Run the steps from this one on that belong to this job; gives what each returned.
 
-    A job that begins anew leaves out the steps that the execution has behind it.
+    A job that begins anew leaves out the steps that the execution has behind it, and all of a later attempt.
     """
     declared = load_definition(definition)
     executions = Executions(job.jobs)
     execution = executions.records.get_execution(execution_id)
     returned: dict[str, Any] = {}
     for each in declared.segment(step):
-        if execution.status is not ExecutionStatus.RUNNING or execution.current_step != each.name:
+        if not _is_at(execution, each.name, attempt):
             continue
         job.info(f"step {each.name} begins")
         began = job.jobs.clock.monotonic()
         try:
             returned[each.name] = resolve(each.task).call(job, {"execution_id": execution_id})
         except (TaskError, ValueRefusedError) as error:  # what was refused once is refused again
-            _fail(executions, execution_id, each.name, error)
+            _fail(executions, execution, error)
             raise TaskError(f"step {each.name}: {error}") from error
         except Exception as error:
             if job.attempt >= declared.max_attempts:
-                _fail(executions, execution_id, each.name, error)
+                _fail(executions, execution, error)
             raise
         execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began)
     executions.submit_step(execution, definition)
     return returned
 
 
-def _fail(executions: Executions, execution_id: str, step: str, error: Exception) -> None:
+def _is_at(execution: Execution, step: str, attempt: int) -> bool:
+    is_here = execution.status is ExecutionStatus.RUNNING and execution.current_step == step
+    return is_here and (execution.attempt or 1) == attempt
+
+
+def _fail(executions: Executions, seen: Execution, error: Exception) -> None:
     """End the execution, unless another process has moved it on meanwhile: then it is not this job's any more."""
-    execution = executions.records.get_execution(execution_id)
-    if execution.status is ExecutionStatus.RUNNING and execution.current_step == step:
-        try:
-            executions.fail(execution, f"step {step} failed: {type(error).__name__}: {error}")
-        except ConflictError:
-            return
+    with contextlib.suppress(ConflictError):
+        executions.fail(seen, f"step {seen.current_step} failed: {type(error).__name__}: {error}")

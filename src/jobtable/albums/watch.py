@@ -82,7 +82,7 @@ class Watch:
 
     def _look_at_job(self, execution: Execution, watch: ExecutionWatch, sweep: Sweep) -> None:
         declared = load_definition(watch.definition)
-        job_id = step_job_id(declared, execution.execution_id, declared.step(watch.job_step))
+        job_id = step_job_id(declared, execution, declared.step(watch.job_step))
         job = self._store.find(Job.key(job_id=job_id))
         if job is not None and job.is_final:
             reason = "did not move it on" if job.status is Status.COMPLETED else f"is {job.status}: {job.message}"

@@ -16,7 +16,8 @@ from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.app import Services
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services
+from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
 from jobtable.settings import Settings
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 
 WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
+ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="The execution's id.")]
 SubmitOnly = Annotated[
     bool, typer.Option("--submit-only", help="Start no worker: those of the queue `albums` do the work.")
 ]
@@ -65,6 +67,54 @@ def start(
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
 
+@app.command()
+def retry(
+    execution_id: ExecutionId,
+    submit_only: SubmitOnly = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let an execution that failed go on from the step where it did, and run it until it ends or waits.
+
+    \b
+    Example:
+        jobtable executions retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    settings = chosen_settings(store, objects)
+    with Services.from_settings(settings) as services:
+        execution = services.album_executions.retry(execution_id)
+        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def delete(
+    execution_id: ExecutionId,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="If it has not ended: stop it, and wait for its worker.")
+    ] = False,
+    yes: Yes = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete an execution with its albums, tasks, image and jobs; if it is interrupted, run it again.
+
+    \b
+    Example:
+        jobtable executions delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
+    """
+    confirm(f"Delete execution {execution_id} with its albums, tasks, image and jobs?", yes=yes)
+    by = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        count = services.album_executions.delete(execution_id, stop=stop, by=by)
+    if as_json:
+        print_json({"execution": execution_id, "items": count})
+    else:
+        say(f"Deleted execution {execution_id}: {count} items, and its image.")
+
+
 def finish(services: Services, execution: Execution, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
     """Let workers run an execution until it ends or waits, with a bar; print it, and end with 5 if it failed."""
     executions = services.album_executions
@@ -75,6 +125,7 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
         task_id = executions.get_watch(execution.execution_id).task_id
         say(f"It waits for a person. Get a token: jobtable tasks token {task_id}")
     if execution.status is ExecutionStatus.FAILED:
+        say(f"It failed. Go on from there: jobtable executions retry {execution.execution_id}")
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
@@ -114,6 +165,7 @@ def _print_execution(executions: Executions, execution_id: str, *, as_json: bool
             "workflow type": execution.workflow_type,
             "status": execution.status,
             "step": execution.current_step,
+            "attempt": execution.attempt or 1,
             "failure": execution.failure,
             "started": execution.start_time,
             "ended": execution.end_time,
@@ -182,7 +234,7 @@ def _row(execution: Execution) -> dict[str, Any]:
 
 @app.command()
 def show(
-    execution_id: Annotated[str, typer.Argument(metavar="ID", help="The execution's id.")],
+    execution_id: ExecutionId,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,

@@ -36,6 +36,15 @@ class ServerExecutions(Executions):
         }
         return Execution.model_validate(self._server.write("POST", "/execution-runs", body, key=str(uuid.uuid4())))
 
+    def retry(self, execution_id: str) -> Execution:
+        """Let an execution that failed go on from the step where it did."""
+        return Execution.model_validate(self._server.write("POST", path_of("executions", execution_id, "retry")))
+
+    def delete(self, execution_id: str, *, stop: bool = False, by: str = "local") -> int:
+        """Remove an execution with its albums, tasks, image and jobs; gives the number of items."""
+        asked = {"stop": "true"} if stop else None
+        return int(self._server.write("DELETE", path_of("executions", execution_id), query=asked)["count"])
+
 
 class ServerAnswers(Answers):
     """What people answer, through a server."""

@@ -1,18 +1,18 @@
-"""Album executions as they run: started on an image, and the questions to people answered."""
+"""Album executions as they run: started on an image, retried, deleted, and the questions to people answered."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Depends, Query
 from pydantic import Base64Bytes, BaseModel, Field
 
 from jobtable.albums.answers import Answers
 from jobtable.albums.entities import AlbumData, Execution
 from jobtable.albums.executions import Executions
 from jobtable.albums.metrics import compute_and_compare
-from jobtable.web.api.albums import MetricsOfDay, TaskId
-from jobtable.web.api.bodies import Body
+from jobtable.web.api.albums import ExecutionId, MetricsOfDay, TaskId
+from jobtable.web.api.bodies import Body, Written
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
 from jobtable.web.guard import WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -64,6 +64,25 @@ class NewTaskToken(BaseModel):
 def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:
     """Keep the image and submit the first step of a workflow; workers do the rest."""
     return executions.start(body.definition, body.image, body.name, execution_id=body.execution_id, user=caller.name)
+
+
+@router.post("/executions/{execution_id}/retry")
+@allow(WRITE)
+def retry_execution(execution_id: ExecutionId, executions: TheExecutions) -> Execution:
+    """Let an execution that failed go on from the step where it did, as a new attempt."""
+    return executions.retry(execution_id)
+
+
+@router.delete("/executions/{execution_id}")
+@allow(WRITE)
+def delete_execution(
+    execution_id: ExecutionId,
+    executions: TheExecutions,
+    caller: CallerOf,
+    stop: Annotated[bool, Query(description="If it has not ended: stop it, and wait for its worker.")] = False,
+) -> Written:
+    """Remove an execution with its albums, tasks, image and jobs; gives the number of items."""
+    return Written(count=executions.delete(execution_id, stop=stop, by=caller.name))
 
 
 @router.post("/tasks/{task_id}/complete")

@@ -1,0 +1,230 @@
+"""Executions that failed: retried from the step where they did, and deleted with everything that they left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from tests.access_patterns.albums import DURABLE
+from tests.access_patterns.albums import execution as stored_execution
+from tests.albums import workflows as flows
+from tests.albums.test_executions import path, state, waiting
+from tests.interruptions import dies_after
+from tests.running import run_again, run_jobs
+
+from jobtable.albums.answers import Answers
+from jobtable.albums.entities import Execution, ExecutionStatus
+from jobtable.albums.executions import QUEUE, Executions
+from jobtable.albums.watch import Watch
+from jobtable.errors import ConflictError, NotFoundError
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.leases import Outcome
+from jobtable.jobs.records import Status
+from jobtable.objects import ObjectStore
+from jobtable.store import Store
+from jobtable.testing import FakeClock
+
+TYPES = ["STEP_ONCE", "DURABLE_ONCE"]
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(flows, "STEP_SECONDS", [0.0])
+    yield
+    for kept in (flows.DELIVERED, flows.RAN, flows.BROKEN):
+        kept.clear()
+
+
+def failed(jobs: Jobs, name: str, step: str) -> Execution:
+    """An execution that failed at a step before the question."""
+    flows.BROKEN.add(step)
+    started = Executions(jobs).start(path(name), b"image", "image.jpg")
+    run_jobs(jobs, QUEUE)
+    flows.BROKEN.clear()
+    flows.RAN.clear()
+    found = Executions(jobs).records.get_execution(started.execution_id)
+    assert (found.status, found.current_step) == (ExecutionStatus.FAILED, step)
+    return found
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize(("step", "ran"), [("one", ["one", "two"]), ("two", ["two"])])
+def test_a_failed_execution_goes_on_where_it_failed(each_jobs: Jobs, name: str, step: str, ran: list[str]) -> None:
+    executions = Executions(each_jobs)
+    before = failed(each_jobs, name, step)
+    again = executions.retry(before.execution_id)
+    assert (again.status, again.current_step, again.attempt) == (ExecutionStatus.RUNNING, step, 2)
+    assert (again.end_time, again.duration_ms, again.failure) == (None, None, None)
+    run_jobs(each_jobs, QUEUE)
+    assert ran == flows.RAN
+    asked, token = flows.DELIVERED[-1]
+    Answers(each_jobs).complete(asked.task_id, token, [])
+    run_jobs(each_jobs, QUEUE)
+    ended = executions.records.get_execution(before.execution_id)
+    assert (ended.status, ended.attempt) == (ExecutionStatus.COMPLETED, 2)
+    assert [*ran, "three"] == flows.RAN
+    below = list(each_jobs.queries.list_descendants(before.execution_id))
+    assert {job.parent_job_id for job in below} == {before.execution_id}
+    assert sum(job.job_stage == step and job.status is Status.COMPLETED for job in below) == 1
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_only_the_time_of_the_attempts_counts(jobs: Jobs, clock: FakeClock, name: str) -> None:
+    flows.STEP_SECONDS[0] = 2.0
+    before = failed(jobs, name, "two")
+    assert before.duration_ms == 2000
+    clock.advance(3600)
+    Executions(jobs).retry(before.execution_id)
+    flows.BROKEN.add("two")
+    began = clock.monotonic()
+    run_jobs(jobs, QUEUE)
+    took = 1000 * (clock.monotonic() - began)
+    ended = Executions(jobs).records.get_execution(before.execution_id)
+    assert (ended.status, ended.attempt) == (ExecutionStatus.FAILED, 2)
+    assert ended.duration_ms == pytest.approx(before.duration_ms + took, abs=2)
+    assert (Executions(jobs).retry(before.execution_id)).attempt == 3
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_answer_of_a_person_outlives_a_failure(jobs: Jobs, name: str) -> None:
+    execution, asked, token = waiting(jobs, name)
+    flows.BROKEN.add("three")
+    Answers(jobs).complete(asked.task_id, token, [])
+    run_jobs(jobs, QUEUE)
+    flows.BROKEN.clear()
+    Executions(jobs).retry(execution.execution_id)
+    answer = Executions(jobs).find_answer(execution.execution_id)
+    assert answer is not None
+    assert answer.task_id == asked.task_id
+    run_jobs(jobs, QUEUE)
+    assert Executions(jobs).records.get_execution(execution.execution_id).status is ExecutionStatus.COMPLETED
+    assert len(flows.DELIVERED) == 1
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_question_that_nobody_answered_is_asked_again(jobs: Jobs, clock: FakeClock, name: str) -> None:
+    execution, asked, old_token = waiting(jobs, name)
+    clock.advance(301)
+    assert Watch(jobs).expire_due().timed_out == 1
+    again = Executions(jobs).retry(execution.execution_id)
+    assert (again.status, again.current_step) == (ExecutionStatus.WAITING, "ask")
+    anew, token = flows.DELIVERED[-1]
+    assert anew.task_id != asked.task_id
+    with pytest.raises(ConflictError):
+        Answers(jobs).complete(asked.task_id, old_token, [])
+    Answers(jobs).complete(anew.task_id, token, [])
+    run_jobs(jobs, QUEUE)
+    assert Executions(jobs).records.get_execution(execution.execution_id).status is ExecutionStatus.COMPLETED
+
+
+def test_only_what_failed_on_the_engine_is_retried(jobs: Jobs) -> None:
+    execution, *_ = waiting(jobs)
+    with pytest.raises(ConflictError, match="only one that failed"):
+        Executions(jobs).retry(execution.execution_id)
+    with pytest.raises(NotFoundError):
+        Executions(jobs).retry("nobody")
+    Executions(jobs).records.add_execution(stored_execution("other", DURABLE, 1).replace(status=ExecutionStatus.FAILED))
+    with pytest.raises(NotFoundError, match="not run by the job engine"):
+        Executions(jobs).retry("other")
+
+
+def test_of_several_retries_one_wins(jobs: Jobs) -> None:
+    execution_id = failed(jobs, "STEP_ONCE", "two").execution_id
+
+    def retry(_: int) -> bool:
+        try:
+            Executions(jobs).retry(execution_id)
+        except ConflictError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(retry, range(8))) == 1
+    assert run_jobs(jobs, QUEUE) == 1
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_job_of_an_earlier_attempt_does_nothing_any_more(jobs: Jobs, name: str) -> None:
+    """Its worker was lost after it had failed the execution, so it is run again."""
+    execution_id = failed(jobs, name, "one").execution_id
+    Executions(jobs).retry(execution_id)
+    run_again(jobs, [jobs.queries.get_job(execution_id)])
+    assert flows.RAN == []
+    assert Executions(jobs).records.get_execution(execution_id).current_step == "one"
+
+
+def test_a_retry_whose_job_was_not_submitted_goes_on(jobs: Jobs, clock: FakeClock) -> None:
+    execution_id = failed(jobs, "STEP_ONCE", "two").execution_id
+    for writes in range(10):
+        if not dies_after(jobs.store, jobs.objects, writes, partial(_retry, execution_id)):
+            break
+        if Executions(jobs).records.get_execution(execution_id).status is ExecutionStatus.RUNNING:
+            clock.advance(11)
+            Watch(jobs).expire_due()
+            break
+    run_jobs(jobs, QUEUE)
+    assert Executions(jobs).records.get_execution(execution_id).status is ExecutionStatus.WAITING
+
+
+def _retry(execution_id: str, store: Store, objects: ObjectStore) -> None:
+    Executions(Jobs(store, objects)).retry(execution_id)
+
+
+# --- deleting ---------------------------------------------------------------------------------------------------------
+
+
+def left(jobs: Jobs) -> list[str]:
+    """What is left besides queues, in the tables and in object storage."""
+    kinds = [item.get("TYPE", item.get("entityType"))["S"] for items in state(jobs) for item in items]
+    return [kind for kind in kinds if kind not in ("QUEUE", "DEPENDENCY_GRAPH")] + [k.key for k in jobs.objects.list()]
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_an_execution_is_deleted_with_all_it_left(each_jobs: Jobs, name: str) -> None:
+    execution, asked, token = waiting(each_jobs, name)
+    with pytest.raises(ConflictError, match="is waiting: it must end first"):
+        Executions(each_jobs).delete(execution.execution_id)
+    Answers(each_jobs).complete(asked.task_id, token, [])
+    run_jobs(each_jobs, QUEUE)
+    assert Executions(each_jobs).delete(execution.execution_id) > 5
+    assert left(each_jobs) == []
+
+
+def test_what_runs_is_stopped_first_when_that_is_asked_for(jobs: Jobs) -> None:
+    execution_id = Executions(jobs).start(path("STEP"), b"image", "image.jpg").execution_id
+    (lease,) = jobs.claim(QUEUE, limit=1, instance_id="test", lease_seconds=60)
+    with pytest.raises(ConflictError, match="a worker runs job"):
+        Executions(jobs).delete(execution_id, stop=True)
+    assert Executions(jobs).records.get_execution(execution_id).failure == "stopped by local"
+    jobs.finish(lease, Outcome("cancelled"))
+    Executions(jobs).delete(execution_id)
+    assert left(jobs) == []
+    waiting(jobs)
+    Executions(jobs).delete(flows.DELIVERED[-1][0].execution_id, stop=True)
+    assert left(jobs) == []
+
+
+def test_a_job_that_only_has_the_same_id_stays(jobs: Jobs) -> None:
+    Executions(jobs).records.add_execution(stored_execution("other", DURABLE, 1).replace(status=ExecutionStatus.FAILED))
+    jobs.submit(NewJob(name="of somebody else", task="builtins:print", job_id="other"))
+    Executions(jobs).delete("other")
+    assert jobs.queries.get_job("other").status is Status.PENDING
+
+
+def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs) -> None:
+    for writes in range(1000):
+        execution_id = waiting(jobs)[0].execution_id
+        was_interrupted = dies_after(jobs.store, jobs.objects, writes, partial(_delete, execution_id))
+        if not was_interrupted:
+            assert writes > 5
+            break
+        Executions(jobs).delete(execution_id, stop=True)
+        assert left(jobs) == []
+    assert left(jobs) == []
+
+
+def _delete(execution_id: str, store: Store, objects: ObjectStore) -> None:
+    Executions(Jobs(store, objects)).delete(execution_id, stop=True)

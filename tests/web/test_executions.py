@@ -1,0 +1,32 @@
+"""Executions on the server: retried by a button where they failed, and deleted."""
+
+from __future__ import annotations
+
+from tests.running import run_jobs
+from tests.web.conftest import Served
+
+from jobtable.access.entities import Role
+from jobtable.albums.entities import WorkflowType
+from jobtable.albums.example import PATHS
+from jobtable.albums.executions import QUEUE
+
+
+def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
+    executions = guarded.services.album_executions
+    execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt").execution_id
+    full, reader = guarded.client(Role.FULL), guarded.client(Role.READ)
+    at = f"/api/v1/executions/{execution_id}"
+    button = f'data-act="{at}/retry"'
+    assert full.post(f"{at}/retry").status_code == 409
+    assert full.delete(at).status_code == 409
+    assert button not in full.get(f"/executions/{execution_id}").text
+    run_jobs(guarded.services.jobs, QUEUE)
+    assert button in full.get(f"/executions/{execution_id}").text
+    assert button not in reader.get(f"/executions/{execution_id}").text
+    assert reader.post(f"{at}/retry").status_code == 403
+    again = full.post(f"{at}/retry")
+    assert (again.status_code, again.json()["attempt"], again.json()["status"]) == (200, 2, "running")
+    assert reader.delete(at).status_code == 403
+    assert full.delete(at, params={"stop": True}).json()["count"] > 2
+    assert full.get(at).status_code == 404
+    assert full.delete(at).status_code == 404

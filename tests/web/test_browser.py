@@ -15,6 +15,8 @@ from tests.web.conftest import Served
 from tests.web.test_pages import paths
 from tests.web.world import World, make_world
 
+from jobtable.access.entities import Role
+
 CHROMIUM = "/usr/bin/chromium"
 
 
@@ -222,6 +224,43 @@ def test_a_journey_is_exported_and_imported(watched: Watched, served: Served, wo
     page.locator("input[type=file]").set_input_files(tmp_path / "journey.zip")
     page.wait_for_url(f"**/journeys/{world.journey}")
     page.locator(".head-status .badge-completed").wait_for()
+
+
+def test_a_token_is_made_shown_once_and_revoked(watched: Watched, served: Served) -> None:
+    page = watched.page
+    page.goto("/tokens")
+    page.get_by_label("Name").fill("a dashboard")
+    page.get_by_label("Good for").select_option("7")
+    page.get_by_role("button", name="Make it").click()
+    row = page.locator("tr", has_text="a dashboard")
+    row.wait_for()
+    text = page.locator("[data-secret-text]").inner_text()
+    made = served.services.tokens.find_valid(text)
+    assert made is not None
+    assert made.role is Role.READ
+    assert made.expires_at is not None
+    assert (made.expires_at - made.created_at).days == 7
+    page.reload()
+    assert text not in page.content()
+    page.once("dialog", lambda dialog: dialog.accept())
+    row.get_by_role("button", name="Revoke").click()
+    row.locator(".badge-revoked").wait_for()
+    assert served.services.tokens.find_valid(text) is None
+
+
+def test_the_legend_of_the_map_lies_below_it_and_hides_topics(watched: Watched, world: World) -> None:
+    page = watched.page
+    page.goto(f"/conversations/{world.conversation}")
+    name = page.locator(".legend-name").first
+    name.wait_for()
+    chart, legend = page.locator(".chart").bounding_box(), page.locator(".legend").bounding_box()
+    assert chart is not None
+    assert legend is not None
+    assert legend["y"] >= chart["y"] + chart["height"]
+    shown = page.locator(".scatterlayer .trace").count()
+    name.click()
+    assert name.get_attribute("aria-pressed") == "false"
+    page.wait_for_function("count => document.querySelectorAll('.scatterlayer .trace').length === count", arg=shown - 1)
 
 
 def test_the_theme_is_switched_and_kept(watched: Watched) -> None:

@@ -12,7 +12,8 @@ from fastapi.routing import iter_route_contexts
 from tests.web.conftest import Served
 from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 
-from jobtable.web.guard import READ, rule_of
+from jobtable.access.entities import Role
+from jobtable.web.guard import READ, WRITE, rule_of
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
 
@@ -61,6 +62,7 @@ def paths(world: World) -> list[str]:
         "/tables",
         f"/tables/jobtable?partition=JOB%23{world.completed_job}",
         f"/workers/{world.worker}",
+        "/tokens",
     ]
 
 
@@ -68,9 +70,23 @@ def test_every_page_is_in_the_list(world: World, served: Served) -> None:
     shown = [path.partition("?")[0] for path in paths(world)]
     for route in iter_route_contexts(served.app.routes):
         path = str(route.path)
-        if rule_of(route.endpoint) is READ and not path.startswith(("/api/", "/metrics")):
+        is_shown = "GET" in (route.methods or ()) and rule_of(route.endpoint) in (READ, WRITE)
+        if is_shown and not path.startswith(("/api/", "/metrics")):
             assert any(route.path_regex.fullmatch(each) for each in shown), path
     assert {entry.path for entry in NAVIGATION} <= set(shown)
+
+
+def test_only_those_who_may_do_everything_see_tokens(tmp_path: Path) -> None:
+    server = Served(store=f"file:{tmp_path / 'tokens.db'}", require_token=True)
+    full = server.client(Role.FULL, Accept="text/html")
+    assert 'href="/tokens"' in full.get("/").text
+    shown = full.get("/tokens").text
+    assert shown.count("data-act=") == 1
+    assert "secret" not in re.sub(r"data-secret|class=.secret", "", shown)
+    looking = server.client(Role.READ, Accept="text/html")
+    assert 'href="/tokens"' not in looking.get("/").text
+    assert looking.get("/tokens").status_code == 403
+    server.stop()
 
 
 def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx.Client) -> None:

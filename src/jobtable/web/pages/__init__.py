@@ -15,12 +15,13 @@ from jobtable.web.pages import (
     receipts,
     sweeps,
     tables,
+    tokens,
 )
 from jobtable.web.pages.frame import error_page
 
 __all__ = ["add_pages", "error_page"]
 
-_GROUPS = (login, overview, jobs, queues, sweeps, journeys, conversations, executions, receipts, tables)
+_GROUPS = (login, overview, jobs, queues, sweeps, journeys, conversations, executions, receipts, tables, tokens)
 
 
 def add_pages(app: FastAPI) -> None:

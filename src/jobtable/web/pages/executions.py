@@ -15,6 +15,8 @@ from jobtable.albums.entities import (
     WorkflowMetrics,
     WorkflowType,
 )
+from jobtable.app import Services
+from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
 from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
@@ -25,6 +27,7 @@ router = APIRouter(route_class=GuardedRoute)
 
 _SHOWN = 15
 _MOST_DAYS = 60
+_MOST_LISTED = 20_000
 _MEASURES = (
     ("execution_count", "Executions a day"),
     ("avg_duration_ms", "Average duration in ms"),
@@ -90,12 +93,20 @@ def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response
 
 @router.get("/executions/tasks/{task_id}")
 @allow(READ)
-def show_task(request: Request, task_id: Annotated[str, path_id("task-77aa")], albums: TheAlbums) -> Response:
+def show_task(
+    request: Request, task_id: Annotated[str, path_id("task-77aa")], services: AllServices, albums: TheAlbums
+) -> Response:
     """One task: a form to check and correct its albums."""
     task = albums.get_task(task_id)
     execution = albums.get_execution_with_albums(task.execution_id)
     return render(
-        request, "task.html", title="Check albums", task=task, execution=execution, picture=_address(task.image_s3_key)
+        request,
+        "task.html",
+        title="Check albums",
+        task=task,
+        execution=execution,
+        picture=_address(task.image_s3_key),
+        listing=_listing(services, task.image_s3_key),
     )
 
 
@@ -116,6 +127,16 @@ def show_execution(
         tasks=tasks,
         picture=_address(found.execution.image_s3_key),
     )
+
+
+def _listing(services: Services, key: str) -> str | None:
+    """The beginning of what the albums were found in, where it is a text."""
+    if not content_type(key).startswith("text/"):
+        return None
+    try:
+        return services.objects.get_range(key, 0, _MOST_LISTED).decode(errors="replace")
+    except ObjectNotFoundError:
+        return None
 
 
 def _address(key: str) -> str | None:

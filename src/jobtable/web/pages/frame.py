@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -27,6 +28,8 @@ class NavigationEntry:
     path: str
     title: str
     icon: str
+    is_for_writers: bool = False
+    """Whether only those see it who may do everything."""
 
 
 NAVIGATION = (
@@ -39,6 +42,7 @@ NAVIGATION = (
     NavigationEntry("/executions", "Executions", "executions"),
     NavigationEntry("/receipts", "Receipts", "receipts"),
     NavigationEntry("/tables", "Tables", "tables"),
+    NavigationEntry("/tokens", "Tokens", "key", is_for_writers=True),
 )
 
 _NOTHING = "\N{EN DASH}"
@@ -99,6 +103,13 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
+def _money(amount: Decimal | None) -> str:
+    """An amount with its cents; one that is finer, as it is."""
+    if amount is None:
+        return _NOTHING
+    return f"{amount:.2f}" if amount == round(amount, 2) else str(amount)
+
+
 def _pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
@@ -127,6 +138,7 @@ def _environment() -> Environment:
         bytes=_bytes,
         clock_time=_clock_time,
         duration=_duration,
+        money=_money,
         number=_number,
         pretty=_pretty,
         segment=_segment,

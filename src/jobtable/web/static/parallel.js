@@ -1,7 +1,7 @@
 // Parallel coordinates as SVG: one axis a column, one line a row; the first rows are the best.
 
 const svg = "http://www.w3.org/2000/svg";
-const [width, height, top, bottom] = [760, 320, 34, 24];
+const [height, top, bottom, leastGap] = [320, 34, 24, 92];
 
 function make(name, attributes, text) {
   const element = document.createElementNS(svg, name);
@@ -28,9 +28,13 @@ function shortened(number) {
 
 export function drawParallel(figure) {
   const { axes, rows } = JSON.parse(figure.querySelector("script").textContent);
-  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel" });
+  // As wide as its place, unless the names of the axes need more: then the place scrolls.
+  const place = figure.clientWidth;
+  const width = Math.max(place, axes.length * leastGap);
+  if (width > place) figure.tabIndex = 0;
+  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel" });
   const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number])));
-  const x = (number) => 60 + (axes.length < 2 ? 0 : (number * (width - 120)) / (axes.length - 1));
+  const x = (number) => 50 + (axes.length < 2 ? 0 : (number * (width - 100)) / (axes.length - 1));
   const y = (share) => height - bottom - share * (height - top - bottom);
   const best = Math.max(1, Math.ceil(rows.length / 10));
   for (const [place, row] of [...rows.entries()].reverse()) {

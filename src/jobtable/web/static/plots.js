@@ -4,8 +4,13 @@ import { drawParallel } from "./parallel.js";
 
 const palette = ["#6366f1", "#2fae72", "#e8a13a", "#e0455a", "#3ba7d9", "#b05ad6", "#8a9a2f", "#d96a9b", "#4c8f8b", "#c2703d"];
 
+// Behind the chosen colours, hues that lie far apart, so that no two clusters look the same.
+function numbered(number) {
+  return palette[number] ?? `hsl(${Math.round(number * 137.5) % 360} 60% ${number % 2 ? 42 : 58}%)`;
+}
+
 function colourOf(given) {
-  if (given.palette !== undefined) return given.palette < 0 ? colour("muted") : palette[given.palette % palette.length];
+  if (given.palette !== undefined) return given.palette < 0 ? colour("muted") : numbered(given.palette);
   return colour(given.colour ?? "accent-ground");
 }
 
@@ -32,8 +37,8 @@ export async function drawPlot(figure) {
   const plotly = await loadPlotly(figure.dataset.plotly);
   if (place.textContent === "Loading …") place.textContent = "";
   const shown = layout(data.title ?? "", {
-    height: data.height ?? 320,
-    showlegend: data.traces.length > 1,
+    height: data.isMap ? Math.min(data.height, Math.max(300, place.clientWidth)) : (data.height ?? 320),
+    showlegend: data.traces.length > 1 && !data.isMap,
     legend: { orientation: "h", y: 1.12 },
     barmode: "group",
     hoverlabel: { align: "left" },
@@ -43,17 +48,50 @@ export async function drawPlot(figure) {
   if (data.isMap) {
     for (const axis of [shown.xaxis, shown.yaxis]) Object.assign(axis, { visible: false });
     shown.yaxis.scaleanchor = "x";
+    shown.margin = { t: 8, r: 8, b: 8, l: 8 };
   }
   await plotly.react(place, data.traces.map(trace), shown, options);
+  if (data.isMap && data.traces.length > 1) drawLegend(plotly, figure, place, data.traces);
+}
+
+// Below the map, where it covers no point however many names there are; a name hides and shows its points.
+function drawLegend(plotly, figure, place, traces) {
+  figure.querySelector(".legend")?.remove();
+  const legend = document.createElement("ul");
+  legend.className = "legend";
+  for (const [number, given] of traces.entries()) {
+    const box = document.createElement("span");
+    box.className = "legend-box";
+    box.style.background = colourOf(given);
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "legend-name";
+    button.setAttribute("aria-pressed", "true");
+    button.append(box, given.name);
+    button.addEventListener("click", () => {
+      const isShown = button.getAttribute("aria-pressed") !== "true";
+      button.setAttribute("aria-pressed", String(isShown));
+      plotly.restyle(place, { visible: isShown }, [number]);
+    });
+    const entry = document.createElement("li");
+    entry.append(button);
+    legend.append(entry);
+  }
+  figure.append(legend);
 }
 
 function drawAll() {
   for (const figure of document.querySelectorAll("[data-plot]")) {
     drawPlot(figure).catch((error) => { figure.querySelector(".chart").textContent = error.message; });
   }
+  drawParallels();
+}
+
+function drawParallels() {
   for (const figure of document.querySelectorAll("[data-parallel]")) drawParallel(figure);
 }
 
 document.addEventListener("theme", drawAll);
+window.addEventListener("resize", drawParallels);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 drawAll();

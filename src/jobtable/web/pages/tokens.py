@@ -1,0 +1,45 @@
+"""Tokens: who may use the server as what. Only for those who may do everything."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.access.entities import Role
+from jobtable.web.dependencies import CallerOf, TheTokens
+from jobtable.web.guard import WRITE, GuardedRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=GuardedRoute)
+
+_PAGE = 100
+_ROLES = (
+    (Role.READ, "look at everything"),
+    (Role.WORKER, "take jobs and report on them"),
+    (Role.FULL, "do everything, make tokens too"),
+)
+_LIFETIMES = ((1, "a day"), (7, "a week"), (30, "30 days"), (90, "90 days"), (365, "a year"))
+
+
+@router.get("/tokens")
+@allow(WRITE)
+def show_tokens(request: Request, tokens: TheTokens, caller: CallerOf, cursor: str = "") -> Response:
+    """The tokens, and a form that makes one."""
+    page = tokens.list().page(cursor or None, size=_PAGE)
+    found = sorted(page.items, key=lambda token: token.created_at, reverse=True)
+    return render(
+        request,
+        "tokens.html",
+        title="Tokens",
+        tokens=[(token, _state(token.revoked_at is not None, tokens.is_valid(token))) for token in found],
+        own_token=caller.token_id,
+        roles=_ROLES,
+        lifetimes=_LIFETIMES,
+        cursor=page.cursor,
+        is_first=not cursor,
+    )
+
+
+def _state(is_revoked: bool, is_valid: bool) -> str:
+    if is_valid:
+        return "valid"
+    return "revoked" if is_revoked else "expired"

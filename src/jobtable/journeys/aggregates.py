@@ -50,6 +50,8 @@ def recount(executions: Iterable[JobExecution], rules: Iterable[SecondBrainRule]
 
 def added(one: LogCounts, other: LogCounts) -> LogCounts:
     """Two counts together."""
+    if other.total_logs == 0:
+        return one
     return LogCounts(
         total_logs=one.total_logs + other.total_logs,
         error_count=one.error_count + other.error_count,

@@ -283,6 +283,8 @@ class StageRun:
 
     def _written(self, run: StepRun) -> tuple[StepRun, Written]:
         """Put the log and the reports of a step into object storage; gives the step and the records that name them."""
+        if not len(self._log) and not self._drafts:
+            return run, Written()
         entries: list[Entity] = []
         if len(self._log):
             info = self._log.store(self._objects, self._place.log(run.step_id))

@@ -11,7 +11,7 @@ The journey's `updated_at` is its version: a transition that was decided on an o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -41,6 +41,7 @@ _ATTEMPTS = 50
 _MOST_EXECUTIONS = 999
 """The key of an execution has three digits for its number."""
 _PASSED = (StageStatus.COMPLETED, StageStatus.SKIPPED)
+_NOTHING_LOGGED = LogCounts()
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class Written:
 
     updates: Sequence[Update] = ()
     """Changes of the execution."""
-    logged: LogCounts = field(default_factory=LogCounts)
+    logged: LogCounts = _NOTHING_LOGGED
     """What the step has logged, for the sums of the journey."""
     entities: Sequence[Entity] = ()
     """Log entries and reports."""

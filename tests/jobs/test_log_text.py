@@ -33,7 +33,7 @@ def writer() -> Iterator[Writer]:
     with contextlib.ExitStack() as stack:
 
         def make(run: Run) -> LogText:
-            text = LogText(run.jobs.store, run.jobs.objects, run.clock, run.job_id, run.lease.epoch)
+            text = run.jobs.recording.log_text(run.lease)
             stack.callback(text.close)
             return text
 

@@ -265,7 +265,7 @@ class TestOnTheCommandLine:
         assert len(refused.stderr.splitlines()) == 1
 
     def test_what_needs_a_store_says_so(self, served: Served) -> None:
-        for command in (["worker"], ["tables", "list"], ["export", "jobtable", "x.jsonl"]):
+        for command in (["tables", "list"], ["export", "jobtable", "x.jsonl"]):
             refused = self.run(served, *command, code=ExitCode.USAGE)
             assert "give --store" in refused.stderr
 

@@ -14,8 +14,12 @@ from jobtable.errors import DefinitionError
 from jobtable.web.api import PREFIX
 from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
 from jobtable.web.api.store import read_items
+from jobtable.web.api.workers import get_held_job, list_queue_states
 from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, rule_of
 from jobtable.web.server import refuse_routes_without_rule
+
+_FOR_WORKERS = (find_checkpoint, get_checkpoint, get_held_job, list_queue_states)
+"""A worker reads what it needs for the jobs that it holds, and nothing else."""
 
 
 def test_a_route_without_a_rule_cannot_be_declared() -> None:
@@ -41,8 +45,8 @@ def test_reading_routes_only_read_and_writing_ones_need_more(open_server: Served
         if not str(route.path).startswith(PREFIX) or rule is ANYONE:
             continue
         # What is asked of the tables does not fit into an address, so it is posted.
-        if route.endpoint in (find_checkpoint, get_checkpoint):
-            assert rule is WORK, route.path  # a worker reads what it needs for the job that it holds, and nothing else
+        if route.endpoint in _FOR_WORKERS:
+            assert rule is WORK, route.path
         elif route.methods == {"GET"} or route.endpoint is read_items:
             is_secret = str(route.path).endswith("/tokens")
             assert rule in ((WRITE,) if is_secret else (READ, KNOWN)), route.path

@@ -6,20 +6,21 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, store_settings
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.cli.watching import watched
+from jobtable.jobs.engine import Jobs
 from jobtable.jobs.instances import InstanceInfo
 from jobtable.jobs.worker import Worker
 from jobtable.settings import Settings, without_secret
@@ -69,22 +70,23 @@ def worker(
     """Run jobs until SIGTERM or Ctrl-C, or until the queues are empty.
 
     Tasks are imported from the current folder and from what is installed. The first signal lets running jobs end, and
-    gives back what has not ended in time; the second one does so at once.
+    gives back what has not ended in time; the second one does so at once. Through a server (--server, with a token of
+    the role worker) it runs tasks that need no store of their own.
 
     \b
     Example:
         jobtable worker --queue gpu --slots 2 --until-empty
     """
     queues = tuple(queue) if queue else None
-    settings = store_settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
-    if settings.store.startswith("memory:") and not inline:
+    settings = _settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
+    if settings.server is None and settings.store.startswith("memory:") and not inline:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     sys.path.insert(0, str(Path.cwd()))
-    place = without_secret(settings.store)
+    place = without_secret(settings.store) if settings.server is None else settings.server
     say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
     jobs_worker = Worker(
-        partial(open_jobs, settings.store, settings.objects),
+        _opener(settings),
         settings.queues,
         slots=settings.slots,
         lease_seconds=settings.lease_seconds,
@@ -102,6 +104,23 @@ def worker(
         print_json(report)
     else:
         print_table([vars(report)])
+
+
+def _settings(store: str | None, **flags: Any) -> Settings:
+    """The settings of a worker: a server that is named with the command, or a store that is named anywhere, wins."""
+    found = resolved(store=store, **flags)
+    is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
+    server = found.settings.server if store is None and is_meant else None
+    return found.settings.model_copy(update={"server": server})
+
+
+def _opener(settings: Settings) -> Callable[[], Jobs]:
+    """How the worker, and the process of each of its jobs, opens what it works on."""
+    if settings.server is not None:
+        from jobtable.remote.work import open_work  # noqa: PLC0415 - loaded when it is used
+
+        return partial(open_work, settings.server, settings.token)
+    return partial(open_jobs, settings.store, settings.objects)
 
 
 def _drain_at_end_of_input(worker: Worker) -> None:
@@ -127,7 +146,7 @@ def _instance(instance_type: str | None, gpus: int | None, zone: str | None, *, 
 @contextmanager
 def _watching(settings: Settings) -> Iterator[None]:
     """Look after album executions while their queue is served."""
-    if ALBUMS not in settings.queues:
+    if ALBUMS not in settings.queues or settings.server is not None:
         yield
         return
     with Services.open(settings.store, settings.objects) as services, watched(services):

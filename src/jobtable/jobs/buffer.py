@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
+from typing import Protocol
 
 from jobtable.errors import ConflictError, IncompleteBatchError, JobtableError
 from jobtable.jobs.entities import JobLog
@@ -21,6 +23,14 @@ _BYTES_BESIDE_TEXT = 1_000
 """What a record takes of memory beside its texts, about; of an item it is less."""
 
 
+class RecordWriter(Protocol):
+    """Stores records: a job's timeline, or a server that has one."""
+
+    def write(self, records: Sequence[Timed]) -> None:
+        """Store up to 99 records, in their order. If it fails, call it again with the same ones: none is doubled."""
+        ...
+
+
 class RecordBuffer:
     """The records of one job that are not stored yet. They are stored in the order in which they came, each once.
 
@@ -28,10 +38,16 @@ class RecordBuffer:
     """
 
     def __init__(
-        self, store: Store, job_id: str, *, most_seconds: float = MOST_SECONDS, most_bytes: int = MOST_BYTES
+        self,
+        store: Store,
+        job_id: str,
+        *,
+        most_seconds: float = MOST_SECONDS,
+        most_bytes: int = MOST_BYTES,
+        writer: RecordWriter | None = None,
     ) -> None:
         self._job_id = job_id
-        self._timeline = Timeline(store, job_id)
+        self._writer = writer or Timeline(store, job_id)
         self._clock = store.clock
         self._most_seconds = most_seconds
         self._most_bytes = most_bytes
@@ -87,7 +103,7 @@ class RecordBuffer:
             self._of_thread.is_flushing = True
             try:
                 while self._fill_batch():
-                    self._timeline.write(self._batch)
+                    self._writer.write(self._batch)
                     with self._lock:
                         self._batch, self._bytes = [], self._bytes - self._batch_bytes
                 self._is_failing = False

@@ -106,10 +106,12 @@ class Checkpoints:
         moment: datetime,
         *,
         ending: str | None = None,
+        keep_last: int | None = None,
     ) -> JobCheckpoint:
         """Save a state: the object first, then its record, which takes the flag from the best one before it.
 
-        The object's name ends as the file's does, or with `ending`.
+        The object's name ends as the file's does, or with `ending`. With `keep_last`, all but the last so many and the
+        best are removed then.
         """
         name = _name_of(source, state.step, ending)
         saved = self._objects.put(checkpoint_key(self._job_id, name), source)
@@ -142,6 +144,8 @@ class Checkpoints:
         except ConflictError:
             discard(self._objects, saved.key)
             raise
+        if keep_last is not None:
+            self.keep_last(lease, keep_last)
         return record(time)
 
     def keep_last(self, lease: Lease, count: int) -> int:

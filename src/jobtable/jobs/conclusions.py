@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
@@ -123,7 +122,7 @@ class Conclusions:
 
     def _end_lost(self, held: Held, outcome: Outcome, why: str) -> None:
         """Tell apart whether another worker has the job, or this one ended it and never got the answer."""
-        job = self._jobs.store.find(Job.key(job_id=held.lease.job.job_id))
+        (job,) = self._jobs.look_at([held.lease])
         if job is not None and job.lease_epoch == held.lease.epoch and job.status not in _NOT_ENDED_BY_US:
             self._end(held, outcome)
         else:

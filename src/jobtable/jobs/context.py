@@ -13,9 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TextIO
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
-from jobtable.jobs.artifacts import Artifacts
-from jobtable.jobs.buffer import RecordBuffer
-from jobtable.jobs.checkpoints import Checkpoint, Checkpoints, SavedState
+from jobtable.jobs.checkpoints import Checkpoint, SavedState
 from jobtable.jobs.definition import Definition
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.flusher import Flusher
@@ -69,8 +67,8 @@ class JobContext:
         self._flush_seconds = flush_seconds
         self._echo = echo
         self._rules = ReportRules.of(lease.job)
-        self._checkpoints = Checkpoints(jobs.store, jobs.objects, self.job_id)
-        self._artifacts = Artifacts(jobs.store, jobs.objects, self.job_id)
+        self._checkpoints = jobs.recording.checkpoints(lease)
+        self._artifacts = jobs.recording.artifacts(lease)
         self._begin()
 
     def _begin(self) -> None:
@@ -79,9 +77,10 @@ class JobContext:
         self._lock = threading.Lock()
         self._stored_names: set[tuple[str, str | None]] = set()
         most_seconds = 2 * self._flush_seconds
-        self._records = RecordBuffer(self.jobs.store, self.job_id, most_seconds=most_seconds)
+        recording = self.jobs.recording
+        self._records = recording.buffer(self._lease, self.job_id, most_seconds=most_seconds)
         sweep_id = self._rules.sweep_id or self.job_id
-        self._sweep_records = RecordBuffer(self.jobs.store, sweep_id, most_seconds=most_seconds)
+        self._sweep_records = recording.buffer(self._lease, sweep_id, most_seconds=most_seconds)
         self._flusher: Flusher | None = None
         self._is_closed = False
         self._progress: tuple[float, str | None] | None = None
@@ -229,10 +228,7 @@ class JobContext:
         saved = Path(source) if isinstance(source, str) else source
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last
         with self._noticing_loss():
-            record = self._checkpoints.add(self._lease, saved, state, self.jobs.clock.now())
-            if kept is not None:
-                self._checkpoints.keep_last(self._lease, kept)
-        return record
+            return self._checkpoints.add(self._lease, saved, state, self.jobs.clock.now(), keep_last=kept)
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
         """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""

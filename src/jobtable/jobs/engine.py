@@ -11,8 +11,10 @@ from jobtable.jobs.control import Control
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.entities import Job
+from jobtable.jobs.instances import Instances
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.queues import Queues
+from jobtable.jobs.recording import Recording
 from jobtable.jobs.records import Status
 from jobtable.jobs.recovery import LeaseObserver
 from jobtable.jobs.submission import Submission
@@ -37,6 +39,8 @@ class Jobs:
         self.objects = objects
         self.clock = clock or store.clock
         self.queries = JobQueries(store)
+        self.recording = Recording(store, objects, self.clock)
+        self.instances = Instances(store)
         self.queues = Queues(store, self.clock)
         self._endings = Endings(store, self.clock, self.queries)
         submission = Submission(store, self.clock, self.queues)
@@ -53,6 +57,7 @@ class Jobs:
         self.change_queue = self.queues.change
         self.pause_queue = self.queues.pause
         self.resume_queue = self.queues.resume
+        self.queue_states = self.queues.states
 
         self.cancel = control.cancel
         self.stop = control.stop
@@ -64,6 +69,7 @@ class Jobs:
         self.claim = claims.claim
         self.heartbeat = claims.heartbeat
         self.refresh = claims.refresh
+        self.look_at = claims.look_at
         self.report = claims.report
         self.finish = claims.finish
         self.finish_many = claims.finish_many

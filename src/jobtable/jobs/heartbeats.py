@@ -125,7 +125,7 @@ class Heartbeats:
     def look(self) -> None:
         """Hear what is asked of the jobs: one read of them all, between heartbeats."""
         listening = [held for held in self._all() if held.on_wish is not None]
-        jobs = self._jobs.store.batch_get([Job.key(job_id=held.lease.job.job_id) for held in listening])
+        jobs = self._jobs.look_at([held.lease for held in listening])
         for held, job in zip(listening, jobs, strict=True):
             if job is None or not held.lease.is_held_in(job):
                 held.lose()

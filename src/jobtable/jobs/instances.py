@@ -9,11 +9,15 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jobtable.errors import NotFoundError
-from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance
 from jobtable.jobs.records import Health, InstanceStatus
+from jobtable.store import Store
+
+if TYPE_CHECKING:
+    from jobtable.jobs.engine import Jobs
 
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 _SOMEWHERE = ("192.0.2.1", 9)
@@ -40,13 +44,41 @@ class InstanceInfo:
         )
 
 
+class Instances:
+    """The Instance items of workers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def register(self, instance: Instance) -> None:
+        """Say that a worker is there."""
+        self._store.put(instance)
+
+    def beat(self, instance: Instance) -> None:
+        """Say that it lives; also where others had taken it for dead, or its item is gone."""
+        try:
+            self._store.update(
+                Instance.key(instance_id=instance.instance_id),
+                Instance.heartbeat.add(1),
+                Instance.status.set(InstanceStatus.RUNNING),
+                Instance.health_status.set(Health.HEALTHY),
+            )
+        except NotFoundError:
+            self.register(instance)
+
+    def stop(self, instance: Instance) -> None:
+        """Say that it has ended in good order."""
+        stopped = {"status": InstanceStatus.STOPPED, "health_status": Health.UNKNOWN}
+        self._store.put(instance.model_copy(update=stopped))
+
+
 class Registration:
-    """The Instance item of one worker, from its start to its end."""
+    """One worker as an instance, from its start to its end."""
 
     def __init__(
         self, jobs: Jobs, info: InstanceInfo, *, queues: Sequence[str], slots: int, lease_seconds: float
     ) -> None:
-        self._store = jobs.store
+        self._instances = jobs.instances
         self.instance = Instance(
             instance_id=f"{platform.node() or 'worker'}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
             instance_type=info.instance_type,
@@ -64,24 +96,15 @@ class Registration:
 
     def register(self) -> None:
         """Say that the worker is there."""
-        self._store.put(self.instance)
+        self._instances.register(self.instance)
 
     def beat(self) -> None:
-        """Say that it lives; also where others had taken it for dead, or its item is gone."""
-        try:
-            self._store.update(
-                Instance.key(instance_id=self.instance.instance_id),
-                Instance.heartbeat.add(1),
-                Instance.status.set(InstanceStatus.RUNNING),
-                Instance.health_status.set(Health.HEALTHY),
-            )
-        except NotFoundError:
-            self.register()
+        """Say that it lives."""
+        self._instances.beat(self.instance)
 
     def stop(self) -> None:
         """Say that it has ended in good order."""
-        stopped = {"status": InstanceStatus.STOPPED, "health_status": Health.UNKNOWN}
-        self._store.put(self.instance.model_copy(update=stopped))
+        self._instances.stop(self.instance)
 
 
 def _own_address() -> str | None:

@@ -10,7 +10,7 @@ from jobtable.clock import Clock
 from jobtable.jobs.entities import JobLogText
 from jobtable.jobs.locations import log_part_key, log_text_key
 from jobtable.objects import ObjectInfo, ObjectStore
-from jobtable.objects.store import CHUNK_SIZE
+from jobtable.objects.store import CHUNK_SIZE, Readable
 from jobtable.store import Store
 
 MOST_HEAD_BYTES = 48 << 20
@@ -101,6 +101,46 @@ class ChunkReader:
         return data
 
 
+class RunText:
+    """Where the full text of one run is kept: in parts while the run goes on, then as one object with its record."""
+
+    def __init__(self, store: Store, objects: ObjectStore, clock: Clock, job_id: str, epoch: int) -> None:
+        self._store = store
+        self._objects = objects
+        self._clock = clock
+        self._job_id = job_id
+        self._epoch = epoch
+
+    def put_part(self, number: int, data: bytes, line_count: int) -> None:
+        """Keep one part, from 0, in place of what was there; with the first one a record tells of the text."""
+        part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
+        if number == 0:
+            self._store.put(self._record(part, line_count, part_count=1))
+
+    def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
+        """Make one object of the text, say so in the table, and remove the parts."""
+        whole = self._objects.put(log_text_key(self._job_id, self._epoch), source)
+        record = self._record(whole, line_count, sha256=whole.sha256)
+        self._store.put(record)
+        remove_parts(self._objects, self._job_id, self._epoch, part_count)
+        return record
+
+    def _record(
+        self, named: ObjectInfo, line_count: int, *, part_count: int = 0, sha256: str | None = None
+    ) -> JobLogText:
+        return JobLogText(
+            job_id=self._job_id,
+            lease_epoch=self._epoch,
+            s3_bucket=self._objects.bucket,
+            s3_key=named.key,
+            size_bytes=named.size,
+            line_count=line_count,
+            part_count=part_count,
+            sha256=sha256,
+            created_at=self._clock.now(),
+        )
+
+
 class LogText:
     """Writes the full text of one run of a job. Not for several threads at once.
 
@@ -108,14 +148,9 @@ class LogText:
     object, then the record names it, then the parts are removed.
     """
 
-    def __init__(
-        self, store: Store, objects: ObjectStore, clock: Clock, job_id: str, epoch: int, spool: TextSpool | None = None
-    ) -> None:
-        self._store = store
-        self._objects = objects
+    def __init__(self, place: RunText, clock: Clock, spool: TextSpool | None = None) -> None:
+        self._place = place
         self._clock = clock
-        self._job_id = job_id
-        self._epoch = epoch
         self._spool = spool or TextSpool()
         self._uploaded_bytes = 0
         self._part_count = 0
@@ -132,10 +167,8 @@ class LogText:
         while self._uploaded_bytes < self._spool.head_bytes:
             number = self._uploaded_bytes // PART_BYTES
             data = self._spool.head(number * PART_BYTES, PART_BYTES)
-            part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
+            self._place.put_part(number, data, self._spool.line_count)
             self._uploaded_bytes = number * PART_BYTES + len(data)
-            if self._part_count == 0:
-                self._store.put(self._record(part, part_count=1))
             self._part_count = number + 1
         self._last_upload = self._clock.monotonic()
 
@@ -143,28 +176,11 @@ class LogText:
         """Make one object of the text and say so in the table; None if there is no text. May be tried again."""
         if not self._spool.head_bytes:
             return None
-        whole = self._objects.put(log_text_key(self._job_id, self._epoch), ChunkReader(self._spool.chunks()))
-        record = self._record(whole, sha256=whole.sha256)
-        self._store.put(record)
-        remove_parts(self._objects, self._job_id, self._epoch, self._part_count)
-        return record
+        return self._place.put_whole(ChunkReader(self._spool.chunks()), self._spool.line_count, self._part_count)
 
     def close(self) -> None:
         """Remove the temporary files."""
         self._spool.close()
-
-    def _record(self, named: ObjectInfo, *, part_count: int = 0, sha256: str | None = None) -> JobLogText:
-        return JobLogText(
-            job_id=self._job_id,
-            lease_epoch=self._epoch,
-            s3_bucket=self._objects.bucket,
-            s3_key=named.key,
-            size_bytes=named.size,
-            line_count=self._spool.line_count,
-            part_count=part_count,
-            sha256=sha256,
-            created_at=self._clock.now(),
-        )
 
 
 def _temporary_file() -> IO[bytes]:

@@ -8,13 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from jobtable.clock import Clock
-from jobtable.jobs.buffer import RecordBuffer
 from jobtable.jobs.entities import JobLogText
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.lines import Line, LineSplitter
 from jobtable.jobs.log_lines import log_line
-from jobtable.jobs.log_text import LogText, TextSpool
+from jobtable.jobs.log_text import TextSpool
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
@@ -51,8 +50,8 @@ class OutputCapture:
         self._job_id = lease.job.job_id
         self._clock = jobs.clock
         self._budget = Budget(jobs.clock, lines_at_once, lines_per_second)
-        self._buffer = RecordBuffer(jobs.store, self._job_id, most_seconds=2 * flush_seconds)
-        self._text = LogText(jobs.store, jobs.objects, jobs.clock, self._job_id, lease.epoch, spool)
+        self._buffer = jobs.recording.buffer(lease, self._job_id, most_seconds=2 * flush_seconds)
+        self._text = jobs.recording.log_text(lease, spool)
         self._splitters: dict[Stream, LineSplitter] = {}
         self._bars: dict[Stream, Line] = {}
         self._left_out = 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from jobtable.clock import Clock
 from jobtable.errors import AlreadyExistsError, NotFoundError
 from jobtable.jobs.entities import Job, Queue, QueueJob
@@ -9,6 +12,18 @@ from jobtable.model import Update
 from jobtable.store import Store
 
 DEFAULT_CONCURRENCY = 1000
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """What a worker must know of a queue."""
+
+    queue_name: str
+    priority: int
+    job_count: int
+    running_count: int
+    has_work: bool
+    """Whether a job is ready, or becomes ready by itself; nothing starts in a paused queue."""
 
 
 class Queues:
@@ -31,6 +46,21 @@ class Queues:
         )
         self._store.add(queue)
         return queue
+
+    def states(self, names: Sequence[str]) -> list[QueueState]:
+        """The states of those queues that are there."""
+        found = self._store.batch_get([Queue.key(queue_name=name) for name in names])
+        return [
+            QueueState(queue.queue_name, queue.priority, queue.job_count, queue.running_count, self._has_work(queue))
+            for queue in found
+            if queue is not None
+        ]
+
+    def _has_work(self, queue: Queue) -> bool:
+        if queue.paused_at is not None or not queue.job_count:
+            return False
+        places = (QueueJob.ready(queue_name=queue.queue_name), QueueJob.delayed(queue_name=queue.queue_name))
+        return any(True for place in places for _ in self._store.query(place, limit=1))
 
     def ensure(self, name: str) -> None:
         """Make a queue with the usual settings if it is not there."""

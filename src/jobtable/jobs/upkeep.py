@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, Queue, QueueJob
+from jobtable.jobs.entities import Job
 
 _LOG = logging.getLogger("jobtable.worker")
 _PROMOTE_SECONDS = 1.0
@@ -62,11 +62,10 @@ class Upkeep:
 
         An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while.
         """
-        found = [self._jobs.store.find(Queue.key(queue_name=name)) for name in self.queues]
-        there = [queue for queue in found if queue is not None]
+        there = self._jobs.queue_states(self.queues)
         if not any(queue.job_count for queue in there):
             return True
-        if any(queue.running_count for queue in there) or any(self._has_work(queue) for queue in there):
+        if any(queue.running_count or queue.has_work for queue in there):
             self._quiet_since = None
             return False
         now = self._jobs.clock.monotonic()
@@ -74,17 +73,8 @@ class Upkeep:
             self._quiet_since = now
         return now - self._quiet_since >= _QUIET_SECONDS
 
-    def _has_work(self, queue: Queue) -> bool:
-        """Whether a job is ready, or becomes ready by itself; nothing starts in a paused queue."""
-        if queue.paused_at is not None:
-            return False
-        places = (QueueJob.ready(queue_name=queue.queue_name), QueueJob.delayed(queue_name=queue.queue_name))
-        return any(True for place in places for _ in self._jobs.store.query(place, limit=1))
-
     def _sort(self) -> None:
-        keys = [Queue.key(queue_name=name) for name in self.queues]
-        found = self._jobs.store.batch_get(keys)
-        self._priorities = {queue.queue_name: queue.priority for queue in found if queue is not None}
+        self._priorities = {queue.queue_name: queue.priority for queue in self._jobs.queue_states(self.queues)}
         self._order()
 
     def _order(self) -> None:

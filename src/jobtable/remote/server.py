@@ -7,7 +7,7 @@ import io
 import json
 import select
 import ssl
-import threading
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -48,21 +48,23 @@ class Server:
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._parts = parts
         self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-        self._kept = threading.local()
+        self._kept: deque[http.client.HTTPConnection] = deque()
+        """Connections that nobody uses now, to read again by them."""
 
-    def read(self, method: str, path: str, body: Any = None) -> Any:
+    def read(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None) -> Any:
         """The answer to a request that changes nothing, so it is sent again where its connection has gone stale."""
-        connection: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
-        if connection is not None:
+        path += _asked(query)
+        kept = self._take_kept()
+        if kept is not None:
             try:
-                return self._answer(self._send(connection, method, path, body))
+                return self._read(kept, method, path, body)
             except (OSError, http.client.HTTPException):
-                connection.close()
-        connection = self._kept.connection = self._connect()
+                kept.close()
+        connection = self._connect()
         try:
-            return self._answer(self._send(connection, method, path, body))
+            return self._read(connection, method, path, body)
         except (OSError, http.client.HTTPException) as error:
-            self._kept.connection = None
+            connection.close()
             raise self._unreachable(error) from error
 
     def write(
@@ -86,14 +88,20 @@ class Server:
             connection.close()
 
     def upload(
-        self, method: str, path: str, source: Path | bytes, *, query: Mapping[str, Any], media_type: str = _BINARY
+        self,
+        method: str,
+        path: str,
+        source: Path | bytes | BinaryIO,
+        *,
+        query: Mapping[str, Any],
+        media_type: str = _BINARY,
     ) -> Any:
         """The answer to a request with a file, or bytes, as its body, of whatever size.
 
         The server is asked for its consent first: what it refuses is not sent.
         """
         connection = self._connect()
-        with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as stream:
+        with _opened(source) as stream:
             try:
                 return self._answer(self._send_stream(connection, method, path + _asked(query), media_type, stream))
             except (OSError, http.client.HTTPException) as error:
@@ -113,10 +121,21 @@ class Server:
         return response
 
     def close(self) -> None:
-        """Close the connection of the calling thread."""
-        connection: http.client.HTTPConnection | None = getattr(self._kept, "connection", None)
-        if connection is not None:
+        """Close the connections that are kept."""
+        while (connection := self._take_kept()) is not None:
             connection.close()
+
+    def _take_kept(self) -> http.client.HTTPConnection | None:
+        try:
+            return self._kept.pop()
+        except IndexError:
+            return None
+
+    def _read(self, connection: http.client.HTTPConnection, method: str, path: str, body: Any) -> Any:
+        response = self._send(connection, method, path, body)
+        content = response.read()
+        self._kept.append(connection)
+        return self._understood(response, content)
 
     def _connect(self) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
@@ -167,7 +186,9 @@ class Server:
         return response
 
     def _answer(self, response: http.client.HTTPResponse) -> Any:
-        content = response.read()
+        return self._understood(response, response.read())
+
+    def _understood(self, response: http.client.HTTPResponse, content: bytes) -> Any:
         try:
             answer = json.loads(content) if content else None
         except ValueError as error:
@@ -193,6 +214,16 @@ class _Begun:
     def makefile(self, mode: str) -> io.BufferedReader:
         """What is read from."""
         return self._answers
+
+
+def _opened(source: Path | bytes | BinaryIO) -> BinaryIO:
+    """What is to be sent as a stream, from its beginning."""
+    if isinstance(source, Path):
+        return source.open("rb")
+    if isinstance(source, bytes):
+        return io.BytesIO(source)
+    source.seek(0)
+    return source
 
 
 def _asked(query: Mapping[str, Any] | None) -> str:

@@ -84,7 +84,7 @@ class SizeLimit:
         self._files = files
 
     def _most_at(self, path: str) -> int:
-        return max([self._most, *(most for place, most in self._files if place.match(path))])
+        return max((most for place, most in self._files if place.match(path)), default=self._most)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -32,6 +32,7 @@ from jobtable.web.origins import OriginCheck
 from jobtable.web.pages import add_pages, error_page
 from jobtable.web.pages.overview import overview_event
 from jobtable.web.problems import handle_errors
+from jobtable.web.recovery import Recovery
 from jobtable.web.uploads import MOST_AT_ONCE
 
 _DRAIN_SECONDS = 5
@@ -66,6 +67,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.guard = Guard(app.state.tokens, demands_token=demands_token, rate=rate)
     app.state.metrics = ServerMetrics()
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
+    app.state.recovery = Recovery(services.jobs)
     for router in (health.router, static_files.router):
         app.include_router(router)
     add_api(app)

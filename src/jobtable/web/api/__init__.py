@@ -35,6 +35,7 @@ from jobtable.web.api import (
     tokens,
     validations,
     work,
+    workers,
 )
 from jobtable.web.guard import ANYONE, Rule, allow, rule_of
 from jobtable.web.problems import RESPONSES, Problem
@@ -48,6 +49,7 @@ _GROUPS = {
     "queues": queues,
     "instances": instances,
     "work": work,
+    "workers": workers,
     "files of work": kept_files,
     "sweeps": sweeps,
     "journeys": journeys,

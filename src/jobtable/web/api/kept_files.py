@@ -10,8 +10,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.artifacts import Artifacts
-from jobtable.jobs.checkpoints import Checkpoints, SavedState
+from jobtable.jobs.checkpoints import SavedState
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint
 from jobtable.jobs.leases import Lease
@@ -97,20 +96,16 @@ async def save_checkpoint(
 
 
 def _save(jobs: Jobs, lease: Lease, body: Readable, state: SavedState, told: CheckpointQuery) -> JobCheckpoint:
-    checkpoints = Checkpoints(jobs.store, jobs.objects, lease.job.job_id)
-    record = checkpoints.add(lease, body, state, jobs.clock.now(), ending=told.ending)
     kept = ReportRules.of(lease.job).keep_checkpoints if told.keep_last is None else told.keep_last
-    if kept is not None:
-        checkpoints.keep_last(lease, kept)
-    return record
+    checkpoints = jobs.recording.checkpoints(lease)
+    return checkpoints.add(lease, body, state, jobs.clock.now(), ending=told.ending, keep_last=kept)
 
 
 @router.get("/jobs/{job_id}/checkpoint")
 @allow(WORK)
 def find_checkpoint(job_id: JobId, told: Annotated[WhichQuery, Query()], jobs: TheJobs) -> JobCheckpoint | None:
     """What a worker resumes from: the last checkpoint of the job that it holds, or the best; null without one."""
-    held_lease(jobs, job_id, told)
-    checkpoints = Checkpoints(jobs.store, jobs.objects, job_id)
+    checkpoints = jobs.recording.checkpoints(held_lease(jobs, job_id, told))
     found = checkpoints.find_best() if told.best else checkpoints.find_latest()
     return None if found is None else found.record
 
@@ -143,6 +138,6 @@ async def keep_artifact(
     lease = await run_in_threadpool(held_lease, jobs, job_id, told)
 
     def keep(body: Readable) -> JobArtifact:
-        return Artifacts(jobs.store, jobs.objects, job_id).put(lease, name, body, jobs.clock)
+        return jobs.recording.artifacts(lease).put(lease, name, body, jobs.clock)
 
     return await take(request, keep, sha256=told.sha256)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.buffer import RecordBuffer
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobLog, JobMetric
+from jobtable.jobs.entities import Instance, InstanceJob, Job, JobLog, JobMetric
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.log_lines import log_line
 from jobtable.jobs.records import LogLevel
@@ -19,8 +21,11 @@ from jobtable.jobs.reports import ReportRules
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.dependencies import JobId, TheJobs, path_id
 from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.recovery import Recovery
 
 router = APIRouter(route_class=GuardedRoute)
+creation = APIRouter(route_class=CreationRoute)
 
 QueueName = Annotated[str, path_id("gpu")]
 
@@ -102,24 +107,52 @@ class Leased(BaseModel):
     epoch: int
 
 
+def last_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
+    """The lease of which a worker speaks, if it was the job's last, whether its run has ended or not."""
+    job = jobs.queries.get_job(job_id)
+    if job.lease_epoch != body.epoch or job.instance_id not in (None, body.instance_id):
+        raise Lease(job.model_copy(update={"lease_epoch": body.epoch}), body.instance_id).lost()
+    return Lease(job, body.instance_id)
+
+
 def held_lease(jobs: Jobs, job_id: str, body: LeaseBody) -> Lease:
     """The lease of which a worker speaks, if it is still held."""
-    job = jobs.queries.get_job(job_id)
-    lease = Lease(job.model_copy(update={"lease_epoch": body.epoch}), body.instance_id)
-    if not lease.is_held_in(job) or job.instance_id != body.instance_id:
+    lease = last_lease(jobs, job_id, body)
+    if not lease.is_held_in(lease.job) or lease.job.instance_id is None:
         raise lease.lost()
-    return Lease(job, body.instance_id)
+    return lease
+
+
+def _recorded(jobs: Jobs, lease: Lease) -> Lease:
+    """The lease as its end must know it: with the records that tell of it."""
+    key = InstanceJob.key(instance_id=lease.instance_id, job_id=lease.job.job_id)
+    return replace(lease, is_recorded=jobs.store.find(key) is not None)
+
+
+async def _recovery(request: Request) -> Recovery:
+    recovery: Recovery = request.app.state.recovery
+    return recovery
+
+
+TheRecovery = Annotated[Recovery, Depends(_recovery)]
 
 
 @router.post("/queues/{queue_name}/claim")
 @allow(WORK)
-def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs) -> list[Leased]:
+def claim_jobs(queue_name: QueueName, body: ClaimBody, jobs: TheJobs, recovery: TheRecovery) -> list[Leased]:
     """Take ready jobs of a queue, the most urgent first; none if it is empty, paused or full.
 
     Send a heartbeat well within the lease time, or the job goes to another worker.
     """
+    recovery.look()
     jobs.promote_due(queue_name)
-    leases = jobs.claim(queue_name, limit=body.limit, instance_id=body.instance_id, lease_seconds=body.lease_seconds)
+    leases = jobs.claim(
+        queue_name,
+        limit=body.limit,
+        instance_id=body.instance_id,
+        lease_seconds=body.lease_seconds,
+        instance=jobs.store.find(Instance.key(instance_id=body.instance_id)),
+    )
     return [Leased(job=lease.job, epoch=lease.epoch) for lease in leases]
 
 
@@ -144,48 +177,59 @@ def report_progress(job_id: JobId, body: ReportBody, jobs: TheJobs) -> Response:
 def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
     """End a run. A failed one that may be tried again waits for its next attempt."""
     outcome = Outcome(body.kind, body.result, body.message, body.retryable)
-    return jobs.finish(held_lease(jobs, job_id, body), outcome)
+    return jobs.finish(_recorded(jobs, held_lease(jobs, job_id, body)), outcome)
 
 
 @router.post("/jobs/{job_id}/release")
 @allow(WORK)
 def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
     """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
-    return jobs.release(held_lease(jobs, job_id, body), body.reason)
+    return jobs.release(_recorded(jobs, held_lease(jobs, job_id, body)), body.reason)
 
 
-@router.post("/jobs/{job_id}/logs")
+@creation.post("/jobs/{job_id}/logs", openapi_extra=OPENAPI_PARAMETER)
 @allow(WORK)
 def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
     """Store lines that the job has logged, in their order."""
-    held_lease(jobs, job_id, body)
-    now = jobs.clock.now()
+    lease = held_lease(jobs, job_id, body)
+    now, expiry = jobs.clock.now(), _expiry(jobs, ReportRules.of(lease.job).logs_ttl_seconds)
     return _write(
         jobs,
         job_id,
         [
             log_line(
-                job_id, each.timestamp or now, each.level, each.message, source=each.source, exception=each.exception
+                job_id,
+                each.timestamp or now,
+                each.level,
+                each.message,
+                source=each.source,
+                exception=each.exception,
+                time_to_live=expiry,
             )
             for each in body.lines
         ],
     )
 
 
-@router.post("/jobs/{job_id}/metrics")
+@creation.post("/jobs/{job_id}/metrics", openapi_extra=OPENAPI_PARAMETER)
 @allow(WORK)
 def add_metrics(job_id: JobId, body: MetricsBody, jobs: TheJobs) -> Written:
     """Store values that the job has measured; the objective of a sweep's trial under the sweep as well."""
     rules = ReportRules.of(held_lease(jobs, job_id, body).job)
-    now = jobs.clock.now()
+    now, expiry = jobs.clock.now(), _expiry(jobs, rules.metrics_ttl_seconds)
     values = [{**each.model_dump(), "timestamp": each.timestamp or now} for each in body.metrics]
-    metrics = [JobMetric(job_id=job_id, **value) for value in values]
+    metrics = [JobMetric(job_id=job_id, time_to_live=expiry, **value) for value in values]
     written = _write(jobs, job_id, metrics)
     if rules.sweep_id is not None:
         told = [metric for metric in metrics if metric.metric_name == rules.objective]
-        copies = [metric.replace(job_id=rules.sweep_id, child_job_id=job_id) for metric in told]
+        expiry = _expiry(jobs, rules.sweep_metrics_ttl_seconds)
+        copies = [metric.replace(job_id=rules.sweep_id, child_job_id=job_id, time_to_live=expiry) for metric in told]
         _write(jobs, rules.sweep_id, copies)
     return written
+
+
+def _expiry(jobs: Jobs, seconds: float | None) -> int | None:
+    return None if seconds is None else math.ceil(jobs.clock.seconds() + seconds)
 
 
 def _write(jobs: Jobs, job_id: str, records: Sequence[JobLog | JobMetric]) -> Written:

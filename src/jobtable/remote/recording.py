@@ -1,0 +1,234 @@
+"""What a run elsewhere tells and keeps, recorded by a server."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import tempfile
+import uuid
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from jobtable.clock import Clock
+from jobtable.errors import LeaseLostError, ObjectNotFoundError, ValueRefusedError
+from jobtable.jobs.artifacts import Artifacts
+from jobtable.jobs.buffer import RecordBuffer
+from jobtable.jobs.checkpoints import Checkpoint, Checkpoints, SavedState
+from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.log_text import RunText
+from jobtable.jobs.recording import Recording
+from jobtable.jobs.timeline import Timed
+from jobtable.objects import ObjectStore, Source, key_parts
+from jobtable.objects.store import CHUNK_SIZE, Readable
+from jobtable.remote.backend import ServerObjects
+from jobtable.remote.server import Server, path_of
+from jobtable.store import Store
+
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")
+
+
+class ServerRecording(Recording):
+    """Where the runs of a worker elsewhere record what they tell and keep."""
+
+    def __init__(self, server: Server, store: Store, objects: ServerObjects) -> None:
+        super().__init__(store, objects, store.clock)
+        self._server = server
+
+    def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
+        """What collects the lines and metrics that a run tells."""
+        writer = ServerRecords(self._server, lease, job_id)
+        return RecordBuffer(self._store, job_id, most_seconds=most_seconds, writer=writer)
+
+    def run_text(self, lease: Lease) -> RunText:
+        """Where the full output of a run is kept."""
+        return ServerText(self._server, lease, self._store, self._objects, self._clock)
+
+    def checkpoints(self, lease: Lease) -> Checkpoints:
+        """The checkpoints of a run's job."""
+        return ServerCheckpoints(self._server, lease, self._store)
+
+    def artifacts(self, lease: Lease) -> Artifacts:
+        """The artifacts of a run's job."""
+        return ServerArtifacts(self._server, lease, self._store, self._objects)
+
+
+class ServerRecords:
+    """Lines and metrics of one run, on their way to the server."""
+
+    def __init__(self, server: Server, lease: Lease, job_id: str) -> None:
+        self._server = server
+        self._lease = lease
+        self._is_own = job_id == lease.job.job_id
+        self._batch: Sequence[Timed] = ()
+        self._left: list[tuple[str, dict[str, Any], str]] = []
+
+    def write(self, records: Sequence[Timed]) -> None:
+        """Send up to 99 records. Each request has a key of its own, so none is stored twice if it is sent again.
+
+        What a run tells after it was lost is not wanted: its worker hears of the loss by its heartbeat.
+        """
+        if not self._is_own:
+            return  # the server itself stores under a sweep what a child of it reports
+        with contextlib.suppress(LeaseLostError):
+            self._send(records)
+
+    def _send(self, records: Sequence[Timed]) -> None:
+        if records is not self._batch:
+            lines = [_line(record) for record in records if isinstance(record, JobLog)]
+            metrics = [_metric(record) for record in records if isinstance(record, JobMetric)]
+            told = (("logs", {"lines": lines}), ("metrics", {"metrics": metrics}))
+            self._left = [(verb, body, str(uuid.uuid4())) for verb, body in told if any(body.values())]
+            self._batch = records
+        while self._left:
+            verb, body, key = self._left[0]
+            path = path_of("jobs", self._lease.job.job_id, verb)
+            self._server.write("POST", path, {**lease_of(self._lease), **body}, key=key)
+            self._left.pop(0)
+
+
+class ServerText(RunText):
+    """Where a server keeps the full text of a run elsewhere."""
+
+    def __init__(self, server: Server, lease: Lease, store: Store, objects: ObjectStore, clock: Clock) -> None:
+        super().__init__(store, objects, clock, lease.job.job_id, lease.epoch)
+        self._server = server
+        self._lease = lease
+
+    def put_part(self, number: int, data: bytes, line_count: int) -> None:
+        """Send one part, from 0."""
+        path = path_of("jobs", self._lease.job.job_id, "log-text", "parts", str(number))
+        self._server.upload("PUT", path, data, query={**_told(self._lease, data), "line_count": line_count})
+
+    def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
+        """Send all of it."""
+        path = path_of("jobs", self._lease.job.job_id, "log-text")
+        with tempfile.TemporaryFile(prefix="jobtable-text-") as file:
+            while chunk := source.read(CHUNK_SIZE):
+                file.write(chunk)
+            query = {**_told(self._lease, file), "line_count": line_count, "part_count": part_count}
+            return JobLogText.model_validate(self._server.upload("PUT", path, file, query=query))
+
+
+class ServerCheckpoints(Checkpoints):
+    """The checkpoints of a job that a worker elsewhere holds."""
+
+    def __init__(self, server: Server, lease: Lease, store: Store) -> None:
+        super().__init__(store, HeldObjects(server, lease), lease.job.job_id)
+        self._server = server
+        self._lease = lease
+
+    def find_latest(self) -> Checkpoint | None:
+        """The last checkpoint, or None; its bytes are downloaded when they are read."""
+        return self._find(best=False)
+
+    def find_best(self) -> Checkpoint | None:
+        """The checkpoint that was said to be the best, or None."""
+        return self._find(best=True)
+
+    def add(
+        self,
+        lease: Lease,
+        source: Source,
+        state: SavedState,
+        moment: datetime,
+        *,
+        ending: str | None = None,
+        keep_last: int | None = None,
+    ) -> JobCheckpoint:
+        """Upload a state; LeaseLostError if another worker has the job."""
+        file = _file(source)
+        found = _ENDING.fullmatch(ending or (file.suffix if isinstance(file, Path) else ""))
+        query = {
+            **_told(lease, file),
+            "step": state.step,
+            "training_epoch": state.epoch,
+            "metric": [f"{name}={value!r}" for name, value in state.metrics.items()],
+            "is_best": state.is_best,
+            "keep_last": keep_last,
+            "model_state": state.has_model,
+            "optimizer_state": state.has_optimizer,
+            "ending": found[0] if found else None,
+        }
+        path = path_of("jobs", lease.job.job_id, "checkpoints")
+        return JobCheckpoint.model_validate(self._server.upload("POST", path, file, query=query))
+
+    def _find(self, *, best: bool) -> Checkpoint | None:
+        path = path_of("jobs", self._lease.job.job_id, "checkpoint")
+        found = self._server.read("GET", path, query={**lease_of(self._lease), "best": best})
+        return None if found is None else Checkpoint(JobCheckpoint.model_validate(found), self._objects)
+
+
+class ServerArtifacts(Artifacts):
+    """The artifacts of a job that a worker elsewhere holds."""
+
+    def __init__(self, server: Server, lease: Lease, store: Store, objects: ObjectStore) -> None:
+        super().__init__(store, objects, lease.job.job_id)
+        self._server = server
+
+    def put(self, lease: Lease, name: str, source: Source, clock: Clock) -> JobArtifact:
+        """Upload a file under a name, in place of the one that may have it; LeaseLostError as for checkpoints."""
+        file = _file(source)
+        path = path_of("jobs", lease.job.job_id, "artifacts", *name.split("/"))
+        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_told(lease, file)))
+
+
+class HeldObjects(ServerObjects):
+    """The checkpoints of a job as objects, for the worker that holds it."""
+
+    def __init__(self, server: Server, lease: Lease) -> None:
+        super().__init__(server)
+        self._lease = lease
+
+    def open(self, key: str) -> BinaryIO:
+        """The object as a stream; the caller closes it."""
+        path = path_of("jobs", self._lease.job.job_id, "checkpoints", key_parts(key)[-1])
+        try:
+            return cast(BinaryIO, self._server.open(path, lease_of(self._lease)))  # it has what reading needs
+        except ObjectNotFoundError as error:
+            raise ObjectNotFoundError(f"there is no object {key} on {self._server.url}") from error
+
+
+def lease_of(lease: Lease) -> dict[str, Any]:
+    """How a server is told in whose name something is asked."""
+    return {"instance_id": lease.instance_id, "epoch": lease.epoch}
+
+
+def _told(lease: Lease, source: Path | bytes | BinaryIO) -> dict[str, Any]:
+    """In whose name a file is sent, and how the server knows that it has come whole."""
+    if isinstance(source, bytes):
+        return {**lease_of(lease), "sha256": hashlib.sha256(source).hexdigest()}
+    if not isinstance(source, Path):
+        digest = hashlib.sha256()
+        source.seek(0)
+        while chunk := source.read(CHUNK_SIZE):
+            digest.update(chunk)
+        return {**lease_of(lease), "sha256": digest.hexdigest()}
+    with source.open("rb") as stream:
+        return _told(lease, stream)
+
+
+def _file(source: Source) -> Path | bytes:
+    """What a task keeps; a stream it does not."""
+    if isinstance(source, Path) and source.is_dir():
+        raise ValueRefusedError(f"{source} is a folder; pack it into one file first, for example with shutil")
+    if isinstance(source, Path | bytes):
+        return source
+    raise ValueRefusedError("a stream cannot be sent to a server: keep a file, or bytes")
+
+
+def _line(line: JobLog) -> dict[str, Any]:
+    return {
+        "message": line.message,
+        "level": line.log_level,
+        "source": line.source,
+        "exception": line.exception,
+        "timestamp": line.timestamp.isoformat(),
+    }
+
+
+def _metric(metric: JobMetric) -> dict[str, Any]:
+    return metric.model_dump(mode="json", include={"metric_name", "value", "unit", "step", "epoch", "timestamp"})

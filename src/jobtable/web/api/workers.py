@@ -1,0 +1,141 @@
+"""Workers on other machines: that they are there, which queues have work for them, and what their jobs print."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import BaseModel, Field
+
+from jobtable.jobs.entities import Instance, Job, JobLogText
+from jobtable.jobs.log_text import MOST_HEAD_BYTES, PART_BYTES
+from jobtable.jobs.records import Health, InstanceStatus
+from jobtable.objects.store import Readable
+from jobtable.web.api.bodies import Body
+from jobtable.web.api.instances import InstanceId
+from jobtable.web.api.kept_files import UploadQuery
+from jobtable.web.api.work import LeaseBody, held_lease, last_lease
+from jobtable.web.dependencies import JobId, TheJobs
+from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.limits import takes_file
+from jobtable.web.uploads import binary_body, take
+
+router = APIRouter(route_class=GuardedRoute)
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+_MOST_PARTS = MOST_HEAD_BYTES // PART_BYTES
+
+
+class InstanceBody(Body):
+    """What a worker says of itself."""
+
+    instance_type: Name = Field(examples=["p3.2xlarge"])
+    gpu_count: int = Field(0, ge=0, le=10**6)
+    ip_address: str | None = Field(None, max_length=200)
+    availability_zone: str | None = Field(None, max_length=200)
+    is_spot: bool = False
+    queues: list[Name] = Field([], max_length=1000, examples=[["gpu"]])
+    slots: int = Field(1, ge=1, le=10**6)
+    lease_seconds: float = Field(30.0, ge=1, le=3600)
+
+
+class QueueStateView(BaseModel):
+    """What a worker must know of a queue."""
+
+    queue_name: str
+    priority: int
+    job_count: int
+    running_count: int
+    has_work: Annotated[bool, Field(description="Whether a job is ready, or becomes ready by itself.")]
+
+
+class TextQuery(UploadQuery):
+    """Of which run a text is, and how long it is."""
+
+    line_count: int = Field(0, ge=0, le=10**15)
+    part_count: int = Field(0, ge=0, le=_MOST_PARTS, description="How many parts of it were kept.")
+
+
+def _instance(instance_id: str, told: InstanceBody, jobs: TheJobs) -> Instance:
+    return Instance(
+        instance_id=instance_id,
+        status=InstanceStatus.RUNNING,
+        health_status=Health.HEALTHY,
+        launched_at=jobs.clock.now(),
+        **told.model_dump(),
+    )
+
+
+@router.put("/instances/{instance_id}")
+@allow(WORK)
+def register_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) -> Instance:
+    """Say that a worker is there."""
+    instance = _instance(instance_id, body, jobs)
+    jobs.instances.register(instance)
+    return instance
+
+
+@router.post("/instances/{instance_id}/heartbeat", status_code=204)
+@allow(WORK)
+def beat_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) -> Response:
+    """Say that a worker lives; if nobody knows it any more, it is registered again."""
+    jobs.instances.beat(_instance(instance_id, body, jobs))
+    return Response(status_code=204)
+
+
+@router.post("/instances/{instance_id}/stop", status_code=204)
+@allow(WORK)
+def stop_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) -> Response:
+    """Say that a worker has ended in good order."""
+    jobs.instances.stop(_instance(instance_id, body, jobs))
+    return Response(status_code=204)
+
+
+@router.get("/queue-states")
+@allow(WORK)
+def list_queue_states(
+    jobs: TheJobs, queue: Annotated[list[Name], Query(min_length=1, max_length=100, examples=[["gpu"]])]
+) -> list[QueueStateView]:
+    """How urgent queues are, and whether there is work in them; those that are not there are left out."""
+    return [QueueStateView.model_validate(state, from_attributes=True) for state in jobs.queue_states(queue)]
+
+
+@router.get("/jobs/{job_id}/held")
+@allow(WORK)
+def get_held_job(job_id: JobId, told: Annotated[LeaseBody, Query()], jobs: TheJobs) -> Job:
+    """A job as it is now, for the worker that has claimed it last, whether the job has ended or not."""
+    return last_lease(jobs, job_id, told).job
+
+
+@router.put("/jobs/{job_id}/log-text/parts/{number}", status_code=204, openapi_extra=binary_body())
+@allow(WORK)
+async def keep_text_part(
+    job_id: JobId,
+    number: Annotated[int, Field(ge=0, lt=_MOST_PARTS)],
+    request: Request,
+    told: Annotated[TextQuery, Query()],
+    jobs: TheJobs,
+) -> Response:
+    """Keep a part of what the job prints, while it runs, in place of what was there."""
+    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+
+    def keep(body: Readable) -> None:
+        data = b"".join(iter(lambda: body.read(PART_BYTES), b""))
+        jobs.recording.run_text(lease).put_part(number, data, told.line_count)
+
+    await take(request, keep, sha256=told.sha256)
+    return Response(status_code=204)
+
+
+@router.put("/jobs/{job_id}/log-text", openapi_extra=binary_body())
+@allow(WORK)
+@takes_file(whole=False)
+async def keep_text(job_id: JobId, request: Request, told: Annotated[TextQuery, Query()], jobs: TheJobs) -> JobLogText:
+    """Keep all that the job has printed, in place of the parts."""
+    lease = await run_in_threadpool(held_lease, jobs, job_id, told)
+
+    def keep(body: Readable) -> JobLogText:
+        return jobs.recording.run_text(lease).put_whole(body, told.line_count, told.part_count)
+
+    return await take(request, keep, sha256=told.sha256)

@@ -356,7 +356,7 @@ def test_a_stage_runs_as_often_as_its_key_has_digits(quick: World) -> None:
 
 
 def test_what_is_not_there_is_named(quick: World) -> None:
-    with pytest.raises(NotFoundError, match="Journey"):
+    with pytest.raises(NotFoundError, match="journey J9"):
         quick.runner.run("J9")
     with pytest.raises(NotFoundError, match="journey J1 has no stage nine"):
         quick.runner.skip("J1", "nine")

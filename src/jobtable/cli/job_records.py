@@ -91,7 +91,7 @@ def _status_row(status: JobStatus) -> dict[str, Any]:
     return {
         "time": status.updated_at,
         "status": status.status,
-        "%": status.progress,
+        "%": None if status.progress is None else round(status.progress),
         "by": status.updated_by or status.instance_id,
         "message": first_line(status.message),
     }

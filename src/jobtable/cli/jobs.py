@@ -83,7 +83,7 @@ def row(job: Job) -> dict[str, object]:
     return {
         "job": job.job_id,
         "status": job.status,
-        "%": job.progress,
+        "%": round(job.progress),
         "name": job.name,
         "queue": job.queue_name,
         "created": job.created_at,

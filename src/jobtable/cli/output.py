@@ -53,7 +53,7 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
     (SettingsError, ExitCode.USAGE),
 )
 
-_LISTING_OF_KIND = {
+LISTING_OF_KIND = {
     "access": "tokens list",
     "conversation": "conversations runs",
     "execution": "executions list",
@@ -209,8 +209,8 @@ def line_of(error: JobtableError) -> str:
         text = text.replace(
             "create it with store.tables.create(...)", "(create the tables with `jobtable tables create`)"
         )
-    if isinstance(error, NotFoundError) and error.kind in _LISTING_OF_KIND:
-        text += f"; `jobtable {_LISTING_OF_KIND[error.kind]}` lists what is there"
+    if isinstance(error, NotFoundError) and error.kind in LISTING_OF_KIND:
+        text += f"; `jobtable {LISTING_OF_KIND[error.kind]}` lists what is there"
     return f"Error: {text}"
 
 

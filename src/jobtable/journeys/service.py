@@ -202,7 +202,7 @@ class Journeys:
             return first
         found = self._store.query(JobExecution.by_job(job_id=job_id)).first()
         if found is None:
-            raise NotFoundError(f"there is no execution with the job id {job_id}")
+            raise NotFoundError(f"there is no journey execution with the job id {job_id}")
         return found
 
     # --- logs and reports -------------------------------------------------------------------------------------------

@@ -19,11 +19,11 @@ class Reader:
         self.copied = 0
         self.memory = Memory(self.decode, self.copy)
 
-    def decode(self, item: dict[str, Any]) -> dict[str, Any]:
-        self.decoded += 1
-        if "wrong" in item:
+    def decode(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        self.decoded += len(items)
+        if any("wrong" in item for item in items):
             raise ItemShapeError("wrong")
-        return item
+        return items
 
     def copy(self, entity: dict[str, Any]) -> dict[str, Any]:
         self.copied += 1
@@ -54,6 +54,14 @@ def test_several_are_read_as_one_by_one() -> None:
     assert reader.memory.entities([]) == []
 
 
+def test_what_was_read_together_is_kept_when_it_comes_again_together() -> None:
+    reader = Reader()
+    bodies = [b'{"n": {"N": "%d"}}' % number for number in range(6)]
+    for _ in range(4):
+        assert reader.memory.entities(list(bodies)) == [{"n": {"N": str(number)}} for number in range(6)]
+    assert reader.decoded == 12
+
+
 def test_what_is_large_is_decoded_each_time() -> None:
     reader = Reader()
     body = b'{"a": {"S": "%s"}}' % (b"x" * memory._LARGEST_KEPT)
@@ -79,3 +87,7 @@ def test_what_is_kept_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
             reader.read(b'{"n": {"N": "%d"}}' % number)
             assert len(reader.memory._kept) <= 10
             assert len(reader.memory._seen) <= 40
+    many = [b'{"n": {"N": "%d"}}' % number for number in range(100)]
+    for turn in range(3):
+        assert reader.memory.entities(many) == [{"n": {"N": str(number)}} for number in range(100)], turn
+        assert len(reader.memory._kept) <= 10

@@ -97,12 +97,16 @@ def _target(storage: Storage, request: Request) -> _Target:
 
 def _plain_target(storage: Storage, request: Request) -> _Target | None:
     """What is asked for by a request like most: a table, a key of short strings, and no expression; None for others."""
-    name, key = request.get("TableName"), request.get("Key")
-    options = len(request) - 2
-    if options:
-        options -= type(request.get("ConsistentRead")) is bool
-        options -= request.get("ReturnConsumedCapacity") in _COUNTED
-    if options or type(name) is not str or type(key) is not dict:
+    name: Any = request.get("TableName")
+    key: Any = request.get("Key")
+    if type(request) is not StoreRequest:
+        options = len(request) - 2
+        if options:
+            options -= type(request.get("ConsistentRead")) is bool
+            options -= request.get("ReturnConsumedCapacity") in _COUNTED
+        if options or type(name) is not str or type(key) is not dict:
+            return None
+    elif "ProjectionExpression" in request:
         return None
     table = storage.table(name)
     position = None if table is None else plain_position(table, key)

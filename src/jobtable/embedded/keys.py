@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from jobtable.embedded.ordering import ENCODERS, hashed_value
-from jobtable.embedded.schema import KeyAttribute, TableSchema
+from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, SHORT, KeyAttribute, TableSchema
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
-MAX_PARTITION_BYTES = 2048
-MAX_SORT_BYTES = 1024
-_SHORT = MAX_SORT_BYTES // 4
-"""So many characters are never too many bytes."""
-_SHORT_PART = _SHORT // 4
-"""The same for each of the (at most four) parts of an index key."""
+_SHORT_PART = SHORT // 4
+"""So many characters are never too many bytes of one of the (at most four) parts of an index key."""
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
@@ -36,21 +31,7 @@ class ItemKeyMismatch(SchemaMismatch):
 
 def plain_position(table: TableSchema, key: Item) -> bytes | None:
     """The position for a key of short strings, as most are; None for a key that must be looked at more closely."""
-    return _plain_item_position(table, key) if len(key) == len(table.key) else None
-
-
-def _plain_item_position(table: TableSchema, item: Item) -> bytes | None:
-    position = b""
-    for attribute in table.key:
-        value = item.get(attribute.name)
-        if type(value) is not dict or len(value) != 1 or attribute.type != "S":
-            return None
-        text = value.get("S")
-        if type(text) is not str or not 0 < len(text) <= _SHORT:
-            return None
-        # What TableSchema.position does, with the texts at hand.
-        position = position + ENCODERS["S"](text) if position else hashed_value("S", text)
-    return position
+    return table.plain_position(key) if len(key) == len(table.key) else None
 
 
 def key_position(table: TableSchema, key: Item) -> bytes:
@@ -70,7 +51,7 @@ def key_position(table: TableSchema, key: Item) -> bytes:
 
 def item_position(table: TableSchema, item: Item) -> bytes:
     """Where an item (of valid values) stands in the table, or RequestRefused if its key attributes are not right."""
-    position = _plain_item_position(table, item)
+    position = table.plain_position(item)
     if position is not None:
         return position
     refuse_empty_key(table, item)

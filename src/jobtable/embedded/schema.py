@@ -17,6 +17,11 @@ Range: TypeAlias = tuple[bytes, bytes | None]
 IndexValues: TypeAlias = tuple[str, ...]
 """The values of an index key, partition first, without their types."""
 
+MAX_PARTITION_BYTES = 2048
+MAX_SORT_BYTES = 1024
+SHORT = MAX_SORT_BYTES // 4
+"""So many characters of a key value are never too many bytes."""
+
 SortOperator = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 
@@ -76,12 +81,15 @@ class TableSchema:
     """The attributes of all index keys, by name."""
     index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
     """The key of an item in each index; None where it is not in the index."""
+    plain_position: Callable[[Item], bytes | None] = field(init=False, compare=False)
+    """The position of an item whose key are short strings; None for one that must be looked at more closely."""
 
     def __post_init__(self) -> None:
         indexes = self.indexes.values()
         _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
         _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
         _set(self, "index_values", _reader_of_values(tuple(indexes)))
+        _set(self, "plain_position", _finder_of_position(self.key))
 
     def key_of(self, item: Item) -> Item:
         """The primary key attributes of an item."""
@@ -172,6 +180,25 @@ def _reader_of_values(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], tupl
     source.line("    get = item.get")
     source.line(f"    return ({''.join(keys)})")
     return source.function("read")
+
+
+@lru_cache(maxsize=1024)
+def _finder_of_position(key: tuple[KeyAttribute, ...]) -> Callable[[Item], bytes | None]:
+    """A function that gives what `TableSchema.position` does for a key of short strings, and None for another one."""
+    source = Source()
+    tests = [
+        f"type(v := item.get({attribute.name!r})) is dict and len(v) == 1"
+        f" and type(t{number} := v.get('S')) is str and 0 < len(t{number}) <= {SHORT}"
+        for number, attribute in enumerate(key)
+    ]
+    encode = source.names.of(ENCODERS["S"], "encode")
+    position = f"{source.names.of(hashed_value, 'hashed')}('S', t0){f' + {encode}(t1)' if len(key) > 1 else ''}"
+    source.line("def find(item):")
+    if all(attribute.type == "S" for attribute in key):
+        source.line(f"    if {' and '.join(tests)}:")
+        source.line(f"        return {position}")
+    source.line("    return None")
+    return source.function("find")
 
 
 def segment_range(segment: int, total: int) -> Range:

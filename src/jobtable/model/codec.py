@@ -75,7 +75,7 @@ class EntityCodec:
         self._primary_key = self.renderer(schema.primary.parts)
         self._decode_declared: Callable[[dict[str, Any]], Any] = self._decoder()
         self.copy: Callable[[Any], Any] = copier(schema.cls, schema.fields.values())
-        memory = Memory(self.decode, self.copy)
+        memory = Memory(self.decode_all, self.copy)
         self.decode_json: Callable[[bytes], Any] = memory.entity
         self.decode_all_json: Callable[[list[bytes]], list[Any]] = memory.entities
 
@@ -85,6 +85,14 @@ class EntityCodec:
             return self._decode_declared(item)
         except _SHAPE_ERRORS:
             return self._decode_loosely(item)
+
+    def decode_all(self, items: list[dict[str, Any]]) -> list[Any]:
+        """The entities of items, or ItemShapeError if one of them has another shape."""
+        decode = self._decode_declared
+        try:
+            return [decode(item) for item in items]
+        except _SHAPE_ERRORS:
+            return [self.decode(item) for item in items]
 
     @staticmethod
     def has_more(entity: Any) -> bool:

@@ -24,47 +24,52 @@ time, and should not pay for keeping them."""
 class Memory:
     """The entities of one class that were read more than once, by the JSON of their items."""
 
-    def __init__(self, decode: Callable[[dict[str, Any]], Any], copy: Callable[[Any], Any]) -> None:
+    def __init__(self, decode: Callable[[list[dict[str, Any]]], list[Any]], copy: Callable[[Any], Any]) -> None:
         self._decode = decode
         self._copy = copy
         self._kept: dict[bytes, Any] = {}
         self._seen: set[int] = set()
+        self._seen_count = 0
 
     def entity(self, body: bytes) -> Any:
         """What `decode` gives for the item; every caller gets an entity of its own."""
         kept = self._kept.get(body)
         if kept is not None:
             return self._copy(kept)
-        entity = self._decode(from_json(body, cache_strings="keys"))
-        self._note(body, entity)
-        return entity
+        decoded = self._decode([from_json(body, cache_strings="keys")])
+        if self._comes_again(body):
+            self._keep([body], decoded)
+        return decoded[0]
 
     def entities(self, bodies: list[bytes]) -> list[Any]:
-        """The same for several items."""
+        """The same for several items. Those that were read together mostly come again together, or not at all."""
         found = [self._kept.get(body) for body in bodies]
         new = [body for body, kept in zip(bodies, found, strict=True) if kept is None]
+        if not new:
+            return [self._copy(kept) for kept in found]
         # One call parses all of them.
-        items = iter(from_json(b"[" + b",".join(new) + b"]", cache_strings="keys"))
-        entities = []
-        for body, kept in zip(bodies, found, strict=True):
-            if kept is not None:
-                entities.append(self._copy(kept))
-            else:
-                entity = self._decode(next(items))
-                self._note(body, entity)
-                entities.append(entity)
-        return entities
+        decoded = self._decode(from_json(b"[" + b",".join(new) + b"]", cache_strings="keys"))
+        if self._comes_again(new[0], len(new)):
+            self._keep(new, decoded)
+        if len(new) == len(bodies):
+            return decoded
+        rest = iter(decoded)
+        return [next(rest) if kept is None else self._copy(kept) for kept in found]
 
-    def _note(self, body: bytes, entity: Any) -> None:
-        """Keep an entity when it comes for the second time: most of what is read once never comes again."""
-        if len(body) > _LARGEST_KEPT:
-            return
+    def _comes_again(self, body: bytes, count: int = 1) -> bool:
+        """Whether an item, the first of so many, was read before: most of what is read once never comes again."""
         mark = hash(body)
-        if mark not in self._seen:
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen = set()
-            self._seen.add(mark)
-            return
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept = {}
-        self._kept[body] = self._copy(entity)
+        if mark in self._seen:
+            return True
+        self._seen_count += count
+        if self._seen_count > _MOST_SEEN:
+            self._seen, self._seen_count = set(), count
+        self._seen.add(mark)
+        return False
+
+    def _keep(self, bodies: list[bytes], entities: list[Any]) -> None:
+        for body, entity in zip(bodies, entities, strict=True):
+            if len(body) <= _LARGEST_KEPT:
+                if len(self._kept) >= _MOST_KEPT:
+                    self._kept = {}
+                self._kept[body] = self._copy(entity)

@@ -269,11 +269,12 @@ def _int_form(spec: str, owner: str) -> KeyForm:
         raise DefinitionError(f"{owner}: an integer in a key has a width, {{name:05d}}, or, unsorted, {{name:d}}")
     width = int(spec[1:-1])
     limit = 10**width
+    padded = f"%0{width}d"
 
     def render(value: int) -> str:
         if not 0 <= value < limit:
             raise ValueRefusedError(f"{value} does not fit {width} digits of a key")
-        return f"{value:0{width}d}"
+        return padded % value
 
     return KeyForm(render, int, DIGITS, width)
 

@@ -27,6 +27,7 @@ from jobtable.errors import (
     ObjectNotFoundError,
     ObjectStoreError,
     RequestRefused,
+    TaskError,
     ValueRefusedError,
 )
 from jobtable.jobs.artifacts import Artifacts
@@ -259,7 +260,7 @@ class TestRefusals:
         stranger.store.close()
 
     def test_a_worker_reads_nothing_else(self, served: Served, work: ServerWork) -> None:
-        with pytest.raises(AccessDenied):
+        with pytest.raises(TaskError, match="workers at the store"):
             work.queries.get_job("any")
         with pytest.raises(AccessDenied):
             work.objects.get("jobs/any/log/1.txt")

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import LeaseLostError, NotFoundError
+from jobtable.errors import LeaseLostError, NotFoundError, TaskError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.instances import Instances
@@ -21,12 +21,13 @@ from jobtable.remote.backend import ServerBackend, ServerObjects
 from jobtable.remote.recording import ServerRecording, lease_of
 from jobtable.remote.server import Server, path_of
 from jobtable.store import Store
+from jobtable.store.backend import Request, Response
 
 
 def open_work(url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> ServerWork:
     """The work of a server: what each process of a worker opens for itself. The caller closes its `store`."""
     server = Server(url, token)
-    return ServerWork(server, Store(ServerBackend(server), clock=clock), ServerObjects(server))
+    return ServerWork(server, Store(_NoStore(server), clock=clock), ServerObjects(server))
 
 
 class ServerWork(Jobs):
@@ -144,6 +145,17 @@ class ServerInstances(Instances):
             },
         )
         self._server.write(method, path_of("instances", instance.instance_id, *verb), told)
+
+
+class _NoStore(ServerBackend):
+    """Stands where tasks at the store find one."""
+
+    def execute(self, operation: str, request: Request) -> Response:
+        """Refused, in a way that ends the job: to try it again here would not help."""
+        raise TaskError(
+            f"this needs the store itself ({operation}), and its worker has only {self._server.url}: "
+            "let workers at the store serve its queue"
+        )
 
 
 class _Nobody(LeaseObserver):

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, SHORT, KeyAttribute, TableSchema
+from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, TableSchema
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
-
-_SHORT_PART = SHORT // 4
-"""So many characters are never too many bytes of one of the (at most four) parts of an index key."""
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
@@ -93,7 +90,7 @@ def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
 
 def check_index_keys(table: TableSchema, item: Item) -> None:
     """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
-    if _are_plain(table.index_attributes.values(), item):
+    if _are_plain(table, table.index_attributes.values(), item):
         return
     for index in table.indexes.values():
         for attribute in index.key:
@@ -113,7 +110,7 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
     Others may be unfit: an index that was added later leaves such items out.
     """
     keys = table.index_attributes
-    if updated.isdisjoint(keys) or _are_plain([keys[name] for name in updated if name in keys], item):
+    if updated.isdisjoint(keys) or _are_plain(table, [keys[name] for name in updated if name in keys], item):
         return
     for index in table.indexes.values():
         for attribute in index.key:
@@ -126,11 +123,12 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
     _check_index_types_and_sizes(table, item, updated)
 
 
-def _are_plain(attributes: Iterable[KeyAttribute], item: Item) -> bool:
+def _are_plain(table: TableSchema, attributes: Iterable[KeyAttribute], item: Item) -> bool:
     """Whether every one of these index key attributes of the item is of its type, not empty, and short."""
+    short = table.short_index_part
     for attribute in attributes:
         value = item.get(attribute.name)
-        if value is not None and not 0 < len(value.get(attribute.type, "")) <= _SHORT_PART:
+        if value is not None and not 0 < len(value.get(attribute.type, "")) <= short:
             return False
     return True
 

@@ -79,6 +79,8 @@ class TableSchema:
     """The attributes of the primary key, partition first."""
     index_attributes: Mapping[str, KeyAttribute] = field(init=False)
     """The attributes of all index keys, by name."""
+    short_index_part: int = field(init=False)
+    """So many characters of one attribute of an index key are never too many bytes of the whole key."""
     index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
     """The key of an item in each index; None where it is not in the index."""
     plain_position: Callable[[Item], bytes | None] = field(init=False, compare=False)
@@ -88,6 +90,8 @@ class TableSchema:
         indexes = self.indexes.values()
         _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
         _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
+        most_parts = max((max(len(index.partition), len(index.sort)) for index in indexes), default=1)
+        _set(self, "short_index_part", SHORT // most_parts)
         _set(self, "index_values", _reader_of_values(tuple(indexes)))
         _set(self, "plain_position", _finder_of_position(self.key))
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.journeys.runner import JourneyRunner
     from jobtable.journeys.service import Journeys
     from jobtable.objects.store import ObjectStore
+    from jobtable.receipts.ocr import OcrService
     from jobtable.sweeps.service import Sweeps
 
 _FORMS = (
@@ -296,6 +297,15 @@ class Services:
         return Watch(self.jobs)
 
     @cached_property
+    def ocr(self) -> OcrService:
+        """Images, and what OCR has read from them."""
+        from jobtable.jobs.entities import main  # noqa: PLC0415 - loaded when it is used
+        from jobtable.receipts.ocr import OcrService  # noqa: PLC0415
+
+        self._prepare(main)
+        return OcrService(self.store)
+
+    @cached_property
     def tokens(self) -> Tokens:
         """The tokens of the server over this store."""
         from jobtable.access.tokens import Tokens  # noqa: PLC0415 - loaded when it is used
@@ -421,6 +431,13 @@ class ServerServices(Services):
         from jobtable.remote.albums import compute_and_compare  # noqa: PLC0415 - loaded when it is used
 
         return compute_and_compare(self._server, self.store, day)
+
+    @cached_property
+    def ocr(self) -> OcrService:
+        """Images, and what OCR has read from them."""
+        from jobtable.remote.receipts import ServerOcr  # noqa: PLC0415 - loaded when it is used
+
+        return ServerOcr(self._server, self.store)
 
     @cached_property
     def tokens(self) -> Tokens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 from tests.access_patterns.journeys import journey
+from tests.cli.test_up import up
+from tests.receipts.pictures import ocr_result
 from tests.running import run_jobs
 from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
@@ -45,6 +48,13 @@ from jobtable.remote.server import Server
 from jobtable.settings import Settings
 from jobtable.sweeps.sweep import Sweep
 
+SQUARES = """
+from jobtable.jobs.tasks import task
+
+@task(inline=True)
+def square(x: int) -> int:
+    return x * x
+"""
 SPACE: dict[str, Any] = {"x": [0, 1, 2]}
 SHELF = b"Radiohead - OK Computer (1997)\nPortishead - Dummy\n"
 
@@ -275,6 +285,14 @@ class TestTheRest:
         assert edge.dependency_job_id == other.job_id
         assert jobs.seal(group.job_id).is_awaiting
 
+    def test_receipts_are_stored_and_deleted(self, remote: Services) -> None:
+        result = ocr_result("far-scan", receipts=2)
+        written = remote.ocr.store(result).written
+        assert (written > 20, remote.ocr.store(result).already_there) == (True, written)
+        assert remote.ocr.read_image("far-scan").image == result.image
+        assert remote.ocr.delete_image("far-scan") == written
+        assert remote.ocr.delete_image("far-scan") == 0
+
     def test_tokens_are_made_and_revoked(self, served: Served, remote: Services) -> None:
         made = remote.tokens.create(Role.READ, name="dashboards", expires_in=timedelta(days=1))
         assert (made.record.created_by, made.record.name) == ("full", "dashboards")
@@ -344,6 +362,24 @@ class TestOnTheCommandLine:
             done = self.json(served, "tasks", "complete", task_id, "--token", token, "--confirm")
         assert done["execution"]["status"] == "completed"
         self.run(served, "executions", "metrics")
+
+    def test_a_whole_product_is_used_from_elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The server and its worker are processes of their own; nothing here but its address."""
+        (tmp_path / "squares.py").write_text(SQUARES)
+        file = tmp_path / "sweep.json"
+        file.write_text(sweep(task="squares:square").model_dump_json())
+        with up(tmp_path) as server:
+            url = re.search(r"http://\S+", server.read_until("http://", seconds=60))
+            assert url is not None
+            elsewhere = tmp_path / "elsewhere"
+            elsewhere.mkdir()
+            monkeypatch.chdir(elsewhere)
+            command = ["--server", url[0].rstrip("."), "sweeps", "run", str(file), "--follow", "--json"]
+            done = CliRunner().invoke(app, command, env={"JOBTABLE_STORE": ""})
+            assert done.exit_code == 0, done.output
+            assert json.loads(done.stdout)["completed"] == 3
+            assert list(elsewhere.iterdir()) == []
+            assert server.interrupt() == 0
 
     def test_a_token_is_made_and_revoked(self, served: Served) -> None:
         made = self.json(served, "tokens", "create", "--role", "read", "--expires", "1d")

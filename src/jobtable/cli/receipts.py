@@ -19,7 +19,7 @@ from jobtable.receipts.contents import ReceiptContents
 from jobtable.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
 from jobtable.receipts.labels import LabelService
 from jobtable.receipts.migration import Migration, Report
-from jobtable.receipts.ocr import OcrResult, OcrService
+from jobtable.receipts.ocr import OcrResult
 from jobtable.receipts.validation import ValidationService
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -49,7 +49,7 @@ def add(
     except ValueError as error:
         raise ValueRefusedError(f"{file} is no JSON: {error}") from error
     with open_services(store, objects) as services:
-        stored = OcrService(services.jobs.store).store(result)
+        stored = services.ocr.store(result)
     if as_json:
         print_json(stored)
     else:
@@ -71,7 +71,7 @@ def list_receipts(
         jobtable receipts list --limit 20
     """
     with open_services(store, objects) as services:
-        ocr = OcrService(services.jobs.store)
+        ocr = services.ocr
         found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
         print_list(found.page(size=limit).items, _receipt_row, as_json=as_json, empty="There are no such receipts.")
 
@@ -91,7 +91,7 @@ def show(
         jobtable receipts show 3f52804b-2fad-4e00-92c8-b593da3a8ed3 1
     """
     with open_services(store, objects) as services:
-        contents = OcrService(services.jobs.store).read_receipt(image_id, receipt_id)
+        contents = services.ocr.read_receipt(image_id, receipt_id)
     if as_json:
         print_json({name: to_json(value) for name, value in vars(contents).items()})
         return
@@ -184,7 +184,7 @@ def delete(
     """
     confirm(f"Delete image {image_id} with all its receipts?", yes=yes)
     with open_services(store, objects) as services:
-        deleted = OcrService(services.jobs.store).delete_image(image_id)
+        deleted = services.ocr.delete_image(image_id)
     if as_json:
         print_json({"image_id": image_id, "items": deleted})
     else:

@@ -24,6 +24,7 @@ from jobtable.receipts.ocr import OcrResult, OcrService
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.limits import takes_file
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -81,6 +82,7 @@ class WholeImage(BaseModel):
 
 @router.put("/images")
 @allow(WRITE)
+@takes_file(whole=True)
 def store_result(body: OcrBody, ocr: TheOcr) -> StoredResult:
     """Store a whole OCR result. The same request again writes only what is missing or differs."""
     result = OcrResult(**{name: getattr(body, name) for name in OcrBody.model_fields})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import http.client
 import io
 import json
-import select
+import os
+import selectors
 import ssl
 from collections import deque
 from collections.abc import Mapping
@@ -29,6 +30,8 @@ from jobtable.errors import (
 
 API = "/api/v1"
 _TIMEOUT_SECONDS = 60.0
+_UPLOAD_TIMEOUT_SECONDS = 600.0
+"""What a server does with a large file may take a while, behind its last byte."""
 _CONSENT_SECONDS = 5.0
 """How long an upload waits for the server's consent, which what stands between them may swallow."""
 _CHUNK_BYTES = 1 << 20
@@ -50,6 +53,7 @@ class Server:
         self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self._kept: deque[http.client.HTTPConnection] = deque()
         """Connections that nobody uses now, to read again by them."""
+        self._process_id = os.getpid()
 
     def read(self, method: str, path: str, body: Any = None, *, query: Mapping[str, Any] | None = None) -> Any:
         """The answer to a request that changes nothing, so it is sent again where its connection has gone stale."""
@@ -100,7 +104,7 @@ class Server:
 
         The server is asked for its consent first: what it refuses is not sent.
         """
-        connection = self._connect()
+        connection = self._connect(_UPLOAD_TIMEOUT_SECONDS)
         with _opened(source) as stream:
             try:
                 return self._answer(self._send_stream(connection, method, path + _asked(query), media_type, stream))
@@ -126,6 +130,8 @@ class Server:
             connection.close()
 
     def _take_kept(self) -> http.client.HTTPConnection | None:
+        if self._process_id != os.getpid():  # this process was forked: what is kept is its parent's
+            self._kept, self._process_id = deque(), os.getpid()
         try:
             return self._kept.pop()
         except IndexError:
@@ -137,13 +143,13 @@ class Server:
         self._kept.append(connection)
         return self._understood(response, content)
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self, timeout_seconds: float = _TIMEOUT_SECONDS) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
             return http.client.HTTPSConnection(
-                host, port, timeout=_TIMEOUT_SECONDS, context=ssl.create_default_context()
+                host, port, timeout=timeout_seconds, context=ssl.create_default_context()
             )
-        return http.client.HTTPConnection(host, port, timeout=_TIMEOUT_SECONDS)
+        return http.client.HTTPConnection(host, port, timeout=timeout_seconds)
 
     def _send(
         self,
@@ -177,7 +183,9 @@ class Server:
             connection.putheader(name, value)
         connection.endheaders()
         answers = connection.sock.makefile("rb")
-        has_answered = bool(select.select([connection.sock], [], [], _CONSENT_SECONDS)[0])
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.sock, selectors.EVENT_READ)
+            has_answered = bool(selector.select(_CONSENT_SECONDS))
         if not has_answered or answers.peek(_STATUS.stop)[_STATUS] == b"100":
             while chunk := stream.read(_CHUNK_BYTES):
                 connection.send(chunk)

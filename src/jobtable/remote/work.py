@@ -23,6 +23,9 @@ from jobtable.remote.server import Server, path_of
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
 
+LONGEST_MESSAGE = 10_000
+"""So many characters of what a task says with its progress does a server take."""
+
 
 def open_work(url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> ServerWork:
     """The work of a server: what each process of a worker opens for itself. The caller closes its `store`."""
@@ -86,7 +89,8 @@ class ServerWork(Jobs):
             return None
 
     def _report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
-        self._tell(lease, "report", {"progress": progress, "message": message})
+        told = None if message is None else message[:LONGEST_MESSAGE]
+        self._tell(lease, "report", {"progress": progress, "message": told})
 
     def _finish(self, lease: Lease, outcome: Outcome) -> Job:
         return Job.model_validate(self._tell(lease, "finish", vars(outcome)))

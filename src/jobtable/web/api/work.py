@@ -80,9 +80,9 @@ class LogLineBody(Body):
 class MetricBody(Body):
     """One value of a metric."""
 
-    metric_name: str = Field(min_length=1, max_length=200, examples=["val_loss"])
+    metric_name: str = Field(min_length=1, max_length=1000, examples=["val_loss"])
     value: float
-    unit: str | None = Field(None, max_length=200)
+    unit: str | None = Field(None, max_length=1000)
     step: int | None = Field(None, ge=-(10**15), le=10**15)
     epoch: int | None = Field(None, ge=-(10**15), le=10**15)
     timestamp: datetime | None = Field(None, description="When it was measured; now, where it is not told.")

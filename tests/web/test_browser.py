@@ -16,6 +16,7 @@ from tests.web.test_pages import paths
 from tests.web.world import World, make_world
 
 from jobtable.access.entities import Role
+from jobtable.jobs.definition import NewJob
 
 CHROMIUM = "/usr/bin/chromium"
 
@@ -199,6 +200,35 @@ def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:
     page.locator(".head-status .badge-paused").wait_for()
     page.get_by_role("button", name="Resume").click()
     page.locator(".head-status .badge-open").wait_for()
+
+
+def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: Watched, served: Served) -> None:
+    page = watched.page
+    page.goto("/queues/gpu")
+    page.get_by_text("Change").click()
+    page.get_by_label("At once, at most").fill("7")
+    page.get_by_label("Description").fill("big machines")
+    page.get_by_role("button", name="Save").click()
+    page.locator("[data-region=numbers]", has_text="big machines").wait_for()
+    queue = served.services.jobs.queries.get_queue("gpu")
+    assert (queue.max_concurrent_jobs, queue.priority) == (7, 500)
+    job = served.services.jobs.submit(NewJob(name="waits long", task="a:b", queue="paused"))
+    page.goto(f"/jobs/{job.job_id}")
+    page.get_by_label("Priority").fill("900")
+    page.get_by_role("button", name="Change").click()
+    page.locator("[data-region=summary] dd", has_text="900").wait_for()
+    assert served.services.jobs.queries.get_job(job.job_id).priority == 900
+
+
+def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: World) -> None:
+    page = watched.page
+    page.goto(f"/journeys/{world.journey}")
+    page.get_by_role("button", name="Switch").first.click()
+    page.locator("[data-region=rules]", has_text="inactive").wait_for()
+    off = [rule for rule in served.services.journeys.list_rules(world.journey) if rule.status == "inactive"]
+    assert len(off) == 1
+    page.get_by_role("button", name=f"Switch {off[0].title} on").click()
+    page.locator("[data-region=rules]", has_not_text="inactive").wait_for()
 
 
 def test_a_validation_task_is_completed(watched: Watched, served: Served, world: World) -> None:

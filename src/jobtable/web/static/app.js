@@ -55,6 +55,30 @@ async function act(button) {
   }
 }
 
+// A form whose fields are the members of what is sent. A field that is left empty is not.
+async function send(form) {
+  const fields = [...form.elements].filter((field) => field.name && field.value !== "");
+  const body = Object.fromEntries(fields.map((field) => [field.name, field.type === "number" ? Number(field.value) : field.value]));
+  const button = form.querySelector("button");
+  button.disabled = true;
+  try {
+    await askServer(form.dataset.send, { method: form.dataset.method, body });
+    button.blur();
+    toast("Saved");
+    await refreshRegions();
+  } catch (error) {
+    toast(error.message, true);
+  } finally {
+    button.disabled = false;
+  }
+}
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.dataset.send) return;
+  event.preventDefault();
+  send(event.target);
+});
+
 // Fetches the page again and puts its regions in place of those that are shown; what a person types or reads stays.
 export async function refreshRegions() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });

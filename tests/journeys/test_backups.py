@@ -22,7 +22,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import InstanceJob, main
+from jobtable.jobs.entities import InstanceJob, JobDependency, main
 from jobtable.journeys import archive, archive_check, backups
 from jobtable.journeys.backups import JourneyBackups
 from jobtable.journeys.entities import Journey
@@ -201,6 +201,22 @@ def test_a_job_that_an_execution_only_names_is_not_deleted(quick: World, tmp_pat
         assert other.job_id in exported.execution_ids - exported.job_ids
     backups_of(quick).delete_journey("J1")
     assert quick.jobs.queries.get_job(other.job_id).name == "of somebody else"
+
+
+def test_an_edge_to_a_job_of_somebody_else_is_not_taken_along(quick: World, tmp_path: Path) -> None:
+    path = tmp_path / "j.zip"
+    (one,) = quick.executions("one")
+    other = quick.jobs.submit(NewJob(name="of somebody else", task="builtins:print"))
+    edge = JobDependency(
+        job_id=one.job_id, dependency_job_id=other.job_id, type="requires", created_at=other.created_at
+    )
+    quick.jobs.store.add(edge)
+    backups_of(quick).get_journey_complete("J1", path)
+    backups_of(quick).import_journey_complete(path, Existing.REPLACE)
+    assert quick.jobs.store.find(JobDependency.key(job_id=one.job_id, dependency_job_id=other.job_id)) == edge
+    backups_of(quick).delete_journey("J1")
+    backups_of(quick).import_journey_complete(path)
+    assert list(quick.jobs.queries.list_dependencies(one.job_id)) == []
 
 
 def test_a_job_of_somebody_else_is_not_overwritten(quick: World, tmp_path: Path) -> None:

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from jobtable.errors import JobStateError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import InstanceJob, Job, main
+from jobtable.jobs.entities import InstanceJob, Job, JobDependency, main
 from jobtable.jobs.locations import job_prefix
 from jobtable.journeys.entities import JobExecution
 from jobtable.journeys.raw_items import list_partition, position
 from jobtable.model import Selection
 from jobtable.store.backend import Item
+from jobtable.store.collections import entity_of
 
 STAGE_JOB = "journey_stage"
 END_JOB = "journey_end"
@@ -60,12 +61,15 @@ class JourneyJobs:
                 yield from (job for job in found if job.is_final)
 
     def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
-        """Every item of jobs as it is stored, in key order."""
+        """Every item of jobs as it is stored, in key order; but not what somebody else's job means to them."""
         ids = sorted(job_ids, key=_partition_of)
         runs = (run for job_id in ids for run in self._jobs.queries.list_instances_of_job(job_id))
         yield from sorted((InstanceJob.__schema__.codec.encode(run) for run in runs), key=position)
         for job_id in ids:
-            yield from list_partition(self._store, main, _key(job_id))
+            for item in list_partition(self._store, main, _key(job_id)):
+                entity = entity_of(main, item)
+                if not isinstance(entity, JobDependency) or entity.dependency_job_id in ids:
+                    yield item
 
     def list_objects(self, job_ids: Iterable[str]) -> Iterator[str]:
         """The keys of the objects of jobs."""

@@ -36,3 +36,16 @@ def wait(job: JobContext) -> str:
     while not job.should_stop():
         time.sleep(0.05)
     return "asked to stop"
+
+
+@task
+def walk(job: JobContext, steps: int) -> str:
+    """Tells every step, and keeps some."""
+    for step in range(steps):
+        job.info(f"step {step}")
+        job.metric("height", step, step=step)
+        if step % 5 == 4:
+            job.checkpoint(str(step).encode(), step=step)
+        time.sleep(0.1)
+    job.artifact("path", b"straight on")
+    return "there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import socket
 import threading
 import time
@@ -14,11 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.cli.test_up import up
 from tests.running import jobs_in_memory
 from tests.web.conftest import Served
 from typer.testing import CliRunner
 
 from jobtable.access.entities import Role
+from jobtable.app import Services
 from jobtable.cli.main import app
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import (
@@ -317,6 +320,33 @@ class TestWorker:
         thread.join()
         assert jobs.queries.get_job(job.job_id).status is Status.STOPPED, jobs.queries.get_job(job.job_id).message
         assert jobs.queries.get_job(job.job_id).result == "asked to stop"
+
+    def test_a_server_that_dies_and_comes_back_costs_nothing(self, tmp_path: Path) -> None:
+        """Each line and each metric is there once, and the job has not even begun anew."""
+        with up(tmp_path, "--no-worker") as server:
+            url = re.search(r"http://\S+?:(\d+)", server.read_until("http://", seconds=60))
+            assert url is not None
+            with Services.open(f"file:{tmp_path / 'jobtable.db'}") as services:
+                job = services.jobs.submit(NewJob(name="walk", task=f"{TASKS}:walk", params={"steps": 20}))
+                worker = Worker(partial(open_work, url[0], None), ["default"], until_empty=True)
+                thread = threading.Thread(target=worker.run)
+                thread.start()
+                while services.store.query(JobLog.key(job_id=job.job_id)).first() is None:
+                    time.sleep(0.05)
+                server.process.kill()
+                server.process.communicate()
+                with up(tmp_path, "--no-worker", "--port", url[1]) as again:
+                    again.read_until("http://", seconds=60)
+                    thread.join()
+                    assert again.interrupt() == 0
+                ended = services.jobs.queries.get_job(job.job_id)
+                lines = [line.message for line in services.store.query(JobLog.key(job_id=job.job_id))]
+                heights = services.store.query(JobMetric.key(job_id=job.job_id, metric_name="height"))
+                kept = services.store.query(JobCheckpoint.key(job_id=job.job_id))
+                assert (ended.status, ended.result, ended.lease_epoch) == (Status.COMPLETED, "there", 1)
+                assert [line for line in lines if line.startswith("step")] == [f"step {step}" for step in range(20)]
+                assert [height.value for height in heights] == list(range(20))
+                assert sorted({checkpoint.step for checkpoint in kept}) == [4, 9, 14, 19]
 
     def test_small_jobs_run_in_its_own_process(self, served: Served) -> None:
         jobs = served.services.jobs

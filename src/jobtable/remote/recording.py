@@ -7,10 +7,10 @@ import hashlib
 import re
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from jobtable.clock import Clock
 from jobtable.errors import LeaseLostError, ObjectNotFoundError, ValueRefusedError
@@ -20,6 +20,7 @@ from jobtable.jobs.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.log_text import RunText
+from jobtable.jobs.patience import patiently
 from jobtable.jobs.recording import Recording
 from jobtable.jobs.timeline import Timed
 from jobtable.objects import ObjectStore, Source, key_parts
@@ -28,6 +29,9 @@ from jobtable.remote.backend import ServerObjects
 from jobtable.remote.server import Server, path_of
 from jobtable.store import Store
 
+T = TypeVar("T")
+
+_PATIENCE_SECONDS = 60.0
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")
 
 
@@ -106,11 +110,16 @@ class ServerText(RunText):
     def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
         """Send all of it."""
         path = path_of("jobs", self._lease.job.job_id, "log-text")
-        with tempfile.TemporaryFile(prefix="jobtable-text-") as file:
+        with tempfile.NamedTemporaryFile(prefix="jobtable-text-") as kept:
             while chunk := source.read(CHUNK_SIZE):
-                file.write(chunk)
+                kept.write(chunk)
+            kept.flush()
+            file = Path(kept.name)
             query = {**_told(self._lease, file), "line_count": line_count, "part_count": part_count}
-            return JobLogText.model_validate(self._server.upload("PUT", path, file, query=query))
+            answer = _insist(
+                lambda: self._server.upload("PUT", path, file, query=query), "the output of a job", self._clock
+            )
+            return JobLogText.model_validate(answer)
 
 
 class ServerCheckpoints(Checkpoints):
@@ -154,11 +163,15 @@ class ServerCheckpoints(Checkpoints):
             "ending": found[0] if found else None,
         }
         path = path_of("jobs", lease.job.job_id, "checkpoints")
-        return JobCheckpoint.model_validate(self._server.upload("POST", path, file, query=query))
+        answer = _insist(
+            lambda: self._server.upload("POST", path, file, query=query), "a checkpoint", self._store.clock
+        )
+        return JobCheckpoint.model_validate(answer)
 
     def _find(self, *, best: bool) -> Checkpoint | None:
         path = path_of("jobs", self._lease.job.job_id, "checkpoint")
-        found = self._server.read("GET", path, query={**lease_of(self._lease), "best": best})
+        query = {**lease_of(self._lease), "best": best}
+        found = _insist(lambda: self._server.read("GET", path, query=query), "a checkpoint", self._store.clock)
         return None if found is None else Checkpoint(JobCheckpoint.model_validate(found), self._objects)
 
 
@@ -173,7 +186,9 @@ class ServerArtifacts(Artifacts):
         """Upload a file under a name, in place of the one that may have it; LeaseLostError as for checkpoints."""
         file = _file(source)
         path = path_of("jobs", lease.job.job_id, "artifacts", *name.split("/"))
-        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_told(lease, file)))
+        query = _told(lease, file)
+        answer = _insist(lambda: self._server.upload("PUT", path, file, query=query), f"artifact {name}", clock)
+        return JobArtifact.model_validate(answer)
 
 
 class HeldObjects(ServerObjects):
@@ -192,23 +207,26 @@ class HeldObjects(ServerObjects):
             raise ObjectNotFoundError(f"there is no object {key} on {self._server.url}") from error
 
 
+def _insist(ask: Callable[[], T], what: str, clock: Clock) -> T:
+    """The answer of a server that may be away for a while, as when it is started anew: a task is not to fail of that.
+
+    A checkpoint whose answer was lost is saved twice; everything else takes the place of itself.
+    """
+    until = clock.monotonic() + _PATIENCE_SECONDS
+    return patiently(ask, what, clock=clock, goes_on=lambda: clock.monotonic() < until)
+
+
 def lease_of(lease: Lease) -> dict[str, Any]:
     """How a server is told in whose name something is asked."""
     return {"instance_id": lease.instance_id, "epoch": lease.epoch}
 
 
-def _told(lease: Lease, source: Path | bytes | BinaryIO) -> dict[str, Any]:
+def _told(lease: Lease, source: Path | bytes) -> dict[str, Any]:
     """In whose name a file is sent, and how the server knows that it has come whole."""
     if isinstance(source, bytes):
         return {**lease_of(lease), "sha256": hashlib.sha256(source).hexdigest()}
-    if not isinstance(source, Path):
-        digest = hashlib.sha256()
-        source.seek(0)
-        while chunk := source.read(CHUNK_SIZE):
-            digest.update(chunk)
-        return {**lease_of(lease), "sha256": digest.hexdigest()}
     with source.open("rb") as stream:
-        return _told(lease, stream)
+        return {**lease_of(lease), "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
 def _file(source: Source) -> Path | bytes:

@@ -95,7 +95,7 @@ class Server:
         self,
         method: str,
         path: str,
-        source: Path | bytes | BinaryIO,
+        source: Path | bytes,
         *,
         query: Mapping[str, Any],
         media_type: str = _BINARY,
@@ -105,7 +105,7 @@ class Server:
         The server is asked for its consent first: what it refuses is not sent.
         """
         connection = self._connect(_UPLOAD_TIMEOUT_SECONDS)
-        with _opened(source) as stream:
+        with source.open("rb") if isinstance(source, Path) else io.BytesIO(source) as stream:
             try:
                 return self._answer(self._send_stream(connection, method, path + _asked(query), media_type, stream))
             except (OSError, http.client.HTTPException) as error:
@@ -222,16 +222,6 @@ class _Begun:
     def makefile(self, mode: str) -> io.BufferedReader:
         """What is read from."""
         return self._answers
-
-
-def _opened(source: Path | bytes | BinaryIO) -> BinaryIO:
-    """What is to be sent as a stream, from its beginning."""
-    if isinstance(source, Path):
-        return source.open("rb")
-    if isinstance(source, bytes):
-        return io.BytesIO(source)
-    source.seek(0)
-    return source
 
 
 def _asked(query: Mapping[str, Any] | None) -> str:

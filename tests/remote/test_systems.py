@@ -272,6 +272,20 @@ class TestAlbums:
         assert counted.step_functions is not None
         assert counted.step_functions.execution_count == 1
 
+    def test_is_retried_and_deleted(self, served: Served, remote: Services) -> None:
+        executions = remote.album_executions
+        executions.start(next(iter(PATHS.values())), b"nothing", "shelf.txt", execution_id="e2")
+        run_jobs(served.services.jobs, "albums")
+        assert (executions.retry("e2").attempt, remote.albums.get_execution("e2").status) == (
+            2,
+            ExecutionStatus.RUNNING,
+        )
+        with pytest.raises(ConflictError, match="must end first"):
+            executions.delete("e2")
+        assert executions.delete("e2", stop=True) > 2
+        with pytest.raises(NotFoundError):
+            executions.retry("e2")
+
 
 class TestTheRest:
     def test_groups_are_opened_and_sealed(self, remote: Services) -> None:

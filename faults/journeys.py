@@ -1,7 +1,8 @@
 """kill -9 of a journey's worker, or of the process of its stage, at random points; then the journey is resumed.
 
-Every finished step ran once, no record points to a missing object, nothing is left over after a sweep, and the sums
-equal a recount. `python -m faults.journeys STORE_URL` is the worker that is killed.
+Every finished step ran once, no record points to a missing object, nothing is left over after a sweep, the sums
+equal a recount, and the journey's deletion leaves nothing. `python -m faults.journeys STORE_URL` is the worker that
+is killed.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class _Trial:
             self._create(services)
             services.journey_runner.run("J")
             problems = self._kill_and_go_on(services)
-            return problems or self._problems(services)
+            return problems or self._problems(services) or self._left_after_deletion(services)
 
     def _create(self, services: Services) -> None:
         now = services.store.clock.now()
@@ -162,6 +163,15 @@ class _Trial:
         problems += self._dangling(services, executions)
         left = sweep(services.objects, services.is_referenced, prefix="journeys", grace=timedelta(0))
         return [*problems, *(["orphans after a sweep"] if left.orphans else [])]
+
+    def _left_after_deletion(self, services: Services) -> list[str]:
+        """What is left of the journey and its jobs, once a worker has taken the last ones from dead workers."""
+        with self._worker() as worker:
+            worker.wait(timeout=_LONGEST_JOURNEY_SECONDS)
+        services.journey_backups.delete_journey("J")
+        left = [found.key for found in services.objects.list()]
+        left += [job.job_id for job in services.jobs.queries.list_jobs()]
+        return [f"{each} is left after the deletion" for each in left]
 
     def _dangling(self, services: Services, executions: list[JobExecution]) -> list[str]:
         """Records whose object is not there, or is not what they say."""

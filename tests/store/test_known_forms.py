@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
 from tests import systems
-from tests.samples import ENTITIES
+from tests.samples import ENTITIES, TABLES
 
+from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.values import measure_item
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.model import Entity
 from jobtable.model.numbers import decimal_text, float_text, int_text
 from jobtable.model.wire import wire_form
-from jobtable.store import requests
-from jobtable.store.backend import EncodedItem
-from jobtable.testing.strategies import entities
+from jobtable.reference import tables
+from jobtable.store import Store, requests
+from jobtable.store.backend import EncodedItem, Request, Response
+from jobtable.testing.strategies import entities, kind_values
 
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 CLASSES = [*ENTITIES, *(cls for _, cls in systems.ENTITIES)]
@@ -91,3 +96,92 @@ def test_integers_are_in_dynamodbs_form(value: int) -> None:
 def test_sets_are_in_dynamodbs_order(values: frozenset[Any]) -> None:
     item = {"set": wire_form(values)}
     assert measure_item(item)[0] == item
+
+
+class Stranger:
+    """A backend that knows nothing of who asks it: every request comes as one over the network would."""
+
+    def __init__(self) -> None:
+        self._backend = EmbeddedBackend(None)
+
+    def execute(self, operation: str, request: Request) -> Response:
+        return self._backend.execute(operation, from_json(to_json(request)))
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+@pytest.fixture(scope="module")
+def stores() -> Iterator[tuple[Store, Store]]:
+    with Store(EmbeddedBackend(None)) as known, Store(Stranger()) as stranger:
+        for store in (known, stranger):
+            store.tables.create(*TABLES, *tables())
+        yield known, stranger
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=[f"{number}-{cls.__name__}" for number, cls in enumerate(CLASSES)])
+@settings(max_examples=8, deadline=None, suppress_health_check=SLOW_TO_DRAW)
+@given(data=st.data())
+def test_what_is_not_checked_again_makes_no_difference(
+    stores: tuple[Store, Store], cls: type[Entity], data: st.DataObject
+) -> None:
+    some = data.draw(st.lists(entities(cls), min_size=1, max_size=3))
+    verbs = data.draw(st.lists(st.sampled_from(_VERBS), min_size=1, max_size=5))
+    for verb in verbs:
+        entity = data.draw(st.sampled_from(some))
+        values = data.draw(_changes(cls))
+        known, stranger = (_outcome(store, verb, entity, some, values) for store in stores)
+        assert known == stranger
+    names = {store.table_name(cls.__schema__.table) for store in stores}
+    (name,) = names
+    first, second = (store.backend.execute("Scan", {"TableName": name}) for store in stores)
+    assert first == second
+
+
+def _changes(cls: type[Entity]) -> st.SearchStrategy[dict[str, Any]]:
+    schema = cls.__schema__
+    fields = [field for name, field in schema.fields.items() if name not in schema.primary.inputs]
+    one = {
+        field.name: st.none() | kind_values(field.kind) if field.optional else kind_values(field.kind)
+        for field in fields
+    }
+    return st.fixed_dictionaries({}, optional=dict(list(one.items())[:6]))
+
+
+def _outcome(store: Store, verb: str, entity: Entity, some: list[Entity], values: dict[str, Any]) -> object:
+    """What a verb gives, or the error that it ends with, and what it has consumed."""
+    with store.capacity.measure() as consumed:
+        try:
+            result = _DO[verb](store, entity, some, values)
+        except (JobtableError, ValidationError) as error:
+            result = (type(error), str(error))
+    return result, consumed
+
+
+def _update(store: Store, entity: Entity, some: list[Entity], values: dict[str, Any]) -> object:
+    attributes = type(entity).__attributes__
+    return store.update(entity, *(attributes[name].set(value) for name, value in values.items()))
+
+
+def _transaction(store: Store, entity: Entity, some: list[Entity], values: dict[str, Any]) -> object:
+    attributes = type(entity).__attributes__
+    with store.transaction() as tx:
+        for each in some:
+            if each is not entity:
+                tx.put(each)
+        tx.update(entity, *(attributes[name].set(value) for name, value in values.items()))
+    return None
+
+
+_DO: dict[str, Callable[[Store, Any, list[Any], dict[str, Any]], object]] = {
+    "add": lambda store, entity, some, values: store.add(entity),
+    "put": lambda store, entity, some, values: store.put(entity),
+    "update": _update,
+    "delete": lambda store, entity, some, values: store.delete(entity),
+    "batch": lambda store, entity, some, values: store.batch_put(some),
+    "transaction": _transaction,
+    "get": lambda store, entity, some, values: store.find(
+        type(entity).key(**{name: getattr(entity, name) for name in type(entity).__schema__.primary.inputs})
+    ),
+}
+_VERBS = sorted(_DO)

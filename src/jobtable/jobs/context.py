@@ -216,7 +216,7 @@ class JobContext:
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
         for name in (name for name, value in values.items() if value is None):
             self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
-        self.flush()
+        self.jobs.recording.insist(self.flush, "what was told before a checkpoint")
         state = SavedState(
             step=whole_number("step", step) or 0,
             epoch=whole_number("epoch", epoch) or 0,
@@ -263,6 +263,9 @@ class JobContext:
         self._is_closed = True
         if self._flusher is not None:
             self._flusher.close()
+        self.jobs.recording.insist(self._close_records, "what was told last")
+
+    def _close_records(self) -> None:
         self._records.close()
         self._sweep_records.close()
         with contextlib.suppress(LeaseLostError):  # its holder learns that when he ends the job

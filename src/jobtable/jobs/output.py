@@ -50,6 +50,7 @@ class OutputCapture:
         self._job_id = lease.job.job_id
         self._clock = jobs.clock
         self._budget = Budget(jobs.clock, lines_at_once, lines_per_second)
+        self._recording = jobs.recording
         self._buffer = jobs.recording.buffer(lease, self._job_id, most_seconds=2 * flush_seconds)
         self._text = jobs.recording.log_text(lease, spool)
         self._splitters: dict[Stream, LineSplitter] = {}
@@ -93,7 +94,7 @@ class OutputCapture:
         self._flusher.close()
         with self._lock:
             self._tell_end()
-        self._buffer.close()
+        self._recording.insist(self._buffer.close, f"the last output of job {self._job_id}")
         self._record = self._text.finish()
         self._text.close()
         self._is_closed = True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from jobtable.clock import Clock
 from jobtable.jobs.artifacts import Artifacts
 from jobtable.jobs.buffer import RecordBuffer
@@ -11,6 +14,8 @@ from jobtable.jobs.log_text import LogText, RunText, TextSpool
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 
+T = TypeVar("T")
+
 
 class Recording:
     """Where the runs of jobs record what they tell and keep: the store and the object store themselves."""
@@ -19,6 +24,10 @@ class Recording:
         self._store = store
         self._objects = objects
         self._clock = clock
+
+    def insist(self, call: Callable[[], T], what: str) -> T:
+        """Do what a task must wait for. The store has patience of its own; what has not, waits here."""
+        return call()
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
         """What collects the lines and metrics that a run tells of a job: its own, or the sweep whose child it is."""

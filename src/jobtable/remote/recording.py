@@ -42,6 +42,10 @@ class ServerRecording(Recording):
         super().__init__(store, objects, store.clock)
         self._server = server
 
+    def insist(self, call: Callable[[], T], what: str) -> T:
+        """Do what a task must wait for, although the server may be away for a while."""
+        return _insist(call, what, self._clock)
+
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
         """What collects the lines and metrics that a run tells."""
         writer = ServerRecords(self._server, lease, job_id)

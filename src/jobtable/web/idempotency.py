@@ -17,7 +17,6 @@ from jobtable.web.problems import Refused
 
 HEADER = "Idempotency-Key"
 _KEPT = timedelta(days=1)
-_GIVEN_UP_AFTER = timedelta(minutes=5)
 _LONGEST_KEY = 200
 _MOST_BYTES = 200_000
 """Longer answers are not kept; the request is then refused when it comes again."""
@@ -38,6 +37,9 @@ OPENAPI_PARAMETER: dict[str, Any] = {
 class CreationRoute(GuardedRoute):
     """A guarded route whose requests may carry an Idempotency-Key."""
 
+    given_up_after = timedelta(minutes=5)
+    """After so long a request without an answer counts as that of a server that has died."""
+
     def behind_guard(self, handle: Handler) -> Handler:
         """The handler, run once for each key of a caller."""
 
@@ -48,9 +50,15 @@ class CreationRoute(GuardedRoute):
             if not 1 <= len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable() or " " in key:
                 raise Refused(422, f"{HEADER} is 1 to {_LONGEST_KEY} visible ASCII characters")
             answers: Answers = request.app.state.answers
-            return await answers.once(request, key, handle)
+            return await answers.once(request, key, handle, self.given_up_after)
 
         return once
+
+
+class ReportRoute(CreationRoute):
+    """What workers tell again and again, each time in a moment: who repeats it does not wait long."""
+
+    given_up_after = timedelta(seconds=5)
 
 
 class Answers:
@@ -59,9 +67,9 @@ class Answers:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def once(self, request: Request, key: str, handle: Handler) -> Response:
+    async def once(self, request: Request, key: str, handle: Handler, given_up_after: timedelta) -> Response:
         """Carry the request out, unless one with its key was: then give the answer to that one."""
-        begun = await self._begin(request, key)
+        begun = await self._begin(request, key, given_up_after)
         if begun.status_code is not None:
             return _answer_again(begun)
         try:
@@ -75,7 +83,7 @@ class Answers:
         await run_in_threadpool(self._store.put, done)
         return response
 
-    async def _begin(self, request: Request, key: str) -> AnsweredRequest:
+    async def _begin(self, request: Request, key: str, given_up_after: timedelta) -> AnsweredRequest:
         """Note that the request is being carried out, or find that it was."""
         now, caller = self._store.clock.now(), request.state.caller
         asked = AnsweredRequest(
@@ -85,18 +93,18 @@ class Answers:
             begun_at=now,
             time_to_live=int((now + _KEPT).timestamp()),
         )
-        return await run_in_threadpool(self._note, asked)
+        return await run_in_threadpool(self._note, asked, given_up_after)
 
-    def _note(self, asked: AnsweredRequest) -> AnsweredRequest:
+    def _note(self, asked: AnsweredRequest, given_up_after: timedelta) -> AnsweredRequest:
         try:
             self._store.add(asked)
         except AlreadyExistsError:
-            return self._find(asked)
+            return self._find(asked, given_up_after)
         return asked
 
-    def _find(self, asked: AnsweredRequest) -> AnsweredRequest:
+    def _find(self, asked: AnsweredRequest, given_up_after: timedelta) -> AnsweredRequest:
         there = self._store.find(AnsweredRequest.key(caller=asked.caller, request_key=asked.request_key))
-        if there is None or (there.status_code is None and there.begun_at < asked.begun_at - _GIVEN_UP_AFTER):
+        if there is None or (there.status_code is None and there.begun_at < asked.begun_at - given_up_after):
             return self._take_over(asked, there)
         if there.fingerprint != asked.fingerprint:
             raise Refused(409, f"the {HEADER} {asked.request_key!r} was used with another request; choose a new one")

@@ -21,11 +21,11 @@ from jobtable.jobs.reports import ReportRules
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.dependencies import JobId, TheJobs, path_id
 from jobtable.web.guard import WORK, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import OPENAPI_PARAMETER, ReportRoute
 from jobtable.web.recovery import Recovery
 
 router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+creation = APIRouter(route_class=ReportRoute)
 
 QueueName = Annotated[str, path_id("gpu")]
 

@@ -23,7 +23,7 @@ from jobtable.embedded.values import (
 )
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
-from jobtable.store.sizes import item_size, value_size
+from jobtable.store.sizes import item_size, size_change, value_size
 
 EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 SEVERAL = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
@@ -255,6 +255,27 @@ def test_numbers_are_measured_in_canonical_form_whatever_stands_in_the_request(t
 )
 def test_compare(left: AttributeValue, right: AttributeValue, order: int | None) -> None:
     assert compare(left, right) == order
+
+
+VALUES = st.recursive(
+    st.text(max_size=3).map(lambda text: {"S": text}) | st.booleans().map(lambda value: {"BOOL": value}),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda values: {"L": values})
+        | st.dictionaries(st.text(min_size=1, max_size=3), inner, max_size=3).map(lambda values: {"M": values})
+    ),
+)
+ITEMS = st.dictionaries(st.sampled_from(["a", "b", "é"]), VALUES)
+
+
+@given(ITEMS, ITEMS, st.booleans())
+def test_what_a_change_adds_is_the_difference_of_the_sizes(
+    before: dict[str, Any], after: dict[str, Any], shares: bool
+) -> None:
+    if shares:
+        after = {**before, **after, "m": {"M": {**before, "new": {"S": "x"}}}}
+        before = {**before, "m": {"M": before}}
+    assert size_change(before, after, before.keys() | after.keys()) == item_size(after) - item_size(before)
+    assert size_change(before, before, before.keys()) == 0
 
 
 def test_equal_by_value() -> None:

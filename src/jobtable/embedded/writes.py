@@ -22,7 +22,7 @@ from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, 
 from jobtable.embedded.values import measure_item, validate_item
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import EncodedItem, Item, Request
-from jobtable.store.sizes import MAX_ITEM_SIZE, attributes_size, item_size
+from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
 
 Kind: TypeAlias = Literal["put", "update", "delete", "check"]
 
@@ -80,7 +80,7 @@ class Write(NamedTuple):
         if old.item is None:
             size = item_size(new)
         else:
-            size = old.size + attributes_size(new, names) - attributes_size(item, names)
+            size = old.size + size_change(item, new, names)
         if size > MAX_ITEM_SIZE:
             raise RequestRefused("Item size to update has exceeded the maximum allowed size")
         check_updated_index_keys(self.table, new, names)

@@ -25,9 +25,30 @@ def item_size(item: Item) -> int:
     return size
 
 
-def attributes_size(item: Item, names: Iterable[str]) -> int:
-    """The bytes of those attributes of a (valid) item that are there."""
-    return item_size({name: item[name] for name in names if name in item})
+def size_change(before: Item, after: Item, names: Iterable[str]) -> int:
+    """How many bytes larger a (valid) item has become by a change of some attributes.
+
+    What the two share is not looked at, so the change of one value deep inside a large map costs little.
+    """
+    change = 0
+    for name in names:
+        old, new = before.get(name), after.get(name)
+        if old is new:
+            continue
+        if old is not None and new is not None:
+            change += _value_change(old, new)
+        elif new is not None:
+            change += utf8_length(name) + value_size(new)
+        elif old is not None:
+            change -= utf8_length(name) + value_size(old)
+    return change
+
+
+def _value_change(before: AttributeValue, after: AttributeValue) -> int:
+    old, new = before.get("M"), after.get("M")
+    if old is None or new is None:
+        return value_size(after) - value_size(before)
+    return len(new) - len(old) + size_change(old, new, old.keys() | new.keys())
 
 
 def value_size(value: AttributeValue) -> int:

@@ -46,9 +46,19 @@ def size_change(before: Item, after: Item, names: Iterable[str]) -> int:
 
 def _value_change(before: AttributeValue, after: AttributeValue) -> int:
     old, new = before.get("M"), after.get("M")
-    if old is None or new is None:
-        return value_size(after) - value_size(before)
-    return len(new) - len(old) + size_change(old, new, old.keys() | new.keys())
+    if old is not None and new is not None:
+        return len(new) - len(old) + size_change(old, new, old.keys() | new.keys())
+    if "L" in before and "L" in after:
+        return _list_change(before["L"], after["L"])
+    return value_size(after) - value_size(before)
+
+
+def _list_change(before: list[AttributeValue], after: list[AttributeValue]) -> int:
+    change = len(after) - len(before)
+    for old, new in zip(before, after, strict=False):
+        if old is not new:
+            change += _value_change(old, new)
+    return change + sum(map(value_size, after[len(before) :])) - sum(map(value_size, before[len(after) :]))
 
 
 def value_size(value: AttributeValue) -> int:

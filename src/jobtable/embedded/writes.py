@@ -77,10 +77,7 @@ class Write(NamedTuple):
         if self.update is None:
             return Sized(item, old.size or item_size(item))
         new, names = self.update.apply(item), self.update.top_level_names
-        if old.item is None:
-            size = item_size(new)
-        else:
-            size = old.size + size_change(item, new, names)
+        size = item_size(new) if old.item is None else old.size + size_change(item, new, names)
         if size > MAX_ITEM_SIZE:
             raise RequestRefused("Item size to update has exceeded the maximum allowed size")
         check_updated_index_keys(self.table, new, names)

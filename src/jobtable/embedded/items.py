@@ -67,16 +67,17 @@ def get_item(storage: Storage, request: Request) -> Response:
     table, position, projection = _plain_target(storage, request) or _target(storage, request)
     found = storage.sized(table, position)
     response: Response = {}
+    size = 0
     if found is not None:
+        body, size = found
         if projection is None and type(request) is StoreRequest:
-            response["Item"] = found[0]
+            response["Item"] = body
         else:
-            item: Item = from_json(found[0], cache_strings="keys")
+            item: Item = from_json(body, cache_strings="keys")
             response["Item"] = item if projection is None else projection.apply(item)
     wanted = request.get("ReturnConsumedCapacity")
     if wanted is not None and wanted != "NONE":
-        units = read_units(0 if found is None else found[1], read_rate(request))
-        response["ConsumedCapacity"] = read_report(table.name, units, wanted)
+        response["ConsumedCapacity"] = read_report(table.name, read_units(size, read_rate(request)), wanted)
     return response
 
 
@@ -109,8 +110,10 @@ def _plain_target(storage: Storage, request: Request) -> _Target | None:
     elif "ProjectionExpression" in request:
         return None
     table = storage.table(name)
-    position = None if table is None else plain_position(table, key)
-    return None if table is None or position is None else (table, position, None)
+    if table is None:
+        return None
+    position = plain_position(table, key)
+    return None if position is None else (table, position, None)
 
 
 _COUNTED = ("TOTAL", "INDEXES")

@@ -88,7 +88,7 @@ def read_rate(request: Request) -> float:
 
 def read_units(size: int, rate: float) -> float:
     """Units for reading that many bytes at once; nothing at all costs as much as one block."""
-    return max(1, -(-size // _READ_BLOCK)) * rate
+    return rate if size <= _READ_BLOCK else -(-size // _READ_BLOCK) * rate
 
 
 def _for_writing(size: int) -> float:

@@ -79,7 +79,9 @@ class BoundKey(Generic[E]):
         next_field = fields[following] if following else None
         accept, render = self._acceptor(names), self.entity.__schema__.codec.renderer(tuple(equal))
         entity, schema = self.entity, self.schema
-        prefix_of = open_part.template.prefix_of if open_part is not None and open_part.template is not None else None
+        if open_part is None:
+            return lambda given: Selection(entity, schema, values := accept(given), render(values), None, "", None)
+        prefix_of = open_part.template.prefix_of if open_part.template is not None else None
 
         def build(given: dict[str, Any]) -> Selection[E]:
             values = accept(given)

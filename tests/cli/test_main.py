@@ -33,6 +33,16 @@ def test_the_help_of_serve_has_an_example_and_every_option() -> None:
         assert option in done.stdout
 
 
+def test_a_store_is_named_before_the_command_or_behind_it_which_wins(tmp_path: Path) -> None:
+    one, other = (f"file:{tmp_path / name}" for name in ("one.db", "other.db"))
+    assert run("--store", one, "jobs", "submit", "--task", "m:f").returncode == 0
+    for arguments in (("--store", one, "jobs", "list"), ("jobs", "list", "--store", one)):
+        assert "m:f" in run(*arguments, "--json").stdout
+    assert run("--store", one, "jobs", "list", "--store", other, "--json").stdout.strip() == "[]"
+    both = run("--store", one, "up", "--data", str(tmp_path / "data"))
+    assert (both.returncode, "--data and --store both say where" in both.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

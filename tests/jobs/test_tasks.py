@@ -54,6 +54,24 @@ def test_a_marked_function_is_still_the_function() -> None:
     assert not task_of(train).is_inline
 
 
+def test_a_parameter_of_the_contexts_type_gets_it_wherever_it_stands_and_whatever_its_name() -> None:
+    def log(text: str, *, ctx: JobContext) -> tuple[object, str]:
+        return ctx, text
+
+    def job_of(name: str, job: str) -> str:
+        return name + job
+
+    context = object()
+    logging = Task(log)
+    assert logging.takes_context
+    assert logging.call(context, {"text": "hello"}) == (context, "hello")
+    with pytest.raises(TaskError, match="it takes \\(text: 'str'\\)"):
+        logging.call(context, {})
+    plain = Task(job_of)
+    assert not plain.takes_context
+    assert plain.call(context, {"name": "a", "job": "b"}) == "ab"
+
+
 def test_the_context_comes_first_and_params_by_name() -> None:
     context = object()
     assert task_of(train).call(context, {"learning_rate": 0.1}) == (context, 0.1, 3)

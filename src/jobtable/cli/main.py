@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import jobtable
-from jobtable.cli.options import give
+from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.errors import JobtableError
 
@@ -124,12 +124,14 @@ def main(
     token: Annotated[
         str | None, typer.Option(metavar="TOKEN", help="The token for the server. Better: JOBTABLE_TOKEN.")
     ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """The options that stand before a command."""
-    give(server=server, token=token)
+    """The options that stand before a command; a store may be named behind it as well."""
+    give(server=server, token=token, store=store, objects=objects)
 
 
 def run() -> None:

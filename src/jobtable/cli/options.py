@@ -64,14 +64,20 @@ def give(**flags: str | None) -> None:
 
 def resolved(**flags: Any) -> Resolved:
     """The settings in force, given the flags of a command; a flag that is None was not written."""
-    return resolve({**_GIVEN.get(), **flags}, os.environ, Path.cwd())
+    written = {name: value for name, value in flags.items() if value is not None}
+    return resolve({**_GIVEN.get(), **written}, os.environ, Path.cwd())
+
+
+def names_store(found: Resolved) -> bool:
+    """Whether a store was named with the command, before or behind it."""
+    return found.sources["store"] == "--store"
 
 
 def store_settings(store: str | None, **flags: Any) -> Settings:
     """The settings of a command that works on a store itself: refused where only a server is named."""
     found = resolved(store=store, **flags)
     is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
-    if found.settings.server is not None and store is None and is_meant:
+    if found.settings.server is not None and not names_store(found) and is_meant:
         raise typer.BadParameter(f"this needs a store itself, and not the server {found.settings.server}: give --store")
     return found.settings
 
@@ -83,8 +89,8 @@ def open_store(store: str | None) -> Store:
 
 def chosen_settings(store: str | None, objects: str | None = None, **flags: Any) -> Settings:
     """The settings of a command that works on a store or through a server: a store that was named with it wins."""
-    settings = resolved(store=store, objects=objects, **flags).settings
-    return settings if store is None else settings.model_copy(update={"server": None})
+    found = resolved(store=store, objects=objects, **flags)
+    return found.settings.model_copy(update={"server": None}) if names_store(found) else found.settings
 
 
 def open_services(store: str | None, objects: str | None = None) -> Services:

@@ -14,7 +14,7 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.demo_progress import DemoProgress
 from jobtable.cli.local_workers import LocalWorkers
-from jobtable.cli.options import ObjectsUrl, StoreUrl, resolved
+from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import say
 from jobtable.cli.watching import watched
 from jobtable.errors import SettingsError
@@ -49,7 +49,7 @@ def up(
     Example:
         jobtable up --demo --port 8123 --data ./try
     """
-    if data is not None and store is not None:
+    if data is not None and names_store(resolved(store=store)):
         raise typer.BadParameter("--data and --store both say where everything is kept: give one of them")
     if data is not None:
         _make_folder(data)

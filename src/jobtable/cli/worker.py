@@ -17,7 +17,7 @@ import typer
 
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.cli.watching import watched
 from jobtable.jobs.engine import Jobs
@@ -110,7 +110,7 @@ def _settings(store: str | None, **flags: Any) -> Settings:
     """The settings of a worker: a server that is named with the command, or a store that is named anywhere, wins."""
     found = resolved(store=store, **flags)
     is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
-    server = found.settings.server if store is None and is_meant else None
+    server = found.settings.server if is_meant and not names_store(found) else None
     return found.settings.model_copy(update={"server": server})
 
 

@@ -16,7 +16,7 @@ from jobtable.errors import DefinitionError, TaskError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CONTEXT_PARAMETER = "job"
+_CONTEXT_NAME, _CONTEXT_TYPE = "job", "JobContext"
 _MARK = "__jobtable_task__"
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
@@ -28,8 +28,9 @@ def task(*, inline: bool = False) -> Callable[[F], F]: ...
 def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[[F], F]:
     """Mark a function that workers may run; it stays the function that it is.
 
-    A first parameter named `job` gets the job's context; the others are the job's params, by name. What the function
-    returns (JSON) is the job's result. `inline=True`: it is small and fast, and may run in the worker's own process.
+    A parameter that is annotated with JobContext, or a first one named `job`, gets the job's context; the others are
+    the job's params, by name. What the function returns (JSON) is the job's result. `inline=True`: it is small and
+    fast, and may run in the worker's own process.
     """
 
     def mark(marked: F) -> F:
@@ -37,6 +38,16 @@ def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[
         return marked
 
     return mark if function is None else mark(function)
+
+
+def _context_in(parameters: list[inspect.Parameter]) -> str | None:
+    """The name of the parameter that wants the job's context."""
+    for parameter in parameters:
+        # An annotation is text where annotations are postponed.
+        kind = getattr(parameter.annotation, "__name__", parameter.annotation)
+        if isinstance(kind, str) and kind.rpartition(".")[2] == _CONTEXT_TYPE:
+            return parameter.name
+    return _CONTEXT_NAME if parameters and parameters[0].name == _CONTEXT_NAME else None
 
 
 class StopTask(BaseException):
@@ -72,17 +83,24 @@ class Task:
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
             raise DefinitionError(f"{self.path} is asynchronous or a generator; a task is a plain function")
         parameters = list(inspect.signature(function).parameters.values())
-        self.takes_context = bool(parameters) and parameters[0].name == CONTEXT_PARAMETER
-        self._parameters = parameters[1:] if self.takes_context else parameters
-        for parameter in self._parameters:
+        for parameter in parameters:
             if parameter.kind not in _BY_NAME:
                 raise DefinitionError(f"{self.path}: {parameter} cannot be given by name, as params are")
+        self._context = _context_in(parameters)
+        self._parameters = [parameter for parameter in parameters if parameter.name != self._context]
         self._signature = inspect.Signature(self._parameters)
+
+    @property
+    def takes_context(self) -> bool:
+        """Whether the function wants the job's context."""
+        return self._context is not None
 
     def call(self, context: object, params: Mapping[str, Any]) -> Any:
         """Run the function; TaskError if the params are not what it takes, else whatever it returns or raises."""
         arguments = self.arguments(params)
-        return self.function(context, **arguments) if self.takes_context else self.function(**arguments)
+        if self._context is not None:
+            arguments[self._context] = context
+        return self.function(**arguments)
 
     def arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The params as the function's annotations want them, or TaskError."""

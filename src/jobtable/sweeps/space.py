@@ -14,7 +14,14 @@ from jobtable.sweeps.parameters import Choice, FloatRange, IntRange, Parameter, 
 
 
 def _choice_of(given: Any) -> Any:
-    return {"type": "choice", "values": given} if isinstance(given, list) else given
+    if isinstance(given, list):
+        return {"type": "choice", "values": given}
+    if isinstance(given, dict) and "type" not in given:
+        raise ValueError(
+            "a parameter is a list of values, or has a type: {type: choice, values: [...]}, or {type: int, low: 1, "
+            "high: 9}, or {type: float, low: 0.1, high: 1, log: true}"
+        )
+    return given
 
 
 _Written = Parameter | Annotated[list[Value], Field(min_length=1)]

@@ -12,6 +12,7 @@ from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
 from jobtable.store.backend import Item, Request, Response
+from jobtable.store.collections import own_entity
 from jobtable.store.requests import Target
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ class Batches:
             for table, item in self._get_chunk(chunk, consistent):
                 found[_name_of(table, {name: item[name] for name in primary[table]})] = item
         items = (found.get(_name_of(table, key)) for table, key in wanted)
-        decoders = (selection.entity.__schema__.codec.decode for selection in selections)
-        return [None if item is None else decode(item) for decode, item in zip(decoders, items, strict=True)]
+        schemas = (selection.entity.__schema__ for selection in selections)
+        return [None if item is None else own_entity(schema, item) for schema, item in zip(schemas, items, strict=True)]
 
     def put(self, entities: Iterable[Entity]) -> int:
         """Store the entities."""

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pydantic_core import from_json
+
+from jobtable.errors import ItemShapeError
 from jobtable.model.entity import Entity
+from jobtable.model.schema import EntitySchema
 from jobtable.model.table import Table
 from jobtable.store.backend import Item
 
@@ -26,3 +32,17 @@ def entity_of(table: Table, item: Item) -> Entity:
         return Undeclared().with_undeclared(item)
     entity: Entity = schema.codec.decode(item)
     return entity
+
+
+def own_entity(schema: EntitySchema, item: Item | bytes) -> Any:
+    """The entity of an item that was read under its key; None if one that shares its keys stands there."""
+    try:
+        return schema.codec.decode_json(item) if isinstance(item, bytes) else schema.codec.decode(item)
+    except ItemShapeError:
+        if not schema.shares_keys_with or schema.table.type_attribute is None:
+            raise
+        found: Item = from_json(item) if isinstance(item, bytes) else item
+        kind = found.get(schema.table.type_attribute, {}).get("S")
+        if all(kind != other.__schema__.type_name for other in schema.shares_keys_with):
+            raise
+        return None

@@ -66,8 +66,8 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> 
     if verb == "add":
         return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
     condition = as_condition(when)
-    if schema.shares_keys_with and schema.table.type_attribute:
-        own = AttributeIs((schema.table.type_attribute,), {"S": schema.type_name})
+    own = _is_own(schema)
+    if own is not None:
         condition = all_of(HasAttribute(schema.table.pk, present=False) | own, condition)
     return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders()))
 
@@ -86,9 +86,18 @@ def update(target: Target, updates: Sequence[Update], when: Condition | bool | N
     plan = UpdatePlan(schema, updates, given, None if isinstance(target, Selection) else target)
     placeholders = Placeholders()
     expression = plan.write(placeholders)
-    condition = all_of(HasAttribute(schema.table.pk), as_condition(when), *plan.conditions)
+    own = _is_own(schema)
+    is_there = HasAttribute(schema.table.pk) if own is None else own
+    condition = all_of(is_there, as_condition(when), *plan.conditions)
     members = {"Key": key, "UpdateExpression": expression}
     return Write("update", schema, key, members | _conditional(condition, placeholders))
+
+
+def _is_own(schema: EntitySchema) -> Condition | None:
+    """That the item under a key is not one of another entity, which may have the key as well; None if none may."""
+    if not schema.shares_keys_with or not schema.table.type_attribute:
+        return None
+    return AttributeIs((schema.table.type_attribute,), {"S": schema.type_name})
 
 
 def delete(target: Target, when: Condition | bool | None) -> Write:

@@ -25,7 +25,7 @@ from jobtable.store.backend import Backend, Request, Response, StoreRequest
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
-from jobtable.store.collections import entity_of
+from jobtable.store.collections import entity_of, own_entity
 from jobtable.store.projections import project, values_of
 from jobtable.store.queries import Bounds, Query, query_request, span_text
 from jobtable.store.requests import Target, Write
@@ -93,9 +93,7 @@ class Store:
             ReturnConsumedCapacity="TOTAL",
         )
         item = self.ask("GetItem", request, selection.key.pattern).get("Item")
-        if item is None:
-            return None
-        found: E = schema.codec.decode_json(item) if type(item) is bytes else schema.codec.decode(item)
+        found: E | None = None if item is None else own_entity(schema, item)
         return found
 
     def add(self, entity: Entity) -> None:

@@ -15,7 +15,7 @@ from jobtable.model.expressions import Condition, Update
 from jobtable.model.selection import Selection
 from jobtable.store import requests
 from jobtable.store.backend import Request, Response, StoreRequest
-from jobtable.store.collections import entity_of
+from jobtable.store.collections import entity_of, own_entity
 from jobtable.store.requests import Target, Write
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[An
     pattern = "+".join(dict.fromkeys(s.entity.__schema__.name for s in selections))
     response = _read_together(store, request, f"get_together.{pattern}")
     pairs = zip(selections, response["Responses"], strict=True)
-    return tuple(s.entity.__schema__.codec.decode(r["Item"]) if r.get("Item") else None for s, r in pairs)
+    return tuple(own_entity(s.entity.__schema__, r["Item"]) if r.get("Item") else None for s, r in pairs)
 
 
 def _read_together(store: Store, request: Request, pattern: str) -> Response:

@@ -34,6 +34,8 @@ def drive(url: str, token: str, *arguments: str) -> subprocess.CompletedProcess[
         "--header",
         f"Authorization: Bearer {token}",
         "--no-color",
+        "--request-timeout",
+        "45",  # who deletes what runs waits for its worker
         *(part for path in NOT_DRIVEN for part in ("--exclude-path", path)),
         *arguments,
     ]

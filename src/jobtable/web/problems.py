@@ -73,7 +73,7 @@ _LIST_OF_KIND = {
 }
 """The part of the API that lists what is there, by what is missing."""
 
-_OF_VALUES = {"value_error", "decimal_parsing"}
+_OF_VALUES = {"value_error", "decimal_parsing", "base64_decode"}
 """What pydantic calls errors that the description of the API cannot foresee."""
 
 

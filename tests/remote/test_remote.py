@@ -36,22 +36,6 @@ from jobtable.jobs.entities import Job, JobLog
 from jobtable.jobs.records import Status
 from jobtable.objects import object_key
 from jobtable.remote.server import Server
-from jobtable.settings import Settings
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    """A server that demands tokens."""
-    made = Served(require_token=True)
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def remote(served: Served) -> Iterator[Services]:
-    """Its services, for somebody who may change things."""
-    with Services.from_settings(Settings(server=served.url, token=served.token(Role.FULL))) as services:
-        yield services
 
 
 def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -> None:

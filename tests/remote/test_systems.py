@@ -59,21 +59,6 @@ SPACE: dict[str, Any] = {"x": [0, 1, 2]}
 SHELF = b"Radiohead - OK Computer (1997)\nPortishead - Dummy\n"
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    """A server that demands tokens."""
-    made = Served(require_token=True)
-    yield made
-    made.stop()
-
-
-@pytest.fixture
-def remote(served: Served) -> Iterator[Services]:
-    """Its services, for somebody who may change things."""
-    with Services.from_settings(Settings(server=served.url, token=served.token(Role.FULL))) as services:
-        yield services
-
-
 @contextmanager
 def working(served: Served, *queues: str) -> Iterator[None]:
     """Somebody works on queues of the server while the block runs."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pytest
@@ -13,11 +15,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 from tests import systems
-from tests.samples import ENTITIES, TABLES
+from tests.samples import ENTITIES, TABLES, Job
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.values import measure_item
-from jobtable.errors import JobtableError, ValueRefusedError
+from jobtable.errors import JobtableError, RequestRefused, ValueRefusedError
 from jobtable.model import Entity
 from jobtable.model.numbers import decimal_text, float_text, int_text
 from jobtable.model.wire import wire_form
@@ -136,6 +138,17 @@ def test_what_is_not_checked_again_makes_no_difference(
     (name,) = names
     first, second = (store.backend.execute("Scan", {"TableName": name}) for store in stores)
     assert first == second
+
+
+def test_an_expression_that_is_too_long_is_refused_in_the_same_words(stores: tuple[Store, Store]) -> None:
+    names = [f"queue {number}" for number in range(100)]
+    too_much = reduce(or_, [Job.queue.is_in(*names)] * 8)
+    refusals = []
+    for store in stores:
+        with pytest.raises(RequestRefused) as refused:
+            store.update(Job.key(job_id="1"), Job.attempts.set(1), when=too_much)
+        refusals.append(str(refused.value))
+    assert refusals[0] == refusals[1]
 
 
 def _changes(cls: type[Entity]) -> st.SearchStrategy[dict[str, Any]]:

@@ -23,6 +23,18 @@ _PAUSE_SECONDS = 0.1
 T = TypeVar("T")
 
 
+def look_until(
+    look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None], wait: Callable[[], None]
+) -> T:
+    """Look, show and wait until it is done; gives what was seen last."""
+    while True:
+        seen = look()
+        show(seen)
+        if is_done(seen):
+            return seen
+        wait()
+
+
 class LocalWorkers:
     """Worker processes while the block runs. At its end they give back what they have not finished.
 
@@ -102,13 +114,12 @@ class LocalWorkers:
 
     def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
         """Look again and again until it is done; gives what was seen last. Raises if no worker is left."""
-        while True:
-            seen = look()
-            show(seen)
-            if is_done(seen):
-                return seen
+
+        def wait() -> None:
             self.check()
             time.sleep(_PAUSE_SECONDS)
+
+        return look_until(look, is_done, show, wait)
 
     def _start(self) -> subprocess.Popen[bytes]:
         # In a session of its own, so that Ctrl-C in a terminal reaches it once, and from here.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from jobtable.app import Services
-from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.local_workers import LocalWorkers, look_until
 from jobtable.cli.output import say
 from jobtable.jobs.records import InstanceStatus
 from jobtable.settings import Settings
@@ -40,12 +41,7 @@ class ServerWorkers:
 
     def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
         """Look again and again until it is done; gives what was seen last."""
-        while True:
-            seen = look()
-            show(seen)
-            if is_done(seen):
-                return seen
-            self._services.store.clock.sleep(_PAUSE_SECONDS)
+        return look_until(look, is_done, show, partial(self._services.store.clock.sleep, _PAUSE_SECONDS))
 
 
 def workers_for(

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobtable.embedded.expressions import Condition, Update
-from jobtable.embedded.expressions.conditions import ConditionProgram, condition_program
-from jobtable.embedded.expressions.updates import UpdateProgram, update_program
+from jobtable.embedded.expressions.conditions import ConditionProgram, prepare_condition
+from jobtable.embedded.expressions.updates import UpdateProgram, prepare_update_program
 from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.requests import Tables, find_table
 from jobtable.embedded.values import validate_value
@@ -44,8 +44,8 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
 @lru_cache(maxsize=1024)
 def _programs(update: str | None, condition: str | None, names: tuple[tuple[str, str], ...]) -> _Programs:
     found = _Programs(
-        None if update is None else update_program(update, names),
-        None if condition is None else condition_program(condition, names),
+        None if update is None else prepare_update_program(update, names),
+        None if condition is None else prepare_condition(condition, names),
         frozenset(),
     )
     nested = (program.nested_names for program in (found.update, found.condition) if program is not None)

@@ -36,12 +36,17 @@ class Condition:
         self.top_level_names = top_level_names
 
     @classmethod
-    def of(cls, program: ConditionProgram, values: Mapping[str, AttributeValue]) -> Condition:
+    def of(
+        cls,
+        program: ConditionProgram,
+        values: Mapping[str, AttributeValue],
+        kind: ConditionKind = "ConditionExpression",
+    ) -> Condition:
         """The condition for valid values, or RequestRefused."""
         try:
             program.checks.run(values)
         except InvalidExpression as error:
-            raise error.refused("ConditionExpression") from error
+            raise error.refused(kind) from error
         return cls(program.test, values, program.top_level_names)
 
     def holds(self, item: Item) -> bool:
@@ -51,13 +56,19 @@ class Condition:
 
 def compile_condition(text: str, placeholders: Placeholders, kind: ConditionKind = "ConditionExpression") -> Condition:
     """The condition, or RequestRefused."""
+    program = prepare_condition(text, placeholders.names_key, kind)
+    placeholders.use(program.names_used, program.values_used, program.nested_names)
+    return Condition.of(program, placeholders.values, kind)
+
+
+def prepare_condition(
+    text: str, names_key: tuple[tuple[str, str], ...], kind: ConditionKind = "ConditionExpression"
+) -> ConditionProgram:
+    """The program of a condition; RequestRefused if the text is wrong by itself."""
     try:
-        program = condition_program(text, placeholders.names_key)
-        program.checks.run(placeholders.values)
+        return condition_program(text, names_key)
     except InvalidExpression as error:
         raise error.refused(kind) from error
-    placeholders.use(program.names_used, program.values_used, program.nested_names)
-    return Condition(program.test, placeholders.values, program.top_level_names)
 
 
 @dataclass(frozen=True, slots=True)

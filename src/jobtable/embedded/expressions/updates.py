@@ -83,20 +83,24 @@ class Update:
 
 def compile_update(text: str, placeholders: Placeholders) -> Update:
     """The update, or RequestRefused."""
+    program = prepare_update_program(text, placeholders.names_key)
+    placeholders.use(program.names_used, program.values_used, program.nested_names)
+    return Update.of(program, placeholders.values)
+
+
+def prepare_update_program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram:
+    """The program of an update; RequestRefused if the text is wrong by itself."""
     try:
-        program = update_program(text, placeholders.names_key)
-        program.checks.run(placeholders.values)
+        return _program(text, names_key)
     except InvalidExpression as error:
         raise error.refused("UpdateExpression") from error
-    placeholders.use(program.names_used, program.values_used, program.nested_names)
-    return Update(program, placeholders.values)
 
 
 _ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
 
 
 @lru_cache(maxsize=1024)
-def update_program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram:
+def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram:
     builder = _Builder(dict(names_key))
     actions = checked_update(text).actions
     # DynamoDB goes through the actions from the last to the first, which decides what fault is reported.

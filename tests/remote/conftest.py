@@ -1,0 +1,27 @@
+"""A server, and who speaks to it from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.web.conftest import Served
+
+from jobtable.access.entities import Role
+from jobtable.app import Services
+from jobtable.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """A server that demands tokens."""
+    made = Served(require_token=True)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def remote(served: Served) -> Iterator[Services]:
+    """Its services, for somebody who may change things."""
+    with Services.from_settings(Settings(server=served.url, token=served.token(Role.FULL))) as services:
+        yield services

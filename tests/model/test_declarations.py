@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, PrivateAttr, ValidationError
 
 from jobtable.errors import DefinitionError
-from jobtable.model import Entity, Index, Key, OrNull, Part, Stored, Table, Timestamp
+from jobtable.model import Attr, Entity, Index, Key, OrNull, Part, Stored, Table, Timestamp, default
 
 
 def make_table() -> Table:
@@ -181,6 +181,41 @@ def test_a_base_class_gives_its_fields_and_keys() -> None:
 
     assert [key.name for key in Thing.__schema__.keys] == ["key", "by_date"]
     assert list(Thing.__schema__.fields) == ["at", "a"]
+
+
+def test_an_entity_can_be_the_base_of_another_one() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+        b: Attr[int] = default(3)
+
+    class More(Thing, table=make_table(), type="MORE"):
+        c: str
+
+    assert More(a="1", c="2").model_dump() == {"a": "1", "b": 3, "c": "2"}
+    assert (repr(Thing.b), repr(More.b)) == ("Thing.b", "More.b")
+    with pytest.raises(ValidationError, match="a\n  Field required"):
+        More.model_validate({"c": "2"})
+
+
+def test_an_entity_may_have_private_attributes_and_a_beginning_of_its_own() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+        _seen: list[str] = PrivateAttr(default_factory=list)
+
+    class Counted(Entity, table=make_table(), type="COUNTED"):
+        key = Key("T#{a}", "T")
+        a: str
+
+        def model_post_init(self, _: object) -> None:
+            begun.append(self.a)
+
+    begun: list[str] = []
+    thing, counted = Thing(a="1"), Counted(a="2")
+    thing._seen.append("x")
+    assert (thing._seen, thing._undeclared, Thing(a="1")._seen) == (["x"], None, [])
+    assert (begun, counted._undeclared) == (["2"], None)
 
 
 def test_a_field_of_the_key_is_stored_only_if_it_says_so() -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from tests.samples import Job, JobMetric, Stage, Status
 
 from jobtable.errors import DefinitionError, ValueRefusedError
-from jobtable.model.expressions import Condition, Placeholders, Update, as_condition, attribute_of, write_updates
+from jobtable.model.expressions import (
+    Condition,
+    Placeholders,
+    Update,
+    as_condition,
+    attribute_of,
+    unchanged,
+    write_updates,
+)
 
 
 def text_of(condition: Condition) -> tuple[str, dict[str, str], list[object]]:
@@ -40,6 +50,22 @@ def test_conditions(condition: Condition, text: str, values: list[object]) -> No
     written, names, placed = text_of(condition)
     assert (written, placed) == (text, values)
     assert "#n0" in names
+
+
+def test_conditions_of_one_word_stand_in_one_row() -> None:
+    first, second, third = Job.priority > 1, Job.priority > 2, Job.priority > 3
+    for row in ((first & second) & third, first & (second & third)):
+        assert text_of(row)[0] == "#n0 > :v0 AND #n0 > :v1 AND #n0 > :v2"
+    assert text_of((first | second) & third)[0] == "(#n0 > :v0 OR #n0 > :v1) AND #n0 > :v2"
+
+
+def test_what_was_read_can_be_asked_for() -> None:
+    at = datetime(2025, 11, 1, tzinfo=UTC)
+    job = Job(job_id="1", created_at=at, created_by="dana", priority=7, tags=frozenset({"x"}))
+    same = unchanged(job, Job.priority, Job.queue, Job.tags, Job.status)
+    text = "#n0 = :v0 AND attribute_not_exists(#n1) AND #n2 = :v1 AND #n3 = :v2"
+    assert text_of(same)[::2] == (text, ["7", ["x"], "PENDING"])
+    assert text_of(unchanged(job.replace(tags=frozenset()), Job.tags))[0] == "attribute_not_exists(#n0)"
 
 
 def test_the_names_of_an_envelope_are_followed() -> None:
@@ -98,7 +124,7 @@ def test_a_plain_value_is_no_condition() -> None:
         (Job.status.is_in, "1 to 100 values"),
         (lambda: Job.limits["nothing"], "has no field 'nothing'; it has memory_mb, note"),
         (lambda: Job.priority["x"], "cannot be indexed with 'x'"),
-        (lambda: JobMetric.__attributes__["job_id"] == "1", "stands only in the key"),
+        (lambda: attribute_of(JobMetric.job_id) == "1", "stands only in the key"),
         (Job.key, r"Job.key\(job_id\) cannot be asked without job_id"),
         (lambda: Job.key(job_id=None), "Job.job_id: None"),
         (lambda: Job.by_queue(queue=None), "without a value for it is not there to be selected"),

@@ -20,7 +20,7 @@ from tests.samples import ENTITIES, TABLES, Job
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.values import measure_item
 from jobtable.errors import JobtableError, RequestRefused, ValueRefusedError
-from jobtable.model import Entity
+from jobtable.model import Entity, Update
 from jobtable.model.numbers import decimal_text, float_text, int_text
 from jobtable.model.wire import wire_form
 from jobtable.reference import tables
@@ -171,18 +171,20 @@ def _outcome(store: Store, verb: str, entity: Entity, some: list[Entity], values
     return result, consumed
 
 
+def _sets(cls: type[Entity], values: dict[str, Any]) -> list[Update]:
+    return [getattr(cls, name).set(value) for name, value in values.items()]
+
+
 def _update(store: Store, entity: Entity, some: list[Entity], values: dict[str, Any]) -> object:
-    attributes = type(entity).__attributes__
-    return store.update(entity, *(attributes[name].set(value) for name, value in values.items()))
+    return store.update(entity, *_sets(type(entity), values))
 
 
 def _transaction(store: Store, entity: Entity, some: list[Entity], values: dict[str, Any]) -> object:
-    attributes = type(entity).__attributes__
     with store.transaction() as tx:
         for each in some:
             if each is not entity:
                 tx.put(each)
-        tx.update(entity, *(attributes[name].set(value) for name, value in values.items()))
+        tx.update(entity, *_sets(type(entity), values))
     return None
 
 

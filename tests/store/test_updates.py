@@ -14,6 +14,7 @@ from tests.samples import ENTITIES, TABLES, Job
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
 from jobtable.model import Entity
+from jobtable.model.expressions import attribute_of
 from jobtable.reference import tables
 from jobtable.store import Store
 from jobtable.testing.strategies import entities, kind_values
@@ -64,7 +65,7 @@ def check_update(store: Store, cls: type[Entity], data: st.DataObject) -> None:
         reject()  # the entity makes one field from another, which only a put of the whole entity does
     store.delete(entity)  # an entity that shares its keys does not overwrite what another one has left there
     store.put(entity)
-    updated = store.update(entity, cls.__attributes__[field.name].set(value))
+    updated = store.update(entity, getattr(cls, field.name).set(value))
     request = {"TableName": store.table_name(schema.table), "Key": schema.codec.key_of(entity)}
     after_update = store.backend.execute("GetItem", request)["Item"]
     store.put(wanted)
@@ -86,7 +87,7 @@ def test_an_update_of_several_fields_of_one_key_needs_no_entity(store: Store) ->
     [
         (Job.priority.increment(), "is part of Job.by_queue: set it"),
         (Job.priority.add(1), "is part of Job.by_queue: set it"),
-        (Job.__attributes__["job_id"].set("other"), "part of the primary key"),
+        (attribute_of(Job.job_id).set("other"), "part of the primary key"),
     ],
 )
 def test_what_would_leave_a_key_wrong_is_refused(store: Store, update: object, message: str) -> None:

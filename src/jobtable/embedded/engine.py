@@ -12,7 +12,7 @@ from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.requests import expect_type
 from jobtable.embedded.storage import Storage
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Request, Response
+from jobtable.store.backend import Request, Response, StoreRequest
 
 _HANDLERS: dict[str, tables.Handler] = {
     **tables.OPERATIONS,
@@ -49,7 +49,8 @@ class EmbeddedBackend:
         handler = _HANDLERS.get(operation)
         if handler is None:
             _refuse_operation(operation)
-        expect_type(request, dict)
+        if type(request) is not StoreRequest:
+            expect_type(request, dict)
         try:
             return handler(self._storage, request)
         except (UnicodeEncodeError, PydanticSerializationError) as error:

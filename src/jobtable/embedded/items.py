@@ -28,9 +28,7 @@ from jobtable.embedded.store_writes import prepare_known
 from jobtable.embedded.units import (
     Units,
     collection_metrics,
-    read_rate,
     read_report,
-    read_units,
     wanted_capacity,
     wants_collection_metrics,
 )
@@ -75,9 +73,9 @@ def get_item(storage: Storage, request: Request) -> Response:
         else:
             item: Item = from_json(body, cache_strings="keys")
             response["Item"] = item if projection is None else projection.apply(item)
-    wanted = request.get("ReturnConsumedCapacity")
-    if wanted is not None and wanted != "NONE":
-        response["ConsumedCapacity"] = read_report(table.name, read_units(size, read_rate(request)), wanted)
+    consumed = read_report(request, table.name, size)
+    if consumed is not None:
+        response["ConsumedCapacity"] = consumed
     return response
 
 

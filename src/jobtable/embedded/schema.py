@@ -58,8 +58,8 @@ class IndexSchema:
         else:
             pairs = zip(self.partition, values, strict=False)
             position = hashed(b"".join([ENCODERS[attribute.type](value) for attribute, value in pairs]))
-        for attribute, value in zip(self.sort, values[behind:], strict=True):
-            position += ENCODERS[attribute.type](value)
+        for number, attribute in enumerate(self.sort, behind):
+            position += ENCODERS[attribute.type](values[number])
         return position
 
 

@@ -51,7 +51,7 @@ from jobtable.errors import (
     RequestRefused,
     TransactionCanceled,
 )
-from jobtable.store.backend import Item, Request, Response, StoreRequest
+from jobtable.store.backend import EncodedItem, Item, Request, Response, StoreRequest
 from jobtable.store.sizes import item_size
 
 MAX_ACTIONS = 100
@@ -110,11 +110,25 @@ def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
     """The writes of a StoreRequest that is certainly not too large; None for another one."""
     if type(request) is not StoreRequest:
         return None
-    text = to_json(request["TransactItems"])
+    named = [next(iter(action.items())) for action in request["TransactItems"]]
+    text = _text_of(named)
     if len(text) > MAX_BYTES:
         return None
-    named = [next(iter(action.items())) for action in request["TransactItems"]]
     return [_prepared_or_unfit(_PREPARE_KNOWN[kind], storage, body) for kind, body in named], text
+
+
+def _text_of(named: list[tuple[str, Request]]) -> bytes:
+    """All that a StoreRequest asks for. Items that are JSON already stand behind the rest."""
+    bare: list[tuple[str, Request]] = []
+    items: list[bytes] = []
+    for kind, body in named:
+        item = body.get("Item")
+        if type(item) is EncodedItem:
+            items.append(item.body)
+            bare.append((kind, {**body, "Item": None}))
+        else:
+            bare.append((kind, body))
+    return to_json(bare) + b"".join(items)
 
 
 def _prepared(storage: Storage, request: Request) -> _Prepared:
@@ -252,12 +266,17 @@ class _Run:
         for write, old, new in zip(self._writes, olds, news, strict=True):
             changes = write.apply(transaction, old, new)
             if self._capacity:
-                units = self._consumed.setdefault(write.table.name, Units())
-                units.add_write(old, new, changes, TRANSACTIONAL)
+                self._units_of(write.table.name).add_write(old, new, changes, TRANSACTIONAL)
         if self._wants_metrics:
             self._measure_collections(transaction)
         if self._token is not None:
             transaction.remember(self._token, self._identity, _units_of_replay(self._writes, news))
+
+    def _units_of(self, table_name: str) -> Units:
+        units = self._consumed.get(table_name)
+        if units is None:
+            units = self._consumed[table_name] = Units()
+        return units
 
     def response(self) -> Response:
         """The response, after the transaction has been run."""

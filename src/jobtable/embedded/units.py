@@ -40,9 +40,8 @@ class Units:
         """Count the replacing of one item by another, on the table and on the indexes that it changes."""
         self.table += _for_writing(max(old.size, new.size)) * factor
         for change in changes:
-            consumed = _index_write(change)
-            if consumed:
-                self.add_to_index(change.schema, consumed * factor)
+            if not change.is_same:
+                self.add_to_index(change.schema, _index_write(change) * factor)
 
     def report(self, table_name: str, wanted: str, split: Split | None = None) -> dict[str, Any]:
         """The ConsumedCapacity member: the sum for TOTAL, also its parts for INDEXES.
@@ -60,8 +59,13 @@ class Units:
         return report
 
 
-def read_report(table_name: str, units: float, wanted: str) -> dict[str, Any]:
-    """The ConsumedCapacity member for units of a table alone."""
+def read_report(request: Request, table_name: str, size: int) -> dict[str, Any] | None:
+    """The ConsumedCapacity member for reading so many bytes of a table at once; None if it is not wanted."""
+    wanted = request.get("ReturnConsumedCapacity")
+    if wanted is None or wanted == "NONE":
+        return None
+    rate = CONSISTENT if request.get("ConsistentRead") else EVENTUAL
+    units = rate if size <= _READ_BLOCK else read_units(size, rate)
     if wanted == "TOTAL":
         return {"TableName": table_name, "CapacityUnits": units}
     return Units(units).report(table_name, wanted)
@@ -92,19 +96,20 @@ def read_units(size: int, rate: float) -> float:
 
 
 def _for_writing(size: int) -> float:
-    return float(-(-size // _WRITE_BLOCK) or 1)
+    return 1.0 if size <= _WRITE_BLOCK else float(-(-size // _WRITE_BLOCK))
 
 
 def _index_write(change: IndexChange) -> float:
-    """A changed key is a removal and an insertion; an entry that stays as it was costs nothing."""
-    if change.is_same:
-        return 0.0
-    overhead = _LOCAL_ENTRY_BYTES if change.schema.is_local else 0
-    if change.before == change.after:
-        return _for_writing(overhead + max(change.size_before, change.size_after))
-    removal = 0.0 if change.before is None else _for_writing(overhead + change.size_before)
-    insertion = 0.0 if change.after is None else _for_writing(overhead + change.size_after)
-    return removal + insertion
+    """What a changed entry costs: where its key has changed it is a removal and an insertion."""
+    schema, before, after, size_before, size_after, _ = change
+    overhead = _LOCAL_ENTRY_BYTES if schema.is_local else 0
+    if before is None:
+        return _for_writing(overhead + size_after)
+    if after is None:
+        return _for_writing(overhead + size_before)
+    if before == after:
+        return _for_writing(overhead + max(size_before, size_after))
+    return _for_writing(overhead + size_before) + _for_writing(overhead + size_after)
 
 
 def wants_collection_metrics(request: Request) -> bool:

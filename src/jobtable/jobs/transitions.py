@@ -9,7 +9,7 @@ from jobtable.clock import Clock
 from jobtable.errors import TransactionFailedError
 from jobtable.jobs.entities import Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.records import Status
-from jobtable.model import Condition, Update
+from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
@@ -70,7 +70,8 @@ class Transition:
         if message != job.message:
             told.append(Job.message.set(message))
         self._own(job.job_id, actions=2)
-        self.tx.update(job, *told, *updates, when=unchanged(job) if when is None else unchanged(job) & when)
+        seen = unchanged(job, Job.status, Job.lease_epoch, Job.changed_at)
+        self.tx.update(job, *told, *updates, when=seen if when is None else seen & when)
         self.tx.add(
             JobStatus(
                 job_id=job.job_id,
@@ -132,12 +133,6 @@ class Transition:
 def later(now: datetime, last: datetime | None) -> datetime:
     """Now, or just behind the last instant if that is not earlier."""
     return now if last is None or now > last else last + _MICROSECOND
-
-
-def unchanged(job: Job) -> Condition:
-    """That a job's status has not changed since it was read."""
-    seen = Job.changed_at.missing() if job.changed_at is None else Job.changed_at == job.changed_at
-    return (Job.status == job.status) & (Job.lease_epoch == job.lease_epoch) & seen
 
 
 def _updates(counts: _Counts) -> list[Update]:

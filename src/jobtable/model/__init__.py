@@ -1,7 +1,7 @@
 """What a table, a key and an entity are. Pure: no I/O."""
 
 from jobtable.model.entity import Entity, Part, camel_case
-from jobtable.model.expressions import Attribute, Condition, Update
+from jobtable.model.expressions import Attribute, Condition, Update, unchanged
 from jobtable.model.fields import (
     Attr,
     Beside,
@@ -42,4 +42,5 @@ __all__ = [
     "Vector",
     "camel_case",
     "default",
+    "unchanged",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
+from inspect import unwrap
+from typing import Any, ClassVar, Self, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic._internal._model_construction import ModelMetaclass  # pydantic has no public name for its metaclass
@@ -29,6 +30,14 @@ class PartMeta(ModelMetaclass):
     """Tells the checker that parts are immutable and made with keywords."""
 
 
+def _begin(record: BaseModel, _: Any, /) -> None:
+    """Give a new instance its one private attribute."""
+    _put_private(record, {UNDECLARED: None})
+
+
+_put_private = vars(BaseModel)["__pydantic_private__"].__set__
+
+
 class Record(BaseModel, frozen=True):
     """What entities and their parts share: immutable, strict about unknown arguments, keeping what they do not know."""
 
@@ -45,13 +54,25 @@ class Record(BaseModel, frozen=True):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let the keywords of a class line pass; __pydantic_init_subclass__ reads them when the fields are known."""
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        # Pydantic would initialise the private attributes of a new instance once for every class that it descends from.
+        if unwrap(cls.model_post_init) in (_begin, Record.model_post_init):
+            is_known = set(cls.__private_attributes__) == {UNDECLARED}
+            cls.model_post_init = _begin if is_known else Record.model_post_init  # type: ignore[method-assign]
+
     @model_validator(mode="before")
     @classmethod
     def _find_members_in_any_case(cls, values: Any) -> Any:
         if not cls.__choices__ or not isinstance(values, dict):
             return values
-        found = {name: choice.find(values[name]) for name, choice in cls.__choices__.items() if name in values}
-        return {**values, **found}
+        found = {
+            name: choice.find(values[name])
+            for name, choice in cls.__choices__.items()
+            if name in values and type(values[name]) is not choice.enum
+        }
+        return {**values, **found} if found else values
 
     def replace(self, **changes: Any) -> Self:
         """A copy with other values for some fields, validated as a whole; undeclared attributes come along."""
@@ -60,7 +81,7 @@ class Record(BaseModel, frozen=True):
 
     def with_undeclared(self, attributes: dict[str, Any] | None) -> Self:
         """The same, with attributes in wire form that the class does not declare and that are written back."""
-        object.__setattr__(self, "__pydantic_private__", {UNDECLARED: attributes or None})
+        _put_private(self, {UNDECLARED: attributes or None})
         return self
 
 
@@ -83,15 +104,23 @@ class Part(Record, metaclass=PartMeta):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
 class EntityMeta(ModelMetaclass):
-    """Gives an entity's class its attributes: `Job.status` is an Attribute to build conditions and updates from."""
+    """Tells the checker that entities are immutable and made with keywords."""
 
-    if not TYPE_CHECKING:  # a checker that saw it would believe in every name
 
-        def __getattr__(cls, name: str) -> Any:  # noqa: N805 - the instance of a metaclass is a class
-            attributes = cls.__dict__.get("__attributes__")
-            if attributes is not None and name in attributes:
-                return attributes[name]
-            return super().__getattr__(name)
+class _FieldOfClass:
+    """Makes `Job.status` the Attribute to build conditions and updates from; an instance has its value instead."""
+
+    __slots__ = ("_attribute", "_owner")
+
+    def __init__(self, owner: type[Entity], attribute: Attribute[Any]) -> None:
+        self._owner = owner
+        self._attribute = attribute
+
+    def __get__(self, instance: Entity | None, owner: type[Entity]) -> Attribute[Any]:
+        if instance is None and owner is self._owner:
+            return self._attribute
+        # While a subclass is made, pydantic would take what it finds under a field's name for the field's default.
+        raise AttributeError
 
 
 class Entity(Record, metaclass=EntityMeta):
@@ -105,7 +134,6 @@ class Entity(Record, metaclass=EntityMeta):
     by_type: ClassVar[Key]
     """All items of the type; there where the table has an index on its type attribute."""
     __schema__: ClassVar[EntitySchema]
-    __attributes__: ClassVar[Mapping[str, Attribute[Any]]] = {}
 
     @classmethod
     def __pydantic_init_subclass__(
@@ -126,6 +154,7 @@ class Entity(Record, metaclass=EntityMeta):
         table.register(schema, {part.attribute: part.key_type for key in schema.keys for part in key.parts})
         cls.__schema__ = schema
         cls.__choices__ = _choices_of(schema.fields)
-        cls.__attributes__ = {name: Attribute(field) for name, field in schema.fields.items()}
+        for name, field in schema.fields.items():
+            setattr(cls, name, _FieldOfClass(cls, Attribute(field)))
         for key in schema.keys:
             setattr(cls, key.name, BoundKey(cls, key))

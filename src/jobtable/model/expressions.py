@@ -6,7 +6,6 @@ Only placeholders reach the text of an expression: names and values from outside
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -15,6 +14,7 @@ from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import wire
 
 if TYPE_CHECKING:
+    from jobtable.model.entity import Entity
     from jobtable.model.schema import FieldSchema
 
 T = TypeVar("T")
@@ -41,10 +41,8 @@ class Placeholders:
 
     def path(self, steps: tuple[str | int, ...]) -> str:
         """A document path."""
-        if len(steps) == 1:
-            return self.name(str(steps[0]))
         first, *rest = steps
-        return self.name(str(first)) + "".join(f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest)
+        return self.name(str(first)) + "".join([f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest])
 
     def value(self, wire_form: WireForm) -> str:
         """The placeholder of a value."""
@@ -60,20 +58,20 @@ class Placeholders:
             request["ExpressionAttributeValues"] = self.values
 
 
-class Condition(ABC):
+class Condition:
     """Something that holds for an item or does not. Combine with & | ~."""
 
     __slots__ = ()
 
-    @abstractmethod
     def write(self, placeholders: Placeholders) -> str:
         """The text of the condition."""
+        raise NotImplementedError
 
     def __and__(self, other: Condition) -> Condition:
-        return _Joined("AND", (self, other))
+        return _joined("AND", (self, other))
 
     def __or__(self, other: Condition) -> Condition:
-        return _Joined("OR", (self, other))
+        return _joined("OR", (self, other))
 
     def __invert__(self) -> Condition:
         return _Not(self)
@@ -90,7 +88,18 @@ class _Joined(Condition):
     conditions: tuple[Condition, ...]
 
     def write(self, placeholders: Placeholders) -> str:
-        return f" {self.word} ".join(_bracketed(each, placeholders) for each in self.conditions)
+        return f" {self.word} ".join([_bracketed(each, placeholders) for each in self.conditions])
+
+
+def _joined(word: Literal["AND", "OR"], conditions: tuple[Condition, ...]) -> Condition:
+    """The conditions in one row; those that are already joined by the word come without brackets."""
+    row: list[Condition] = []
+    for condition in conditions:
+        if type(condition) is _Joined and condition.word == word:
+            row += condition.conditions
+        else:
+            row.append(condition)
+    return _Joined(word, tuple(row))
 
 
 def _bracketed(condition: Condition, placeholders: Placeholders) -> str:
@@ -146,14 +155,14 @@ class _In(Condition):
         return f"{self.operand.write(placeholders)} IN ({values})"
 
 
-class Operand(ABC):
+class Operand:
     """Something that a condition compares."""
 
     __slots__ = ()
 
-    @abstractmethod
     def write(self, placeholders: Placeholders) -> str:
         """The text of the operand."""
+        raise NotImplementedError
 
 
 @dataclass(slots=True, eq=False)
@@ -164,12 +173,15 @@ class _Value(Operand):
         return placeholders.value(self.wire_form)
 
 
-@dataclass(slots=True, eq=False)
 class _Path(Operand):
-    steps: tuple[str | int, ...]
+    __slots__ = ("_name", "steps")
+
+    def __init__(self, steps: tuple[str | int, ...]) -> None:
+        self.steps = steps
+        self._name = str(steps[0]) if len(steps) == 1 else None
 
     def write(self, placeholders: Placeholders) -> str:
-        return placeholders.path(self.steps)
+        return placeholders.path(self.steps) if self._name is None else placeholders.name(self._name)
 
 
 @dataclass(slots=True, eq=False)
@@ -230,7 +242,7 @@ class AttributeIs(Condition):
 class Attribute(Generic[T]):
     """A field of an entity in conditions and updates; indexing it reaches into lists, maps and parts."""
 
-    __slots__ = ("_kind", "_path", "_slot", "_steps", "field")
+    __slots__ = ("_kind", "_path", "_slot", "_steps", "field", "is_nested")
 
     def __init__(
         self,
@@ -240,6 +252,8 @@ class Attribute(Generic[T]):
         slot: FieldSchema | None = None,
     ) -> None:
         self.field = field
+        self.is_nested = bool(steps)
+        """Whether this is a place inside the field."""
         self._steps = steps
         self._kind = kind or field.kind
         self._slot = slot if steps else field
@@ -253,11 +267,6 @@ class Attribute(Generic[T]):
         """The element of a list, the value of a map, or the field of a part."""
         kind, slot, name = _inside(self._kind, step, self)
         return Attribute(self.field, (*self._steps, name), kind, slot)
-
-    @property
-    def is_nested(self) -> bool:
-        """Whether this is a place inside the field."""
-        return bool(self._steps)
 
     @property
     def path(self) -> _Path:
@@ -424,8 +433,7 @@ class Update:
         """Whether the attribute is gone afterwards."""
         if self.action != "set" or self.attribute.is_nested:
             return self.action == "remove"
-        field = self.attribute.field
-        return not self.value if field.kind.empty_is_absent else self.value is None and not field.is_null_written
+        return self.attribute.field.is_absent(self.value)
 
     def write(self, placeholders: Placeholders) -> tuple[Clause, str]:
         """The clause that the change belongs to, and its text."""
@@ -466,10 +474,22 @@ def write_updates(clauses: list[tuple[Clause, str]]) -> str:
 
 def all_of(*conditions: Condition | None) -> Condition | None:
     """All conditions together; those that are None do not count."""
-    given = tuple(condition for condition in conditions if condition is not None)
+    given = tuple([condition for condition in conditions if condition is not None])
     if len(given) < 2:
         return given[0] if given else None
-    return _Joined("AND", given)
+    return _joined("AND", given)
+
+
+def unchanged(entity: Entity, *attributes: Attribute[Any]) -> Condition:
+    """That the item has in these fields what the entity had when it was read."""
+    return _joined("AND", tuple([has_value(each.field, getattr(entity, each.field.name)) for each in attributes]))
+
+
+def has_value(field: FieldSchema, value: Any) -> Condition:
+    """That a field has this value, which comes from an entity."""
+    if field.is_absent(value):
+        return _Function("attribute_not_exists", (_Path(field.path),))
+    return AttributeIs(field.path, {"NULL": True} if value is None else field.kind.to_wire(value))
 
 
 def as_condition(given: Condition | bool | None) -> Condition | None:

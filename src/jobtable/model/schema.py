@@ -77,8 +77,14 @@ class FieldSchema:
         test = f"type(v := {value}) is {names.of(self._as_given, 'type')}{look.get(self._as_given, '')}"
         return f"v if {test} else {accept}(v)"
 
+    def is_absent(self, value: Any) -> bool:
+        """Whether an item with this value does not have the attribute."""
+        return not value if self.kind.empty_is_absent else value is None and not self.is_null_written
+
     def accept(self, value: Any) -> Any:
         """The value as the field holds it, or ValueRefusedError."""
+        if value is None and self.optional and not self.is_constrained:
+            return None
         if type(value) is self._as_given and _is_canonical(value):
             return value
         if isinstance(self.kind, wire.Choice):

@@ -45,6 +45,8 @@ def size_change(before: Item, after: Item, names: Iterable[str]) -> int:
 
 
 def _value_change(before: AttributeValue, after: AttributeValue) -> int:
+    if "S" in before and "S" in after:
+        return _text_size(after["S"]) - _text_size(before["S"])
     old, new = before.get("M"), after.get("M")
     if old is not None and new is not None:
         return len(new) - len(old) + size_change(old, new, old.keys() | new.keys())

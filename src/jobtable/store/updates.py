@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.expressions import AttributeIs, Clause, Condition, Placeholders, Update, write_updates
+from jobtable.model.expressions import Clause, Condition, Placeholders, Update, has_value, write_updates
 from jobtable.model.schema import EntitySchema, KeySchema
 
 
@@ -74,11 +74,7 @@ class UpdatePlan:
             advice = f"set it too, or hand in the {self.schema.name} that was read"
             raise ValueRefusedError(f"{key.pattern} is also made from {name}, which is not given: {advice}")
         value = getattr(self.read, name)
-        entity_field = self.schema.fields[name]
-        if value is None:
-            self.conditions.append(self.schema.cls.__attributes__[name].missing())
-        else:
-            self.conditions.append(AttributeIs(entity_field.path, entity_field.kind.to_wire(value)))
+        self.conditions.append(has_value(self.schema.fields[name], value))
         return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
@@ -127,10 +128,11 @@ class Transaction(View):
         self.has_written = True
         table = self._current(table)
         body = new.body or to_json(new.item)
+        is_same = old.item == new.item
         self._count(table.id, int(old.item is None), new.size - old.size)
         self.connection.execute(statements.of_table(table.id).put, (position, new.size, body))
-        changes = self._keep_in_step(table, position, old, new)
-        if table.is_journaled and old.item != new.item:
+        changes = self._keep_in_step(table, position, old, new, is_same=is_same)
+        if table.is_journaled and not is_same:
             self._journal(table, position, old, body)
         return changes
 
@@ -140,7 +142,7 @@ class Transaction(View):
         table = self._current(table)
         self._count(table.id, -1, -old.size)
         self.connection.execute(statements.of_table(table.id).delete, (position,))
-        changes = self._keep_in_step(table, position, old, NO_ITEM)
+        changes = self._keep_in_step(table, position, old, NO_ITEM, is_same=False)
         if table.is_journaled:
             self._journal(table, position, old, None, by_service=by_service)
         return changes
@@ -189,13 +191,17 @@ class Transaction(View):
         return current
 
     def _count(self, id_: int, items: int, size: int) -> None:
-        if items or size:
-            counts = self._counts.setdefault(id_, [0, 0])
+        counts = self._counts.get(id_)
+        if counts is None:
+            self._counts[id_] = [items, size]
+        else:
             counts[0] += items
             counts[1] += size
 
-    def _keep_in_step(self, table: TableSchema, position: bytes, old: Sized, new: Sized) -> list[IndexChange]:
-        changes = index_changes(table, old, new)
+    def _keep_in_step(
+        self, table: TableSchema, position: bytes, old: Sized, new: Sized, *, is_same: bool
+    ) -> list[IndexChange]:
+        changes = index_changes(table, old, new, is_same=is_same)
         execute = self.connection.execute
         for index, before, after, size_before, size_after, _ in changes:
             if before != after:
@@ -206,15 +212,16 @@ class Transaction(View):
                     place = index.position(after)
                     execute(sql.put, (place + position, len(place) + 1))
             self._count(index.id, (after is not None) - (before is not None), size_after - size_before)
-        if table.ttl_attribute is not None:
+        ttl = table.ttl_attribute
+        if ttl is not None and (ttl in (old.item or ()) or ttl in (new.item or ())):
             self._move_expiry(table, position, old.item, new.item)
         return changes
 
     def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
-        sql = statements.of_expiry(table.id)
         before, after = expiry_time(table.ttl_attribute, old), expiry_time(table.ttl_attribute, new)
         if before == after:
             return
+        sql = statements.of_expiry(table.id)
         if before is not None:
             self.connection.execute(sql.delete, (before, position))
         if after is not None:
@@ -230,20 +237,19 @@ class Transaction(View):
         self.connection.execute(statements.of_journal(table.id).add, row)
 
 
-def index_changes(table: TableSchema, old: Sized, new: Sized) -> list[IndexChange]:
-    """What replacing one item by another does to the indexes in which one of them stands."""
+def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) -> list[IndexChange]:
+    """What replacing one item by another, or by the same, does to the indexes in which one of them stands."""
     if not table.indexes:
         return []
     befores = _IN_NONE if old.item is None else table.index_values(old.item)
     afters = _IN_NONE if new.item is None else table.index_values(new.item)
-    is_same = old.item == new.item
     changes = []
     for index, before, after in zip_longest(table.indexes.values(), befores, afters):
         if before is None and after is None:
             continue
         if index.projection == "ALL":
-            sizes = old.size if before else 0, new.size if after else 0
-            changes.append(IndexChange(index, before, after, *sizes, is_same))
+            size_before, size_after = old.size if before else 0, new.size if after else 0
+            changes.append(_make_change((index, before, after, size_before, size_after, is_same)))
         else:
             held_before = table.projected(index, old.item) if old.item is not None and before else {}
             held_after = table.projected(index, new.item) if new.item is not None and after else {}
@@ -252,5 +258,6 @@ def index_changes(table: TableSchema, old: Sized, new: Sized) -> list[IndexChang
     return changes
 
 
+_make_change = partial(tuple.__new__, IndexChange)  # its own constructor is a call of Python, and this one is not
 _IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600

@@ -45,10 +45,8 @@ class Turn:
         self._numbers = mmap.mmap(self._file, _SIZE, prot=mmap.PROT_READ)
 
     def __enter__(self) -> None:
-        if self._numbers[_ISSUED:_SERVED] == self._numbers[_SERVED:]:
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
+        if self._numbers[_ISSUED:_SERVED] == self._numbers[_SERVED:] and self._take_if_free():
+            return
         ticket = self._take_ticket()
         self._wait_until_next(ticket)
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -83,6 +81,14 @@ class Turn:
         """Give back the file."""
         self._numbers.close()
         os.close(self._file)
+
+    def _take_if_free(self) -> bool:
+        """Take the lock if nobody has it; says whether it was taken."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
 
     def _take_ticket(self) -> int:
         with self._locked(_TICKET_BYTE):

@@ -174,8 +174,8 @@ class Writer:
                 version += 1
                 connection.execute(f"PRAGMA user_version = {version}")
                 cache = Cache(b"")
-        if counts:
-            rows = [(items, size, id_) for id_, (items, size) in counts.items()]
+        rows = [(items, size, id_) for id_, (items, size) in counts.items() if items or size]
+        if rows:
             connection.executemany("UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?", rows)
         connection.execute("COMMIT")
         # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.

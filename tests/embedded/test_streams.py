@@ -250,6 +250,21 @@ def test_records_are_kept_for_a_day(backend: EmbeddedBackend, clock: FakeClock) 
     assert numbers(read(backend, arn)) == sorted(numbers(read(backend, arn)))
 
 
+def test_no_number_comes_twice_however_much_is_trimmed(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    seen: list[str] = []
+    for day in range(3):
+        put(backend, 2 * day)
+        put(backend, 2 * day + 1)
+        latest = read(backend, arn)
+        assert [record["dynamodb"]["Keys"]["b"]["N"] for record in latest] == [str(2 * day), str(2 * day + 1)]
+        seen += numbers(latest)
+        clock.advance(25 * 3600)
+        storage_of(backend).keep_up()
+        assert read(backend, arn) == []
+    assert seen == sorted(set(seen))
+
+
 def test_an_iterator_can_be_used_for_fifteen_minutes(backend: EmbeddedBackend, clock: FakeClock) -> None:
     arn = create(backend)
     iterator = start(backend, arn)

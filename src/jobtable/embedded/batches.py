@@ -227,12 +227,13 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
     def action(transaction: Transaction) -> None:
         for name, per_table in writes.items():
             units = Units()
-            for write in per_table:
-                old = write.old(transaction)
-                new = write.new(old)
-                changes = write.apply(transaction, old, new)
-                if capacity:
-                    units.add_write(old, new, changes)
+            olds = [write.old(transaction) for write in per_table]
+            with transaction.together():
+                for write, old in zip(per_table, olds, strict=True):
+                    new = write.new(old)
+                    changes = write.apply(transaction, old, new)
+                    if capacity:
+                        units.add_write(old, new, changes)
             if capacity:
                 consumed.append(units.report(per_table[0].table.name, capacity))
             if wants_metrics:

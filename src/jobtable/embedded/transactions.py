@@ -263,10 +263,11 @@ class _Run:
                 return
         olds = [write.old(transaction) for write in self._writes]
         news = _news([_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)])
-        for write, old, new in zip(self._writes, olds, news, strict=True):
-            changes = write.apply(transaction, old, new)
-            if self._capacity:
-                self._units_of(write.table.name).add_write(old, new, changes, TRANSACTIONAL)
+        with transaction.together():
+            for write, old, new in zip(self._writes, olds, news, strict=True):
+                changes = write.apply(transaction, old, new)
+                if self._capacity:
+                    self._units_of(write.table.name).add_write(old, new, changes, TRANSACTIONAL)
         if self._wants_metrics:
             self._measure_collections(transaction)
         if self._token is not None:

@@ -31,6 +31,7 @@ from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
 from jobtable.store.backend import Item
+from jobtable.testing.clock import FakeClock
 
 LETTERS = st.sampled_from(["", "a", "b", "c"])
 ITEMS = st.builds(
@@ -274,6 +275,20 @@ def test_idempotency_tokens_are_kept_with_the_write(storage: Storage) -> None:
     assert storage.write(lambda transaction: transaction.token("token")) is None
     storage.write(lambda transaction: transaction.remember("token", b"request", b"response"))
     assert storage.write(lambda transaction: transaction.token("token")) == (b"request", b"response")
+
+
+def _remember(token: str, transaction: Transaction) -> None:
+    transaction.remember(token, b"", b"")
+
+
+def test_idempotency_tokens_do_not_pile_up(path: Path) -> None:
+    clock = FakeClock()
+    for token in ("first", "second", "third"):
+        storage = Storage(path, clock=clock)
+        storage.write(partial(_remember, token))
+        assert storage.query("SELECT token FROM tokens") == [(token,)]
+        storage.close()
+        clock.advance(601)
 
 
 def test_a_closed_storage_says_so(path: Path) -> None:

@@ -17,6 +17,7 @@
     Transaction is a view like Snapshot, and
     Transaction.put(table, position, new, old)         old is what read() gives there now; keeps every index, the TTL
     Transaction.delete(table, position, old)           list and the journal in step, and tells the IndexChanges
+    Transaction.together() -> context manager          what is put and deleted in it is stored at its end, in less time
     Transaction.token(token) -> (request, response) | None
     Transaction.remember(token, request, response)     idempotency tokens, kept 10 minutes
 

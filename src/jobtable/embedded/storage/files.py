@@ -127,7 +127,15 @@ def _add_idempotency_tokens(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX tokens_by_time ON tokens (time)")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_create_catalogue, _add_idempotency_tokens)
+def _keep_last_changes(_: sqlite3.Connection) -> None:
+    """Nothing changes here. But a journal made from now on is numbered by its last row, which must not be trimmed."""
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    _create_catalogue,
+    _add_idempotency_tokens,
+    _keep_last_changes,
+)
 """Step n turns a file of format n into one of format n + 1; format 0 is an empty file."""
 
 FORMAT = len(MIGRATIONS)

@@ -93,8 +93,8 @@ def of_journal(table_id: int) -> JournalStatements:
     """The statements of a table's journal."""
     name = f"journal_{table_id}"
     return JournalStatements(
-        # AUTOINCREMENT: a sequence number is never given twice, also when the journal has been trimmed to nothing.
-        create=f"CREATE TABLE IF NOT EXISTS {name} (sequence INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL,"
+        # SQLite gives each row the number after the largest one; no number comes twice, because the last row stays.
+        create=f"CREATE TABLE IF NOT EXISTS {name} (sequence INTEGER PRIMARY KEY, time INTEGER NOT NULL,"
         " position BLOB NOT NULL, old BLOB, new BLOB, by_service INTEGER NOT NULL)",
         drop=f"DROP TABLE IF EXISTS {name}",
         add=f"INSERT INTO {name} (time, position, old, new, by_service) VALUES (?, ?, ?, ?, ?)",  # noqa: S608 - a number

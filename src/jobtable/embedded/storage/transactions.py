@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
@@ -113,14 +114,16 @@ class View:
 class Transaction(View):
     """A View that can change what it sees. It is alone: no other writer of any process is at work meanwhile."""
 
-    __slots__ = ("_counts", "_microseconds", "_now", "catalogue_changed", "has_written")
+    __slots__ = ("_counts", "_microseconds", "_now", "_rows", "catalogue_changed", "has_remembered", "has_written")
 
     def __init__(self, connection: sqlite3.Connection, cache: Cache, now: Callable[[], float]) -> None:
         super().__init__(connection, cache)
         self._now = now
         self._microseconds = 0
         self._counts: dict[int, list[int]] = {}
+        self._rows: dict[str, list[tuple[object, ...]]] | None = None
         self.has_written = False
+        self.has_remembered = False
         self.catalogue_changed = False
 
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
@@ -130,7 +133,7 @@ class Transaction(View):
         body = new.body or to_json(new.item)
         is_same = old.item == new.item
         self._count(table.id, int(old.item is None), new.size - old.size)
-        self.connection.execute(statements.of_table(table.id).put, (position, new.size, body))
+        self._write(statements.of_table(table.id).put, (position, new.size, body))
         changes = self._keep_in_step(table, position, old, new, is_same=is_same)
         if table.is_journaled and not is_same:
             self._journal(table, position, old, body)
@@ -141,11 +144,23 @@ class Transaction(View):
         self.has_written = True
         table = self._current(table)
         self._count(table.id, -1, -old.size)
-        self.connection.execute(statements.of_table(table.id).delete, (position,))
+        self._write(statements.of_table(table.id).delete, (position,))
         changes = self._keep_in_step(table, position, old, NO_ITEM, is_same=False)
         if table.is_journaled:
             self._journal(table, position, old, None, by_service=by_service)
         return changes
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Store what is put and deleted in this block at its end, in less time. Nothing of it can be read before."""
+        rows: dict[str, list[tuple[object, ...]]] = {}
+        self._rows = rows
+        try:
+            yield
+        finally:
+            self._rows = None
+        for sql, values in rows.items():
+            self.connection.executemany(sql, values)
 
     def token(self, token: str) -> tuple[bytes, bytes] | None:
         """What `remember` stored under this idempotency token in the last ten minutes: request, response."""
@@ -158,10 +173,13 @@ class Transaction(View):
 
     def remember(self, token: str, request: bytes, response: bytes) -> None:
         """Keep an idempotency token, with what identifies its request and the response, for ten minutes."""
-        self.has_written = True
-        now = int(self._now())
-        self.connection.execute("DELETE FROM tokens WHERE time <= ?", (now - _TOKEN_SECONDS,))
-        self.connection.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", (token, now, request, response))
+        self.has_written = self.has_remembered = True
+        row = (token, int(self._now()), request, response)
+        self.connection.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", row)
+
+    def forget_tokens(self) -> None:
+        """Take out what was remembered more than ten minutes ago."""
+        self.connection.execute("DELETE FROM tokens WHERE time <= ?", (int(self._now()) - _TOKEN_SECONDS,))
 
     def counts(self) -> dict[int, list[int]]:
         """How the number of entries and their bytes changed, for each id of a table or index."""
@@ -198,19 +216,25 @@ class Transaction(View):
             counts[0] += items
             counts[1] += size
 
+    def _write(self, sql: str, row: tuple[object, ...]) -> None:
+        if self._rows is None:
+            self.connection.execute(sql, row)
+        else:
+            self._rows.setdefault(sql, []).append(row)
+
     def _keep_in_step(
         self, table: TableSchema, position: bytes, old: Sized, new: Sized, *, is_same: bool
     ) -> list[IndexChange]:
         changes = index_changes(table, old, new, is_same=is_same)
-        execute = self.connection.execute
+        write = self._write
         for index, before, after, size_before, size_after, _ in changes:
             if before != after:
                 sql = statements.of_index(index.id)
                 if before is not None:
-                    execute(sql.delete, (index.position(before) + position,))
+                    write(sql.delete, (index.position(before) + position,))
                 if after is not None:
                     place = index.position(after)
-                    execute(sql.put, (place + position, len(place) + 1))
+                    write(sql.put, (place + position, len(place) + 1))
             self._count(index.id, (after is not None) - (before is not None), size_after - size_before)
         ttl = table.ttl_attribute
         if ttl is not None and (ttl in (old.item or ()) or ttl in (new.item or ())):
@@ -223,9 +247,9 @@ class Transaction(View):
             return
         sql = statements.of_expiry(table.id)
         if before is not None:
-            self.connection.execute(sql.delete, (before, position))
+            self._write(sql.delete, (before, position))
         if after is not None:
-            self.connection.execute(sql.put, (after, position))
+            self._write(sql.put, (after, position))
 
     def _journal(
         self, table: TableSchema, position: bytes, old: Sized, new: bytes | None, *, by_service: bool = False
@@ -234,7 +258,7 @@ class Transaction(View):
         self._microseconds = self._microseconds or int(self._now() * 1_000_000)
         before = to_json(old.item) if old.body is None and old.item is not None else old.body
         row = (self._microseconds, position, before, new, by_service)
-        self.connection.execute(statements.of_journal(table.id).add, row)
+        self._write(statements.of_journal(table.id).add, row)
 
 
 def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) -> list[IndexChange]:

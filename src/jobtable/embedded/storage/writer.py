@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _MOST_ACTIONS = 128
 _LONGEST_BATCH = 0.01  # seconds of work before the commit, so that other processes get their turn
+_SECONDS_BETWEEN_PURGES = 10.0
 
 
 class Home(Protocol):
@@ -58,6 +59,7 @@ class Writer:
         self._mutex = threading.Lock()
         self._waiting: deque[_Call] = deque()
         self._is_led = False
+        self._next_purge = 0.0
         self._refusal: str | None = None
 
     def run(self, action: Callable[[Transaction], T]) -> T:
@@ -169,6 +171,9 @@ class Writer:
                 total = counts.setdefault(id_, [0, 0])
                 total[0] += items
                 total[1] += size
+            if transaction.has_remembered and time.monotonic() > self._next_purge:
+                transaction.forget_tokens()
+                self._next_purge = time.monotonic() + _SECONDS_BETWEEN_PURGES
             if transaction.catalogue_changed:
                 catalogue_changed = True
                 version += 1

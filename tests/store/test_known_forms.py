@@ -20,7 +20,7 @@ from tests.samples import ENTITIES, TABLES, Job
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.values import measure_item
 from jobtable.errors import JobtableError, RequestRefused, ValueRefusedError
-from jobtable.model import Entity, Update
+from jobtable.model import Entity, Selection, Update
 from jobtable.model.numbers import decimal_text, float_text, int_text
 from jobtable.model.wire import wire_form
 from jobtable.reference import tables
@@ -175,6 +175,10 @@ def _sets(cls: type[Entity], values: dict[str, Any]) -> list[Update]:
     return [getattr(cls, name).set(value) for name, value in values.items()]
 
 
+def _key_of(entity: Entity) -> Selection[Any]:
+    return type(entity).key(**{name: getattr(entity, name) for name in type(entity).__schema__.primary.inputs})
+
+
 def _update(store: Store, entity: Entity, some: list[Entity], values: dict[str, Any]) -> object:
     return store.update(entity, *_sets(type(entity), values))
 
@@ -195,8 +199,7 @@ _DO: dict[str, Callable[[Store, Any, list[Any], dict[str, Any]], object]] = {
     "delete": lambda store, entity, some, values: store.delete(entity),
     "batch": lambda store, entity, some, values: store.batch_put(some),
     "transaction": _transaction,
-    "get": lambda store, entity, some, values: store.find(
-        type(entity).key(**{name: getattr(entity, name) for name in type(entity).__schema__.primary.inputs})
-    ),
+    "get": lambda store, entity, some, values: store.find(_key_of(entity)),
+    "batch get": lambda store, entity, some, values: store.batch_get([_key_of(each) for each in [*some, entity]]),
 }
 _VERBS = sorted(_DO)

@@ -95,3 +95,22 @@ def test_items_of_other_types_are_left_out_and_those_of_another_shape_are_errors
     assert [next(found).word_id for _ in range(2)] == [0, 1]
     with pytest.raises(ItemShapeError, match="LINE#00001#WORD#00002"):
         next(found)
+
+
+def test_a_batch_is_answered_key_by_key_and_goes_on_where_there_was_no_room(store: Store) -> None:
+    text = "x" * 350_000
+    lines = [Line(image_id=IMAGE, line_id=number, text=text, confidence=1) for number in range(100, 160)]
+    store.batch_put(lines)
+    numbers = [7, *range(100, 130), 8, *range(130, 160), 9]
+    keys = [{"PK": PARTITION, "SK": {"S": f"LINE#{number:05}"}} for number in numbers]
+    request = {"RequestItems": {main.name: {"Keys": keys}}, "ReturnConsumedCapacity": "TOTAL"}
+    plain = store.backend.execute("BatchGetItem", request)
+    answer = store.backend.execute("BatchGetItem", StoreRequest(request))
+    bodies = answer["Responses"].pop(main.name)
+    left = len(answer["UnprocessedKeys"][main.name]["Keys"])
+    assert (bodies[0], bodies[31], len(bodies)) == (None, None, len(keys) - left)
+    assert [from_json(body) for body in bodies if body is not None] == plain["Responses"].pop(main.name)
+    assert answer == plain
+    assert left, "more than 16 MB"
+    found = store.batch_get([Line.key(image_id=IMAGE, line_id=number) for number in numbers])
+    assert found == [None, *lines[:30], None, *lines[30:], None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +42,7 @@ from jobtable.embedded.units import (
 from jobtable.embedded.values import validate_item
 from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Item, Request, Response
+from jobtable.store.backend import Item, Request, Response, StoreRequest
 
 MAX_GETS = 100
 MAX_WRITES = 25
@@ -69,20 +70,31 @@ _ONE_REQUEST = (
 
 
 class _Gets:
-    """The keys of one table in a BatchGetItem request, validated."""
+    """The keys of one table in a BatchGetItem request, valid."""
 
-    def __init__(self, request: Request) -> None:
-        check_parameters(request, "ProjectionExpression")
+    def __init__(self, request: Request, keys: list[Item], projection: Projection | None) -> None:
         self.request = request
-        self.keys: list[Item] = [validate_item(key) for key in request["Keys"]]
-        _refuse_duplicates(self.keys)
-        self.projection: Projection | None = projection_of(request)
+        self.keys = keys
+        self.projection = projection
+
+    @classmethod
+    def checked(cls, request: Request) -> _Gets:
+        """Those of a request that may be wrong."""
+        check_parameters(request, "ProjectionExpression")
+        keys = [validate_item(key) for key in request["Keys"]]
+        _refuse_duplicates(keys)
+        return cls(request, keys, projection_of(request))
 
     def find(self, tables: Tables, name: str) -> None:
         """Look the table up, and where its items stand."""
         self.table = find_table(tables, name)
         check_projection(self.table, self.projection)
         self.positions = [key_position(self.table, key) for key in self.keys]
+
+    def items(self, bodies: Iterable[bytes | None]) -> list[Item]:
+        """The items that are there, or what is wanted of them."""
+        items: list[Item] = [from_json(body, cache_strings="keys") for body in bodies if body is not None]
+        return items if self.projection is None else [self.projection.apply(item) for item in items]
 
     def unprocessed(self, first: int) -> Request:
         """The request for the keys from the first that was left out; it shares nothing with this one."""
@@ -93,6 +105,9 @@ class _Gets:
 
 def batch_get_item(storage: Storage, request: Request) -> Response:
     """Items of several tables by their keys; those past 16 MB come back as UnprocessedKeys."""
+    if type(request) is StoreRequest:
+        known = {name: _Gets(per_table, per_table["Keys"], None) for name, per_table in request["RequestItems"].items()}
+        return _read(storage, known, wanted_capacity(request), as_json=True)
     check_members(request, _GET_MEMBERS)
     _check_tables(request["RequestItems"])
     count = 0
@@ -104,24 +119,25 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
-    gets = {name: _Gets(per_table) for name, per_table in request["RequestItems"].items()}
+    gets = {name: _Gets.checked(per_table) for name, per_table in request["RequestItems"].items()}
+    return _read(storage, gets, wanted_capacity(request), as_json=False)
+
+
+def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None, *, as_json: bool) -> Response:
+    """The response, with items as they are, or as JSON and with None for each key without an item."""
     for name, wanted in gets.items():
         wanted.find(storage, name)
-    return _read(storage, gets, wanted_capacity(request))
-
-
-def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None) -> Response:
-    responses: dict[str, list[Item]] = {}
+    responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Request] = {}
     consumed: list[dict[str, Any]] = []
     left = MAX_RESPONSE_BYTES
     with storage.read() as view:
         for name, wanted in gets.items():
-            items, done, size, units = _read_table(view, wanted, left)
+            bodies, size, units = _read_table(view, wanted, left)
             left -= size
-            responses[name] = items
-            if done < len(wanted.keys):
-                unprocessed[name] = wanted.unprocessed(done)
+            responses[name] = bodies if as_json else wanted.items(bodies)
+            if len(bodies) < len(wanted.keys):
+                unprocessed[name] = wanted.unprocessed(len(bodies))
             if capacity:
                 consumed.append(units.report(wanted.table.name, capacity))
     response: Response = {"Responses": responses, "UnprocessedKeys": unprocessed}
@@ -130,27 +146,22 @@ def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None) -> Res
     return response
 
 
-def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[Item], int, int, Units]:
-    """The items, how many keys were done, the bytes of the items, and the units."""
-    items: list[Item] = []
-    total = done = 0
+def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None], int, Units]:
+    """For each key the item as JSON or None, as far as there is room; the bytes of the items, and the units."""
+    bodies: list[bytes | None] = []
+    total = 0
     units = Units()
     rate = read_rate(wanted.request)
     for position in wanted.positions:
         if total >= left:
             break
-        found = view.sized(wanted.table, position)
-        size = 0
-        if found is not None:
-            stored, size = found
-            if total + size > left:
-                break
-            item: Item = from_json(stored, cache_strings="keys")
-            items.append(item if wanted.projection is None else wanted.projection.apply(item))
-        done += 1
+        body, size = view.sized(wanted.table, position) or (None, 0)
+        if total + size > left:
+            break
+        bodies.append(body)
         total += size
         units.table += read_units(size, rate)
-    return items, done, total, units
+    return bodies, total, units
 
 
 def batch_write_item(storage: Storage, request: Request) -> Response:

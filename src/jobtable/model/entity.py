@@ -13,7 +13,7 @@ from jobtable.model import wire
 from jobtable.model.codec import EntityCodec, PartCodec
 from jobtable.model.declaration import Alias, Declaration, read_fields
 from jobtable.model.expressions import Attribute
-from jobtable.model.instances import UNDECLARED
+from jobtable.model.instances import UNDECLARED, put_private, shallow_copy
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
@@ -32,10 +32,7 @@ class PartMeta(ModelMetaclass):
 
 def _begin(record: BaseModel, _: Any, /) -> None:
     """Give a new instance its one private attribute."""
-    _put_private(record, {UNDECLARED: None})
-
-
-_put_private = vars(BaseModel)["__pydantic_private__"].__set__
+    put_private(record, {UNDECLARED: None})
 
 
 class Record(BaseModel, frozen=True):
@@ -79,9 +76,12 @@ class Record(BaseModel, frozen=True):
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**values, **changes}).with_undeclared(self._undeclared)
 
+    def __copy__(self) -> Self:
+        return shallow_copy(self)
+
     def with_undeclared(self, attributes: dict[str, Any] | None) -> Self:
         """The same, with attributes in wire form that the class does not declare and that are written back."""
-        _put_private(self, {UNDECLARED: attributes or None})
+        put_private(self, {UNDECLARED: attributes or None})
         return self
 
 

@@ -19,8 +19,9 @@ class StoreRequest(dict[str, Any]):
       every placeholder that it defines. Its values are valid and in the form in which DynamoDB gives them back, except
       inside of sets, lists and maps.
     - Its sender can read JSON, and changes nothing in the answer: each item that GetItem or Query answers with may be
-      its JSON (bytes), so that a backend that stores items so need not turn them into Python objects. What UpdateItem
-      returns may share values with the request.
+      its JSON (bytes), so that a backend that stores items so need not turn them into Python objects. BatchGetItem may
+      answer in the same way, with one entry for each key of a table that was processed, in their order: the JSON, or
+      None where there is no item. What UpdateItem returns may share values with the request.
 
     A backend that does not know of this takes the request as any other.
     """

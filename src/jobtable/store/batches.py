@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from jobtable.errors import IncompleteBatchError, ValueRefusedError
 from jobtable.model.entity import Entity
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
-from jobtable.store.backend import Item, Request, Response
+from jobtable.store.backend import Item, Request, Response, StoreRequest
 from jobtable.store.collections import own_entity
 from jobtable.store.requests import Target
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Entity)
+
+_Name: TypeAlias = tuple[str, ...]
 
 _MOST_WRITES = 25
 _MOST_GETS = 100
@@ -33,17 +35,16 @@ class Batches:
 
     def get(self, selections: Sequence[Selection[E]], *, consistent: bool) -> list[E | None]:
         """The entities under the keys, in their order."""
-        wanted = [(self._store.table_name(s.entity.__schema__.table), requests.key_of(s)) for s in selections]
-        distinct = {_name_of(table, key): (table, key) for table, key in wanted}
-        found: dict[str, Item] = {}
-        primary = {
-            self._store.table_name(s.entity.__schema__.table): s.entity.__schema__.table.primary for s in selections
-        }
-        for chunk in _chunks(distinct.values(), _MOST_GETS):
-            for table, item in self._get_chunk(chunk, consistent):
-                found[_name_of(table, {name: item[name] for name in primary[table]})] = item
-        items = (found.get(_name_of(table, key)) for table, key in wanted)
-        schemas = (selection.entity.__schema__ for selection in selections)
+        schemas = [selection.entity.__schema__ for selection in selections]
+        keys = [
+            (self._store.table_name(schema.table), requests.key_of(selection))
+            for schema, selection in zip(schemas, selections, strict=True)
+        ]
+        names = [_name_of(table, key) for table, key in keys]
+        found: dict[_Name, Item | bytes] = {}
+        for chunk in _chunks(dict(zip(names, keys, strict=True)).items(), _MOST_GETS):
+            found.update(self._get_chunk(dict(chunk), consistent))
+        items = [found.get(name) for name in names]
         return [None if item is None else own_entity(schema, item) for schema, item in zip(schemas, items, strict=True)]
 
     def put(self, entities: Iterable[Entity]) -> int:
@@ -75,15 +76,22 @@ class Batches:
         key = requests.key_of(target)
         return self._store.table_name(requests.schema_of(target).table), key, {"DeleteRequest": {"Key": key}}
 
-    def _get_chunk(self, chunk: list[tuple[str, Item]], consistent: bool) -> Iterator[tuple[str, Item]]:
+    def _get_chunk(self, keys: dict[_Name, tuple[str, Item]], consistent: bool) -> Iterator[tuple[_Name, Item | bytes]]:
         tables: Request = {}
-        for table, key in chunk:
+        names: dict[str, list[_Name]] = {}
+        for name, (table, key) in keys.items():
             tables.setdefault(table, {"Keys": [], "ConsistentRead": consistent})["Keys"].append(key)
+            names.setdefault(table, []).append(name)
         send = self._sender("BatchGetItem", "UnprocessedKeys", writes=False)
         for response in send(tables):
             for table, items in response.get("Responses", {}).items():
-                for item in items:
-                    yield table, item
+                if items and type(items[0]) is not dict:
+                    # As StoreRequest says: an answer for each key, up to those that were not processed.
+                    yield from zip(names[table], items, strict=False)
+                    del names[table][: len(items)]
+                else:
+                    primary = keys[names[table][0]][1]
+                    yield from ((_name_of(table, {part: item[part] for part in primary}), item) for item in items)
 
     def _write(self, writes: Iterable[tuple[str, Item, Request]]) -> int:
         """Send writes in requests of 25. The last of several writes to one key wins, as one after the other."""
@@ -104,7 +112,7 @@ class Batches:
             left = tables
             pauses = self._store.backoff.pauses()
             while left:
-                request = {"RequestItems": left, "ReturnConsumedCapacity": "TOTAL"}
+                request = StoreRequest(RequestItems=left, ReturnConsumedCapacity="TOTAL")
                 response = self._store.ask(operation, request, f"batch.{operation}", writes=writes)
                 yield response
                 progress = response.get(unprocessed) != left
@@ -121,9 +129,9 @@ def _key_of(table: Table, item: Item) -> Item:
     return {name: item[name] for name in table.primary}
 
 
-def _name_of(table: str, key: Item) -> str:
-    """What tells a key from others. All keys have their attributes in the order of the table's."""
-    return f"{table} {key}"
+def _name_of(table: str, key: Item) -> _Name:
+    """What tells a key from others. All keys of a table have the same attributes, in the same order and of one type."""
+    return table, *[content for value in key.values() for content in value.values()]
 
 
 def _chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:

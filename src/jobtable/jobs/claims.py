@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
@@ -76,9 +76,7 @@ class Claims:
                 collisions += 1
                 if refused.job_ids:
                     self._crowds[queue] = min(crowd * 2, _LARGEST_CROWD)
-        for lease in claimed:
-            if lease.job.dependents:
-                self._endings.tell_started(lease.job)
+        self._endings.tell_started([lease.job for lease in claimed])
         return claimed
 
     def _choose(self, queue: str, wanted: int) -> list[tuple[QueueJob, Job]]:
@@ -188,7 +186,7 @@ class Claims:
         for _ in range(_MOST_TRIES):
             transition = Transition(self._store, self._clock)
             parents = self._endings.find_parents([lease.job])
-            self._add_finish(transition, lease, outcome, parents)
+            self._add_finish(transition, lease, outcome, parents, self._find_gates([lease.job]))
             told = parents.count(transition)
             try:
                 transition.commit()
@@ -210,8 +208,9 @@ class Claims:
         together = [pair for pair in ended if not pair[0].job.dependents or parents.edge_to(pair[0].job) is not None]
         for group in _groups(together):
             transition = Transition(self._store, self._clock)
+            gates = self._find_gates([lease.job for lease, _ in group])
             for lease, outcome in group:
-                self._add_finish(transition, lease, outcome, parents)
+                self._add_finish(transition, lease, outcome, parents, gates)
             told = parents.count(transition)
             try:
                 transition.commit()
@@ -230,9 +229,21 @@ class Claims:
         for job_id in job_ids:
             self._endings.go_on(job_id)
 
-    def _add_finish(self, transition: Transition, lease: Lease, outcome: Outcome, parents: Parents) -> None:
+    def _find_gates(self, jobs: Iterable[Job]) -> dict[str, JobGates]:
+        """The gates of those jobs that have some, by job."""
+        keys = [JobGates.key(job_id=job.job_id) for job in jobs if job.is_gated]
+        return {gates.job_id: gates for gates in self._store.batch_get(keys) if gates is not None} if keys else {}
+
+    def _add_finish(
+        self,
+        transition: Transition,
+        lease: Lease,
+        outcome: Outcome,
+        parents: Parents,
+        known_gates: Mapping[str, JobGates],
+    ) -> None:
         job = lease.job
-        gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
+        gates = known_gates.get(job.job_id)
         if job.requested == "cancel" or outcome.kind == "cancelled":
             self._end(transition, lease, Status.CANCELLED, outcome, parents)
         elif job.requested == "stop" or outcome.kind == "stopped":

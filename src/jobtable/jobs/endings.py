@@ -8,7 +8,7 @@ the queue finds the place when it is due and tells them. Telling twice is harmle
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
@@ -95,14 +95,17 @@ class Endings:
 
     def find_parents(self, jobs: Iterable[Job]) -> Parents:
         """The parents of those jobs that no one else waits for."""
+        edges = self._edges_of_parents(jobs)
+        return Parents(edge for edge in edges if edge.gate == "completion" and edge.outcome is None)
+
+    def _edges_of_parents(self, jobs: Iterable[Job]) -> list[JobDependency]:
+        """The edges to those jobs that nobody but their parent waits for."""
         keys = [
             JobDependency.key(job_id=job.parent_job_id, dependency_job_id=job.job_id)
             for job in jobs
             if job.dependents == 1 and job.parent_job_id is not None
         ]
-        found = self._store.batch_get(keys) if keys else []
-        edges = (edge for edge in found if edge is not None)
-        return Parents(edge for edge in edges if edge.gate == "completion" and edge.outcome is None)
+        return [edge for edge in self._store.batch_get(keys) if edge is not None] if keys else []
 
     # --- telling ----------------------------------------------------------------------------------------------------
 
@@ -119,11 +122,14 @@ class Endings:
             if len(edges) >= ended.dependents:
                 self._leave_settled(ended)
 
-    def tell_started(self, job: Job) -> None:
-        """Tell the jobs that wait for the start of this one."""
-        for edge in self._edges_to(job):
-            if is_met_by(condition_of(edge), job):
-                self._tell(edge, job)
+    def tell_started(self, jobs: Sequence[Job]) -> None:
+        """Tell those who wait for the start of these jobs."""
+        only = {edge.dependency_job_id: edge for edge in self._edges_of_parents(jobs)}
+        for job in jobs:
+            if job.dependents:
+                for edge in [only[job.job_id]] if job.job_id in only else self._edges_to(job):
+                    if is_met_by(condition_of(edge), job):
+                        self._tell(edge, job)
 
     def _edges_to(self, job: Job) -> list[JobDependency]:
         """The edges to a job: as many as the job counts, for which an index may need a moment."""

@@ -366,6 +366,9 @@ def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
     """The wire form of a plain Python value."""
     if depth > _DEEPEST_NESTING:
         raise ValueRefusedError(f"the value is nested deeper than {_DEEPEST_NESTING} levels")
+    form = _FORMS.get(type(value))
+    if form is not None:
+        return form(value)
     scalar = _scalar_form(value)
     if scalar is not None:
         return scalar
@@ -376,6 +379,21 @@ def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
     if isinstance(value, set | frozenset):
         return _set_form(value)
     raise ValueRefusedError(f"a value of type {type(value).__name__} cannot be stored: {value!r:.100}")
+
+
+def _float_form(value: float) -> dict[str, Any]:
+    # A whole number is read back as an int, which equals the float only if all its digits are there.
+    return {"N": str(int(value)) if abs(value) < 10**MOST_DIGITS and value.is_integer() else float_text(value)}
+
+
+_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    str: lambda value: {"S": value},
+    int: lambda value: {"N": int_text(value)},
+    float: _float_form,
+    bool: lambda value: {"BOOL": value},
+    type(None): lambda _: {"NULL": True},
+}
+"""Of the types that most values have; those of others are found by looking at what they are derived from."""
 
 
 def _scalar_form(value: Any) -> dict[str, Any] | None:  # noqa: PLR0911 - one line a type reads best
@@ -390,8 +408,7 @@ def _scalar_form(value: Any) -> dict[str, Any] | None:  # noqa: PLR0911 - one li
     if isinstance(value, int):
         return {"N": int_text(value)}
     if isinstance(value, float):
-        # A whole number is read back as an int, which equals the float only if all its digits are there.
-        return {"N": str(int(value)) if abs(value) < 10**MOST_DIGITS and value.is_integer() else float_text(value)}
+        return _float_form(value)
     if isinstance(value, Decimal):
         return {"N": decimal_text(value)}
     if isinstance(value, bytes):

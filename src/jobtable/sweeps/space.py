@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
@@ -44,7 +45,7 @@ class Space(RootModel[dict[str, _OrList]]):
             for other, values in parameter.when.items():
                 self._check_condition(name, other, values)
         try:
-            self.names()
+            self.names  # noqa: B018 - they are put into their order here
         except CycleError as error:
             raise ValueError(f"the conditions of {', '.join(error.args[1])} wait for each other") from error
         return self
@@ -58,6 +59,7 @@ class Space(RootModel[dict[str, _OrList]]):
         for value in values:
             subject.restored(value)
 
+    @cached_property
     def names(self) -> list[str]:
         """All parameters, each behind those that its condition speaks of, else by name.
 
@@ -75,7 +77,7 @@ class Space(RootModel[dict[str, _OrList]]):
     def assemble(self, suggest: Callable[[str, Choice | IntRange | FloatRange], Value]) -> Params:
         """The parameters of a trial: asks for the value of each one that exists under the values before it."""
         params: Params = {}
-        for name in self.names():
+        for name in self.names:
             if self._exists(name, params):
                 params[name] = suggest(name, self.root[name])
         return params
@@ -99,12 +101,12 @@ class Space(RootModel[dict[str, _OrList]]):
     def combinations(self) -> Iterator[Params]:
         """Every point of the grid, in one fixed order; ValueRefusedError if a parameter has too many values."""
         values = {}
-        for name in self.names():
+        for name in self.names:
             try:
                 values[name] = self.root[name].grid()
             except ValueError as error:
                 raise ValueRefusedError(f"{name}: {error}") from error
-        return self._combined(self.names(), values, {})
+        return self._combined(self.names, values, {})
 
     def _combined(self, names: list[str], values: Mapping[str, list[Value]], chosen: Params) -> Iterator[Params]:
         if not names:

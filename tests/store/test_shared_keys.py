@@ -7,7 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConditionFailedError, ItemShapeError, NotFoundError
+from jobtable.errors import (
+    ConditionFailedError,
+    ItemShapeError,
+    NotFoundError,
+    TransactionFailedError,
+    ValueRefusedError,
+)
 from jobtable.model import Attr, Entity, Key, Table
 from jobtable.store import Store
 
@@ -58,6 +64,21 @@ def test_what_belongs_to_the_other_is_not_changed(store: Store) -> None:
     with pytest.raises(NotFoundError):
         store.update(Run.key(run_id="3"), Run.steps.set(9))
     assert store.get(Question.key(question_id="1")).text == "Is it?"
+
+
+def test_what_belongs_to_the_other_is_not_deleted(store: Store) -> None:
+    assert not store.delete(Run.key(run_id="1"))
+    with pytest.raises(ConditionFailedError):
+        store.delete(Run.key(run_id="1"), when=Run.steps == 3)
+    with pytest.raises(TransactionFailedError, match=r"delete Run PK=.1. "), store.transaction() as tx:
+        tx.delete(Run.key(run_id="1"))
+    with pytest.raises(ValueRefusedError, match="delete it on its own"):
+        store.batch_delete([Run.key(run_id="1")])
+    assert store.get(Question.key(question_id="1")).text == "Is it?"
+    assert store.delete(Run.key(run_id="2"))
+    assert not store.delete(Run.key(run_id="2"))
+    with store.transaction() as tx:
+        tx.delete(Run.key(run_id="2"))
 
 
 def test_what_is_of_no_known_kind_is_an_error(store: Store) -> None:

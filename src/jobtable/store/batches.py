@@ -73,8 +73,11 @@ class Batches:
         return self._store.table_name(write.schema.table), write.key, {"PutRequest": {"Item": write.members["Item"]}}
 
     def _delete_request(self, target: Target) -> tuple[str, Item, Request]:
-        key = requests.key_of(target)
-        return self._store.table_name(requests.schema_of(target).table), key, {"DeleteRequest": {"Key": key}}
+        schema, key = requests.schema_of(target), requests.key_of(target)
+        # An entity was read, so the item under its key is its own.
+        if schema.shares_keys_with and isinstance(target, Selection):
+            raise ValueRefusedError(f"{target}: it shares its keys with another entity; delete it on its own")
+        return self._store.table_name(schema.table), key, {"DeleteRequest": {"Key": key}}
 
     def _get_chunk(self, keys: dict[_Name, tuple[str, Item]], consistent: bool) -> Iterator[tuple[_Name, Item | bytes]]:
         tables: Request = {}

@@ -65,10 +65,7 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> 
     key = {name: item[name] for name in schema.table.primary}
     if verb == "add":
         return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
-    condition = as_condition(when)
-    own = _is_own(schema)
-    if own is not None:
-        condition = all_of(HasAttribute(schema.table.pk, present=False) | own, condition)
+    condition = all_of(_is_own_or_none(schema), as_condition(when))
     return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders()))
 
 
@@ -100,10 +97,17 @@ def _is_own(schema: EntitySchema) -> Condition | None:
     return AttributeIs((schema.table.type_attribute,), {"S": schema.type_name})
 
 
+def _is_own_or_none(schema: EntitySchema) -> Condition | None:
+    """The same, also where there is no item."""
+    own = _is_own(schema)
+    return None if own is None else HasAttribute(schema.table.pk, present=False) | own
+
+
 def delete(target: Target, when: Condition | bool | None) -> Write:
     """Take an item out of the table; without a condition it need not be there."""
     schema, key = schema_of(target), key_of(target)
-    return Write("delete", schema, key, {"Key": key} | _conditional(as_condition(when), Placeholders()))
+    condition = all_of(_is_own_or_none(schema), as_condition(when))
+    return Write("delete", schema, key, {"Key": key} | _conditional(condition, Placeholders()))
 
 
 def check(target: Target, when: Condition | bool) -> Write:

@@ -20,6 +20,7 @@ from jobtable.journeys.execution import StageRun
 from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, ReportType, StageStatus
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.stage import Stage
+from jobtable.journeys.stage_jobs import END_JOB, STAGE_JOB, JourneyJobs
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 
@@ -269,6 +270,24 @@ def test_a_stopped_job_pauses_its_journey(quick: World) -> None:
     quick.runner.resume("J1")
     quick.work()
     assert quick.journey().status is JourneyStatus.COMPLETED
+
+
+def test_the_end_of_a_job_is_recorded_however_often_it_was_begun_anew(quick: World) -> None:
+    """Each time no worker has had the job in between."""
+    quick.runner.run("J1")
+    (one,) = quick.executions("one")
+    for _ in range(2):
+        quick.jobs.stop(one.job_id)
+        quick.work()
+        assert quick.journey().status is JourneyStatus.PAUSED
+        quick.runner.resume("J1")
+    quick.jobs.cancel(one.job_id)
+    quick.work()
+    assert quick.journey().status is JourneyStatus.CANCELLED
+    jobs = JourneyJobs(quick.jobs)
+    assert [job.job_type for job in jobs.list_jobs("J1")] == [END_JOB, END_JOB, END_JOB, STAGE_JOB]
+    jobs.delete(jobs.list_jobs("J1"))
+    assert list(quick.jobs.queries.list_dependents(one.job_id)) == []
 
 
 def test_a_journey_whose_job_was_never_submitted_gets_one(quick: World) -> None:

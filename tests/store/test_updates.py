@@ -63,10 +63,11 @@ def check_update(store: Store, cls: type[Entity], data: st.DataObject) -> None:
     others = {name for name in schema.fields if getattr(wanted, name) != getattr(entity, name)} - {field.name}
     if others or getattr(wanted, field.name) != accepted:
         reject()  # the entity makes one field from another, which only a put of the whole entity does
-    store.delete(entity)  # an entity that shares its keys does not overwrite what another one has left there
+    request = {"TableName": store.table_name(schema.table), "Key": schema.codec.key_of(entity)}
+    # An entity that shares its keys overwrites nothing that the other one has left there, and does not delete it.
+    store.backend.execute("DeleteItem", request)
     store.put(entity)
     updated = store.update(entity, getattr(cls, field.name).set(value))
-    request = {"TableName": store.table_name(schema.table), "Key": schema.codec.key_of(entity)}
     after_update = store.backend.execute("GetItem", request)["Item"]
     store.put(wanted)
     after_put = store.backend.execute("GetItem", request)["Item"]

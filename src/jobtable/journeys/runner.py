@@ -27,7 +27,7 @@ from jobtable.journeys.execution import Ended, ExecutionLost, Hold, StageRun, no
 from jobtable.journeys.flow import JourneyFlow, State, Written
 from jobtable.journeys.locations import DEFAULT_BUCKETS
 from jobtable.journeys.parts import Buckets, ExecutionStatus, JourneyStatus, LogLevel, Priority
-from jobtable.journeys.stage_jobs import CONCLUDE_STAGE, END_JOB, RUN_STAGE, STAGE_JOB, end_job_id
+from jobtable.journeys.stage_jobs import CONCLUDE_STAGE, END_JOB, RUN_STAGE, STAGE_JOB, end_job_id, list_end_jobs
 from jobtable.journeys.template import stage_class_of
 
 QUEUE = "journeys"
@@ -104,6 +104,8 @@ class JourneyRunner:
         if job is not None and not (job.is_final and job.status is not Status.COMPLETED):
             return
         stage_job = self._stage_job(self.flow.read(execution.journey_id), execution)
+        # The one that was to look after the job so far may be just about to find that it has ended.
+        ends_before = 0 if job is None else len(list_end_jobs(self.jobs.store, execution.job_id))
         if job is not None:
             self.jobs.retry(execution.job_id)
         follower = NewJob(
@@ -112,7 +114,7 @@ class JourneyRunner:
             params=stage_job.params,
             queue=self._queue,
             user=stage_job.user,
-            job_id=end_job_id(execution.job_id, 0 if job is None else job.lease_epoch),
+            job_id=end_job_id(execution.job_id, ends_before),
             job_type=END_JOB,
             priority=stage_job.priority,
             tags=stage_job.tags,

@@ -12,6 +12,7 @@ from jobtable.jobs.locations import job_prefix
 from jobtable.journeys.entities import JobExecution
 from jobtable.journeys.raw_items import list_partition, position
 from jobtable.model import Selection
+from jobtable.store import Store
 from jobtable.store.backend import Item
 from jobtable.store.collections import entity_of
 
@@ -21,9 +22,17 @@ RUN_STAGE = "jobtable.journeys.runner:run_stage"
 CONCLUDE_STAGE = "jobtable.journeys.runner:conclude_stage"
 
 
-def end_job_id(job_id: str, lease_epoch: int) -> str:
-    """The id of the job that looks after the end of a stage's job; that one may be run again, under a later epoch."""
-    return f"{job_id}-end-{lease_epoch}"
+def end_job_id(job_id: str, number: int) -> str:
+    """The id of a job that looks after the end of a stage's job; each time that one begins anew it gets another one."""
+    return f"{job_id}-end-{number}"
+
+
+def list_end_jobs(store: Store, job_id: str) -> list[Job]:
+    """The jobs that looked, or look, after the end of a stage's job, in the order in which they were made."""
+    found: list[Job] = []
+    while (end := store.find(Job.key(job_id=end_job_id(job_id, len(found))))) is not None:
+        found.append(end)
+    return found
 
 
 def is_job_of(job: Job, journey_id: str) -> bool:
@@ -47,10 +56,10 @@ class JourneyJobs:
             yield from self.list_jobs_of(execution)
 
     def list_jobs_of(self, execution: JobExecution) -> list[Job]:
-        """The jobs of an execution: those that look after its end, then the one that runs it."""
+        """The jobs of an execution: those that look after its end, the last one first, then the one that runs it."""
         job = self._store.find(Job.key(job_id=execution.job_id))
-        epochs = range(1 if job is None else job.lease_epoch + 1)
-        ends = self._store.batch_get(Job.key(job_id=end_job_id(execution.job_id, epoch)) for epoch in epochs)
+        # While they are deleted in this order, those that are left are still found.
+        ends = reversed(list_end_jobs(self._store, execution.job_id))
         return [each for each in (*ends, job) if each is not None and is_job_of(each, execution.journey_id)]
 
     def list_ended(self, journey_id: str) -> Iterator[Job]:

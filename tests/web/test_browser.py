@@ -185,12 +185,16 @@ def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
     assert client.get(f"/api/v1/jobs/{job['job_id']}").status_code == 404
 
 
-def test_the_executions_of_a_day_are_counted_and_compared(watched: Watched) -> None:
+def test_the_executions_of_a_day_are_counted_and_compared(watched: Watched, served: Served) -> None:
     page = watched.page
     page.goto("/executions")
-    page.get_by_role("button", name="Count today").click()
     page.locator(".js-plotly-plot").first.wait_for()
     assert page.locator("[data-plot]").count() == 3
+    kept = "/api/v1/workflow-metrics?workflow_type=step-functions"
+    assert served.client().get(kept).json()["items"] == []
+    with page.expect_response("**/compute"):
+        page.get_by_role("button", name="Keep today's count").click()
+    assert len(served.client().get(kept).json()["items"]) == 1
 
 
 def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:

@@ -16,6 +16,13 @@ def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> Wor
 
     Computed again, it takes the place of what was stored; from the same executions it gives the same item.
     """
+    metrics = count_executions(store, day, workflow_type)
+    AlbumWorkflows(store).put_metrics(metrics)
+    return metrics
+
+
+def count_executions(store: Store, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
+    """What the executions of a workflow type that were created on a day (UTC) come to, as they are now."""
     records = AlbumWorkflows(store)
     begin = datetime.combine(day, time(), UTC)
     end = begin + timedelta(days=1)
@@ -30,7 +37,7 @@ def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> Wor
             costs += [] if execution.estimated_cost is None else [execution.estimated_cost]
     total = sum(counts.values())
     cost = round(sum(costs), 9)
-    metrics = WorkflowMetrics(
+    return WorkflowMetrics(
         date=day,
         workflow_type=workflow_type,
         execution_count=total,
@@ -41,8 +48,6 @@ def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> Wor
         avg_cost_per_execution=round(cost / total, 9) if total else 0.0,
         created_at=end - timedelta(seconds=1),
     )
-    records.put_metrics(metrics)
-    return metrics
 
 
 def compute_and_compare(store: Store, day: date) -> MetricsComparison:

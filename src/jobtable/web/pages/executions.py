@@ -15,6 +15,7 @@ from jobtable.albums.entities import (
     WorkflowMetrics,
     WorkflowType,
 )
+from jobtable.albums.metrics import count_executions
 from jobtable.app import Services
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
@@ -40,7 +41,7 @@ _MEASURES = (
 def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
     """The executions of both workflow types, and how they compare day by day."""
     sides = [(kind, _newest(store, kind)) for kind in WorkflowType]
-    metrics = {kind: list(islice(albums.list_metrics(kind), _MOST_DAYS)) for kind in WorkflowType}
+    metrics = {kind: _days(store, kind) for kind in WorkflowType}
     return render(
         request,
         "executions.html",
@@ -49,6 +50,14 @@ def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Res
         plots=[_comparison(name, title, metrics) for name, title in _MEASURES] if any(metrics.values()) else [],
         waiting=sum(1 for _ in islice(albums.list_pending_tasks(), 100)),
     )
+
+
+def _days(store: Store, kind: WorkflowType) -> list[WorkflowMetrics]:
+    """What was counted of past days, and today as it is now."""
+    today = count_executions(store, store.clock.now().date(), kind)
+    kept = store.query(WorkflowMetrics.by_period(workflow_type=kind), newest_first=True, limit=_MOST_DAYS)
+    past = [each for each in reversed(list(kept)) if each.date != today.date]
+    return [*past, today] if today.execution_count else past
 
 
 def _newest(store: Store, kind: WorkflowType) -> list[Execution]:

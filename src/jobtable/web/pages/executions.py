@@ -30,10 +30,11 @@ _SHOWN = 15
 _MOST_DAYS = 60
 _MOST_LISTED = 20_000
 _MEASURES = (
-    ("execution_count", "Executions a day"),
-    ("avg_duration_ms", "Average duration in ms"),
-    ("avg_cost_per_execution", "Cost of an execution in dollars"),
+    ("execution_count", "Executions a day", ",d"),
+    ("avg_duration_ms", "Average duration in ms", ",.0f"),
+    ("avg_cost_per_execution", "Cost of an execution", "$.6~f"),
 )
+"""What is compared: the field, its title, and how plotly.js writes its numbers."""
 
 
 @router.get("/executions")
@@ -47,7 +48,7 @@ def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Res
         "executions.html",
         title="Executions",
         sides=sides,
-        plots=[_comparison(name, title, metrics) for name, title in _MEASURES] if any(metrics.values()) else [],
+        plots=_comparisons(metrics),
         waiting=sum(1 for _ in islice(albums.list_pending_tasks(), 100)),
     )
 
@@ -68,7 +69,17 @@ def _newest(store: Store, kind: WorkflowType) -> list[Execution]:
     return sorted(found, key=lambda execution: execution.created_at, reverse=True)[:_SHOWN]
 
 
-def _comparison(name: str, title: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
+def _comparisons(metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> list[dict[str, Any]]:
+    """A plot of each measure of which there is something to see."""
+    days = [day for each in metrics.values() for day in each]
+    return [
+        {**_comparison(name, metrics), "title": title, "format": form, "isCount": name == "execution_count"}
+        for name, title, form in _MEASURES
+        if any(getattr(day, name) for day in days)
+    ]
+
+
+def _comparison(name: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
     colours = {WorkflowType.STEP_FUNCTIONS: "accent-ground", WorkflowType.DURABLE_FUNCTIONS: "good-fill"}
     traces = [
         {
@@ -80,7 +91,7 @@ def _comparison(name: str, title: str, metrics: dict[WorkflowType, list[Workflow
         }
         for kind, days in metrics.items()
     ]
-    return {"title": title, "traces": traces, "height": 260}
+    return {"traces": traces, "height": 260, "isByDay": True}
 
 
 @router.get("/executions/tasks")

@@ -45,6 +45,13 @@ export async function drawPlot(figure) {
   });
   if (data.x) shown.xaxis.title = { text: plain(data.x) };
   if (data.y) shown.yaxis.title = { text: plain(data.y) };
+  if (data.isByDay) {
+    Object.assign(shown.xaxis, { type: "category", categoryorder: "category ascending" });
+    Object.assign(shown.yaxis, { rangemode: "tozero", tickformat: data.format });
+    if (data.isCount && Math.max(...data.traces.flatMap((each) => each.y)) < 6) shown.yaxis.dtick = 1;
+    // Below the days: above the bars it covers them where there is little room.
+    Object.assign(shown, { bargap: 0.5, legend: { orientation: "h", y: -0.15, yanchor: "top" } });
+  }
   if (data.isMap) {
     for (const axis of [shown.xaxis, shown.yaxis]) Object.assign(axis, { visible: false });
     shown.yaxis.scaleanchor = "x";

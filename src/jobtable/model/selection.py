@@ -143,10 +143,11 @@ class Selection(Generic[E_co]):
         self.next_field = next_field
         """The field that before, after and between speak of."""
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the selection names one primary key."""
-        return self.open_part is None and self.key.index is None
+    def whole_key(self) -> dict[str, dict[str, Any]]:
+        """The primary key that the selection names, in wire form; ValueRefusedError if it is not the whole one."""
+        if self.open_part is not None or self.key.index is not None:
+            raise ValueRefusedError(f"{self} does not name one item; give the whole primary key")
+        return self.equal
 
     def __str__(self) -> str:
         shown = [f"{name}={next(iter(wire.values()))!r}" for name, wire in self.equal.items()]

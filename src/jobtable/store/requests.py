@@ -51,11 +51,7 @@ def schema_of(target: Target) -> EntitySchema:
 
 def key_of(target: Target) -> Item:
     """The primary key of a target, in wire form."""
-    if not isinstance(target, Selection):
-        return schema_of(target).codec.key_of(target)
-    if not target.is_complete:
-        raise ValueRefusedError(f"{target} does not name one item; give the whole primary key")
-    return target.equal
+    return target.whole_key() if isinstance(target, Selection) else schema_of(target).codec.key_of(target)
 
 
 def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> Write:

@@ -88,7 +88,7 @@ class Store:
         schema = selection.entity.__schema__
         request = StoreRequest(
             TableName=self.prefix + schema.table.name,
-            Key=requests.key_of(selection),
+            Key=selection.whole_key(),
             ConsistentRead=consistent,
             ReturnConsumedCapacity="TOTAL",
         )

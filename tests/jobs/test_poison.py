@@ -25,7 +25,7 @@ POISON: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "leave_politely": ({"code": 4}, {}, "SystemExit: 4"),
     "crash": ({}, {"max_attempts": 2}, "ended by SIGSEGV"),
     "kill_itself": ({"signum": 9}, {}, "ended by SIGKILL, perhaps by the system because memory ran out"),
-    "eat": ({}, {"memory_mb": 150}, "MB, and its limit is 150 MB"),
+    "eat": ({"pause_seconds": 0.1}, {"memory_mb": 150}, "MB, and its limit is 150 MB"),
     "eat_at_once": ({"size_mb": 4000}, {"memory_mb": 150}, "out of memory"),
     "hang": ({}, {"timeout_seconds": 0.3, "grace_seconds": 0.2}, "timeout: it ran longer than 0.3 s"),
     "sleep": ({"seconds": 60}, {"timeout_seconds": 0.3}, "timeout: it ran longer than 0.3 s"),

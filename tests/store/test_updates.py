@@ -13,7 +13,7 @@ from tests.samples import ENTITIES, TABLES, Job
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
-from jobtable.model import Entity
+from jobtable.model import Attr, Entity, Index, Key, OrNull, Table, default
 from jobtable.model.expressions import attribute_of
 from jobtable.reference import tables
 from jobtable.store import Store
@@ -27,6 +27,31 @@ def store() -> Iterator[Store]:
     with Store(EmbeddedBackend(None)) as store:
         store.tables.create(*TABLES, *tables())
         yield store
+
+
+errands = Table("errands", pk="PK", sk="SK", type_attribute="TYPE", indexes=[Index("GSI1", "GSI1PK", "GSI1SK")])
+
+
+class Errand(Entity, table=errands, type="ERRAND"):
+    """An entity in whose index key stands a field that is written as NULL."""
+
+    key = Key("ERRAND#{errand_id}", "ERRAND")
+    by_owner = Key("OWNER#{owner}", "STATE#{state}", index="GSI1")
+
+    errand_id: str
+    owner: OrNull[str] = None
+    state: Attr[str] = default("open")
+
+
+def test_a_key_that_is_also_made_from_a_written_null_follows() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(errands)
+        for owner in (None, "dana"):
+            errand = Errand(errand_id="1", owner=owner)
+            store.put(errand)
+            store.update(errand, Errand.state.set("done"))
+            assert store.get(Errand.key(errand_id="1")) == errand.replace(state="done")
+        assert list(store.query(Errand.by_owner(owner="dana", state="done"))) == [errand.replace(state="done")]
 
 
 @pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)

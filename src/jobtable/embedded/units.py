@@ -64,8 +64,7 @@ def read_report(request: Request, table_name: str, size: int) -> dict[str, Any] 
     wanted = request.get("ReturnConsumedCapacity")
     if wanted is None or wanted == "NONE":
         return None
-    rate = CONSISTENT if request.get("ConsistentRead") else EVENTUAL
-    units = rate if size <= _READ_BLOCK else read_units(size, rate)
+    units = read_units(size, read_rate(request))
     if wanted == "TOTAL":
         return {"TableName": table_name, "CapacityUnits": units}
     return Units(units).report(table_name, wanted)

@@ -126,10 +126,12 @@ class Endings:
         """Tell those who wait for the start of these jobs."""
         only = {edge.dependency_job_id: edge for edge in self._edges_of_parents(jobs)}
         for job in jobs:
-            if job.dependents:
-                for edge in [only[job.job_id]] if job.job_id in only else self._edges_to(job):
-                    if is_met_by(condition_of(edge), job):
-                        self._tell(edge, job)
+            if not job.dependents:
+                continue
+            edges = [only[job.job_id]] if job.job_id in only else self._edges_to(job)
+            for edge in edges:
+                if is_met_by(condition_of(edge), job):
+                    self._tell(edge, job)
 
     def _edges_to(self, job: Job) -> list[JobDependency]:
         """The edges to a job: as many as the job counts, for which an index may need a moment."""

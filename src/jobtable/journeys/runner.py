@@ -104,9 +104,10 @@ class JourneyRunner:
         if job is not None and not (job.is_final and job.status is not Status.COMPLETED):
             return
         stage_job = self._stage_job(self.flow.read(execution.journey_id), execution)
-        # The one that was to look after the job so far may be just about to find that it has ended.
-        ends_before = 0 if job is None else len(list_end_jobs(self.jobs.store, execution.job_id))
+        ends_before = 0
         if job is not None:
+            # The last of them may be just about to find that the job has ended, so the new run gets one of its own.
+            ends_before = len(list_end_jobs(self.jobs.store, execution.job_id))
             self.jobs.retry(execution.job_id)
         follower = NewJob(
             name=f"{stage_job.name}: end",

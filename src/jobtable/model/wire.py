@@ -366,9 +366,6 @@ def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
     """The wire form of a plain Python value."""
     if depth > _DEEPEST_NESTING:
         raise ValueRefusedError(f"the value is nested deeper than {_DEEPEST_NESTING} levels")
-    form = _FORMS.get(type(value))
-    if form is not None:
-        return form(value)
     scalar = _scalar_form(value)
     if scalar is not None:
         return scalar
@@ -381,43 +378,33 @@ def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
     raise ValueRefusedError(f"a value of type {type(value).__name__} cannot be stored: {value!r:.100}")
 
 
+def _scalar_form(value: Any) -> dict[str, Any] | None:
+    if isinstance(value, Enum):
+        return _scalar_form(value.value)
+    for kind in type(value).__mro__:
+        form = _SCALAR_FORMS.get(kind)
+        if form is not None:
+            return form(value)
+    return None
+
+
 def _float_form(value: float) -> dict[str, Any]:
     # A whole number is read back as an int, which equals the float only if all its digits are there.
     return {"N": str(int(value)) if abs(value) < 10**MOST_DIGITS and value.is_integer() else float_text(value)}
 
 
-_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
+_SCALAR_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
+    type(None): lambda _: {"NULL": True},
+    bool: lambda value: {"BOOL": value},
     str: lambda value: {"S": value},
     int: lambda value: {"N": int_text(value)},
     float: _float_form,
-    bool: lambda value: {"BOOL": value},
-    type(None): lambda _: {"NULL": True},
+    Decimal: lambda value: {"N": decimal_text(value)},
+    bytes: lambda value: {"B": bytes_text(value)},
+    datetime: lambda value: {"S": format_timestamp(value)},
+    date: lambda value: {"S": value.isoformat()},
 }
-"""Of the types that most values have; those of others are found by looking at what they are derived from."""
-
-
-def _scalar_form(value: Any) -> dict[str, Any] | None:  # noqa: PLR0911 - one line a type reads best
-    if value is None:
-        return {"NULL": True}
-    if isinstance(value, bool):
-        return {"BOOL": value}
-    if isinstance(value, Enum):
-        return _scalar_form(value.value)
-    if isinstance(value, str):
-        return {"S": value}
-    if isinstance(value, int):
-        return {"N": int_text(value)}
-    if isinstance(value, float):
-        return _float_form(value)
-    if isinstance(value, Decimal):
-        return {"N": decimal_text(value)}
-    if isinstance(value, bytes):
-        return {"B": bytes_text(value)}
-    if isinstance(value, datetime):
-        return {"S": format_timestamp(value)}
-    if isinstance(value, date):
-        return {"S": value.isoformat()}
-    return None
+"""Of a value counts the nearest of these types that it is of or derived from."""
 
 
 def map_key(key: Any) -> str:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Entity)
 
 _Name: TypeAlias = tuple[str, ...]
+"""What tells one key from another: its table, and the values of its attributes."""
 
 _MOST_WRITES = 25
 _MOST_GETS = 100
@@ -115,7 +116,9 @@ class Batches:
             left = tables
             pauses = self._store.backoff.pauses()
             while left:
-                request = StoreRequest(RequestItems=left, ReturnConsumedCapacity="TOTAL")
+                request = {"RequestItems": left, "ReturnConsumedCapacity": "TOTAL"}
+                if not writes:  # what is written may be items as somebody gave them, of which nothing is known
+                    request = StoreRequest(request)
                 response = self._store.ask(operation, request, f"batch.{operation}", writes=writes)
                 yield response
                 progress = response.get(unprocessed) != left
@@ -133,7 +136,7 @@ def _key_of(table: Table, item: Item) -> Item:
 
 
 def _name_of(table: str, key: Item) -> _Name:
-    """What tells a key from others. All keys of a table have the same attributes, in the same order and of one type."""
+    # All keys of a table have the same attributes, in the same order, each always of one type.
     return table, *[content for value in key.values() for content in value.values()]
 
 

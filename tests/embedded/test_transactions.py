@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,8 @@ import pytest
 from tests.embedded.side_by_side import TABLES, N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage import NO_ITEM, Sized, Transaction
+from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import IdempotencyMismatch, RequestError, RequestRefused, TransactionCanceled
 
 
@@ -228,3 +234,41 @@ def test_collection_sizes_are_told(backend: EmbeddedBackend) -> None:
     assert response == {
         "ItemCollectionMetrics": {"main": [{"ItemCollectionKey": key("p"), "SizeEstimateRangeGB": [0.0, 1.0]}]}
     }
+
+
+def test_what_shared_a_commit_with_a_write_that_was_undone_is_told_once(backend: EmbeddedBackend) -> None:
+    """It is done again without the other one, and the capacity of the first time does not count."""
+    transaction = write(put("1"), put("2"), ReturnConsumedCapacity="TOTAL")
+    batch = {"RequestItems": {"hash": [{"PutRequest": {"Item": key("3")}}]}, "ReturnConsumedCapacity": "TOTAL"}
+    alone = backend.execute("TransactWriteItems", transaction), backend.execute("BatchWriteItem", batch)
+    storage = backend._storage
+    is_held, go_on = threading.Event(), threading.Event()
+
+    def hold(_: Transaction) -> None:
+        is_held.set()
+        go_on.wait()
+
+    def spoil(view: Transaction) -> None:
+        table = storage.table("hash")
+        assert table is not None
+        view.put(table, b"spoiled", Sized(key("4"), 3), NO_ITEM)
+        raise ZeroDivisionError
+
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(storage.write, hold)
+        is_held.wait()
+        shared = []
+        for call in (
+            partial(backend.execute, "TransactWriteItems", transaction),
+            partial(backend.execute, "BatchWriteItem", batch),
+            partial(storage.write, spoil),
+        ):
+            shared.append(pool.submit(call))
+            while len(storage._writer._waiting) < len(shared):
+                time.sleep(0.001)
+        go_on.set()
+        first.result()
+        with pytest.raises(ZeroDivisionError):
+            shared[2].result()
+        assert (shared[0].result(), shared[1].result()) == alone
+    assert inconsistencies(storage) == []

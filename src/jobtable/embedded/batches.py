@@ -232,10 +232,9 @@ def _refuse_duplicates(keys: list[Item]) -> None:
 
 def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -> Response:
     capacity, wants_metrics = wanted_capacity(request), wants_collection_metrics(request)
-    consumed: list[dict[str, Any]] = []
-    metrics: dict[str, list[dict[str, Any]]] = {}
 
-    def action(transaction: Transaction) -> None:
+    def action(transaction: Transaction) -> tuple[list[dict[str, Any]], dict[str, list[dict[str, Any]]]]:
+        consumed, metrics = [], {}
         for name, per_table in writes.items():
             units = Units()
             olds = [write.old(transaction) for write in per_table]
@@ -247,24 +246,18 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
                         units.add_write(old, new, changes)
             if capacity:
                 consumed.append(units.report(per_table[0].table.name, capacity))
-            if wants_metrics:
-                _collect(transaction, metrics, name, per_table)
+            collections = collections_of(transaction, per_table) if wants_metrics else []
+            if collections:
+                metrics[name] = collections
+        return consumed, metrics
 
-    storage.write(action)
+    consumed, metrics = storage.write(action)
     response: Response = {"UnprocessedItems": {}}
     if capacity:
         response["ConsumedCapacity"] = consumed
     if metrics:
         response["ItemCollectionMetrics"] = metrics
     return response
-
-
-def _collect(
-    transaction: Transaction, metrics: dict[str, list[dict[str, Any]]], name: str, writes: list[Write]
-) -> None:
-    found = collections_of(transaction, writes)
-    if found:
-        metrics[name] = found
 
 
 def collections_of(view: View, writes: list[Write]) -> list[dict[str, Any]]:

@@ -256,6 +256,7 @@ class _Run:
         self._metrics: dict[str, list[dict[str, Any]]] = {}
 
     def __call__(self, transaction: Transaction) -> None:
+        self._consumed, self._metrics = {}, {}
         if self._token is not None:
             known = transaction.token(self._token)
             if known is not None:

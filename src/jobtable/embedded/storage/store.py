@@ -99,7 +99,8 @@ class Storage:
         """Run `action(transaction)` atomically and durably, and give its result.
 
         Concurrent callers share one commit. An exception that the action raises undoes what it wrote, and nothing
-        else. The action may run on any thread, and runs once; it must not use the storage but through the transaction.
+        else. The action may run on any thread, and again after it was undone: only what its last run gives or raises
+        counts. It must not use the storage but through the transaction.
         """
         return self._writer.run(action)
 

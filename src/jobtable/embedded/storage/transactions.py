@@ -128,7 +128,6 @@ class Transaction(View):
 
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
-        self.has_written = True
         table = self._current(table)
         body = new.body or to_json(new.item)
         is_same = old.item == new.item
@@ -141,7 +140,6 @@ class Transaction(View):
 
     def delete(self, table: TableSchema, position: bytes, old: Sized, *, by_service: bool = False) -> list[IndexChange]:
         """Remove the item that is there, `old`; gives what became of its entries. `by_service`: it expired."""
-        self.has_written = True
         table = self._current(table)
         self._count(table.id, -1, -old.size)
         self._write(statements.of_table(table.id).delete, (position,))
@@ -159,6 +157,7 @@ class Transaction(View):
             yield
         finally:
             self._rows = None
+        self.has_written = True
         for sql, values in rows.items():
             self.connection.executemany(sql, values)
 
@@ -218,6 +217,7 @@ class Transaction(View):
 
     def _write(self, sql: str, row: tuple[object, ...]) -> None:
         if self._rows is None:
+            self.has_written = True
             self.connection.execute(sql, row)
         else:
             self._rows.setdefault(sql, []).append(row)

@@ -47,6 +47,14 @@ class _Call:
         self.ready = threading.Lock()
 
 
+class _HalfDone(Exception):
+    """An action failed when it had written already: all that shares its commit is undone, and done without it.
+
+    A savepoint for each action would undo less. But nearly all actions that fail do so before they write, and those
+    that do not fail would pay for it.
+    """
+
+
 class Writer:
     """Runs actions in transactions; `run` returns when the action's changes are durable."""
 
@@ -158,14 +166,29 @@ class Writer:
 
     def _commit(self, taken: list[_Call]) -> None:
         connection = self._connection or self._reconnect()
-        connection.execute("BEGIN IMMEDIATE")
+        while True:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                new_version = self._run_actions(connection, taken)
+                break
+            except _HalfDone:
+                connection.execute("ROLLBACK")
+        connection.execute("COMMIT")
+        # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
+        with contextlib.suppress(sqlite3.Error, OSError):
+            self._wal.after_commit(connection)
+        if new_version is not None:
+            self._home.catalogue_changed(new_version)
+
+    def _run_actions(self, connection: sqlite3.Connection, taken: list[_Call]) -> int | None:
+        """Do what shares this commit; gives the number of the catalogue if that has changed."""
         version = catalogue_version(connection)
         cache = self._home.cache_for(version)
         counts: dict[int, list[int]] = {}
         catalogue_changed = False
         for call in self._batch(taken):
             transaction = Transaction(connection, cache, self._home.now)
-            if not self._perform(call, transaction, is_alone=len(taken) == 1):
+            if not _perform(call, transaction):
                 continue
             for id_, (items, size) in transaction.counts().items():
                 total = counts.setdefault(id_, [0, 0])
@@ -182,15 +205,11 @@ class Writer:
         rows = [(items, size, id_) for id_, (items, size) in counts.items() if items or size]
         if rows:
             connection.executemany("UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?", rows)
-        connection.execute("COMMIT")
-        # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
-        with contextlib.suppress(sqlite3.Error, OSError):
-            self._wal.after_commit(connection)
-        if catalogue_changed:
-            self._home.catalogue_changed(version)
+        return version if catalogue_changed else None
 
     def _batch(self, taken: list[_Call]) -> Iterator[_Call]:
-        yield taken[0]
+        """The calls that were taken and have not failed, and then those that wait, while there is time."""
+        yield from [call for call in taken if call.error is None]
         deadline = time.monotonic() + _LONGEST_BATCH
         while self._waiting and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
             with self._mutex:
@@ -200,27 +219,6 @@ class Writer:
             taken.append(call)
             yield call
 
-    def _perform(self, call: _Call, transaction: Transaction, *, is_alone: bool) -> bool:
-        """Run one action; a failure of its own is undone and told to its caller, and the others go on."""
-        connection = transaction.connection
-        if not is_alone:
-            connection.execute("SAVEPOINT action")
-        try:
-            call.result = call.action(transaction)
-            transaction.end_reads()
-        except Exception as error:
-            call.error = table_not_found() if is_missing_table(error) else error
-            if isinstance(call.error, sqlite3.Error):
-                raise
-            transaction.end_reads()
-            if transaction.has_written:
-                connection.execute("ROLLBACK" if is_alone else "ROLLBACK TO action")
-                if is_alone:
-                    connection.execute("BEGIN IMMEDIATE")
-        if not is_alone:
-            connection.execute("RELEASE action")
-        return call.error is None
-
     def _reconnect(self) -> sqlite3.Connection:
         self._connection = self._connect()
         return self._connection
@@ -229,6 +227,20 @@ class Writer:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def _perform(call: _Call, transaction: Transaction) -> bool:
+    """Run one action; a failure of its own is told to its caller alone."""
+    try:
+        call.result = call.action(transaction)
+    except Exception as error:
+        call.error = table_not_found() if is_missing_table(error) else error
+        if isinstance(call.error, sqlite3.Error):
+            raise
+        if transaction.has_written:
+            raise _HalfDone from error
+    transaction.end_reads()
+    return call.error is None
 
 
 def _nothing(_: Transaction) -> None:

@@ -56,6 +56,7 @@ class PartCodec:
         )
         decode_fields(writer, self.fields.values(), {})
         construct(writer, self.cls)
+        writer.line("    return self")
         return writer.function("decode")
 
     def loosen(self, attributes: Mapping[str, Any]) -> Any:
@@ -73,7 +74,7 @@ class EntityCodec:
         self.schema = schema
         self.encode: Callable[[Any], dict[str, dict[str, Any]]] = self._encoder()
         self._primary_key = self.renderer(schema.primary.parts)
-        self._decode_declared: Callable[[dict[str, Any]], Any] = self._decoder()
+        self._decode_declared: Callable[[list[dict[str, Any]]], list[Any]] = self._decoder()
         self.copy: Callable[[Any], Any] = copier(schema.cls, schema.fields.values())
         memory = Memory(self.decode_all, self.copy)
         self.decode_json: Callable[[bytes], Any] = memory.entity
@@ -82,15 +83,14 @@ class EntityCodec:
     def decode(self, item: dict[str, Any]) -> Any:
         """The entity of an item, or ItemShapeError."""
         try:
-            return self._decode_declared(item)
+            return self._decode_declared([item])[0]
         except _SHAPE_ERRORS:
             return self._decode_loosely(item)
 
     def decode_all(self, items: list[dict[str, Any]]) -> list[Any]:
         """The entities of items, or ItemShapeError if one of them has another shape."""
-        decode = self._decode_declared
         try:
-            return [decode(item) for item in items]
+            return self._decode_declared(items)
         except _SHAPE_ERRORS:
             return [self.decode(item) for item in items]
 
@@ -231,9 +231,20 @@ class EntityCodec:
             check = writer.names.of(self.check_total_size, "check_total")
             writer.line(f"{indent}{check}({writer.names.of(key, 'key')}, d)")
 
-    def _decoder(self) -> Callable[[dict[str, Any]], Any]:
-        schema, writer = self.schema, Source()
-        writer.line("def decode(item):")
+    def _decoder(self) -> Callable[[list[dict[str, Any]]], list[Any]]:
+        """A generated function for several items: most of them are read together, and share their partition."""
+        writer = Source()
+        writer.line("def decode(items):")
+        writer.line("    found = []")
+        writer.line("    seen = ()  # equal to nothing that JSON can hold")
+        with writer.inside("    for item in items:"):
+            self._decode_one(writer)
+            writer.line("    found.append(self)")
+        writer.line("    return found")
+        return writer.function("decode")
+
+    def _decode_one(self, writer: Source) -> None:
+        schema = self.schema
         writer.line("    get = item.get")
         if schema.table.type_attribute:
             writer.line(f'    if item[{schema.table.type_attribute!r}]["S"] != {schema.type_name!r}: raise ValueError')
@@ -252,7 +263,6 @@ class EntityCodec:
             writer.line(f'        more = {{**(more or {{}}), {envelope!r}: {{"M": rest}}}}')
         decode_fields(writer, schema.fields.values(), sources)
         construct(writer, schema.cls)
-        return writer.function("decode")
 
     def _key_sources(self, writer: Source) -> dict[str, str]:
         """Write the statements that read fields out of the primary key; gives field -> source of its value.
@@ -261,8 +271,17 @@ class EntityCodec:
         """
         sources: dict[str, str] = {}
         for part in self.schema.primary.parts:
-            if part.template is not None:
-                sources |= _parse_source(part.template, f'item[{part.attribute!r}]["S"]', writer)
+            if part.template is None:
+                continue
+            text = f'item[{part.attribute!r}]["S"]'
+            if part not in self.schema.primary.partition:
+                sources |= _parse_source(part.template, text, writer)
+                continue
+            with writer.inside(f"    if (partition := {text}) != seen:"):
+                for name, source in _parse_source(part.template, "partition", writer).items():
+                    sources[name] = f"of_partition_{len(sources)}"
+                    writer.line(f"    {sources[name]} = {source}")
+                writer.line("    seen = partition")
         return sources
 
     @cached_property

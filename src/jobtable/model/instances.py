@@ -49,15 +49,15 @@ def copier(cls: type[BaseModel], fields: Iterable[FieldSchema]) -> Callable[[Any
             writer.line(f"    if (v := values[{field.name!r}]) is not None: values[{field.name!r}] = {copied}")
     writer.line(f"    more = model.__pydantic_private__[{UNDECLARED!r}]")
     construct(writer, cls)
+    writer.line("    return self")
     return writer.function("copy")
 
 
 def construct(writer: Source, cls: type[BaseModel]) -> None:
-    """Write the statements that make an instance from `values` and `more`, without validation."""
+    """Write the statements that make an instance, `self`, from `values` and `more`, without validation."""
     name = writer.names.of(cls, "cls")
     fields_set = writer.names.of(set(cls.model_fields), "fields_set")
     writer.line(f"    self = {writer.names.of(object.__new__, 'new')}({name})")
     for slot, value in _INSTANCE.items():
         put = writer.names.of(vars(BaseModel)[slot].__set__, "put")
         writer.line(f"    {put}(self, {value.format(fields_set=fields_set)})")
-    writer.line("    return self")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -28,9 +29,18 @@ class Source:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names = Names()
+        self._indent = ""
 
     def line(self, text: str) -> None:
-        self.lines.append(text)
+        self.lines.append(self._indent + text)
+
+    @contextmanager
+    def inside(self, text: str) -> Iterator[None]:
+        """Begin a loop or a condition; the lines of the block stand in it."""
+        self.line(text)
+        outside, self._indent = self._indent, self._indent + "    "
+        yield
+        self._indent = outside
 
     def function(self, name: str) -> Callable[..., Any]:
         """The function, ready to be called."""

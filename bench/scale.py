@@ -1,20 +1,26 @@
-"""Whether a table of a million items answers as fast as one of a thousand."""
+"""Whether a table of a million items, and a queue of a hundred thousand jobs, answer as fast as those of a thousand."""
 
 from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
 from bench.measure import Contender, compare
+from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Queue, QueueJob
 from jobtable.model import Entity, Key, Table
 from jobtable.store.store import Store
 from jobtable.testing.servers import cache_folder
 
 FEW, MANY = 1_000, 1_000_000
+MANY_QUEUED = 100_000  # a million take ten minutes to load, and a claim takes no longer among them
 STEPS_A_RUN = 100
 BATCH_SIZE = 25  # the most that BatchWriteItem takes
 
@@ -35,17 +41,25 @@ class Reading(Entity, table=readings, type="READING"):
 def run() -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-", dir=cache_folder()) as folder:
-        few, many = (_loaded(Path(folder, f"{size}.db"), size) for size in (FEW, MANY))
-        peer = f"{FEW:,} items"
-        for bench, operation in (("get", _get), (f"query of {STEPS_A_RUN} items", _query)):
-            compare(
-                f"{bench}, typed, in a table of {MANY:,} items",
-                Contender("jobtable", operation(many, MANY)),
-                Contender(peer, operation(few, FEW)),
-                targets={peer: 0.5},
-            )
-        few.close()
-        many.close()
+        _items(Path(folder))
+        _queued_jobs(Path(folder))
+
+
+# --- items ----------------------------------------------------------------------------------------------------------
+
+
+def _items(folder: Path) -> None:
+    few, many = (_loaded(folder / f"{size}.db", size) for size in (FEW, MANY))
+    peer = f"{FEW:,} items"
+    for bench, operation in (("get", _get), (f"query of {STEPS_A_RUN} items", _query)):
+        compare(
+            f"{bench}, typed, in a table of {MANY:,} items",
+            Contender("jobtable", operation(many, MANY)),
+            Contender(peer, operation(few, FEW)),
+            targets={peer: 0.5},
+        )
+    few.close()
+    many.close()
 
 
 def _loaded(path: Path, size: int) -> Store:
@@ -71,3 +85,49 @@ def _get(store: Store, size: int) -> Callable[[], object]:
 def _query(store: Store, size: int) -> Callable[[], object]:
     random = Random(1)
     return lambda: list(store.query(Reading.key(run=random.randrange(size // STEPS_A_RUN))))
+
+
+# --- queued jobs ----------------------------------------------------------------------------------------------------
+
+
+def _queued_jobs(folder: Path) -> None:
+    few, many = (_queued(f"file:{folder / f'queue-{size}.db'}", size) for size in (FEW, MANY_QUEUED))
+    peer = f"{FEW:,} queued"
+    for bench, operation in (("claim and release of a job", _claim), ("the next 25 jobs", _look)):
+        compare(
+            f"{bench}, {MANY_QUEUED:,} queued",
+            Contender("jobtable", operation(many)),
+            Contender(peer, operation(few)),
+            targets={peer: 0.5},
+        )
+    few.store.close()
+    many.store.close()
+
+
+def _queued(url: str, size: int) -> Jobs:
+    """So many jobs in one queue: copies of one that was submitted, without their histories."""
+    jobs = open_jobs(f"{url}?durability=normal")
+    first = jobs.submit(NewJob(name="add", task="bench.job_tasks:add", params={"a": 1, "b": 1}))
+    place = jobs.store.get(QueueJob.key(queue_name="default", job_id=first.job_id))
+
+    def copies() -> Iterator[Entity]:
+        for _ in range(size - 1):
+            new = {"job_id": str(uuid.uuid4())}
+            yield first.model_copy(update=new)
+            yield place.model_copy(update={**new, "enqueued_at": jobs.clock.now()})
+
+    jobs.store.batch_put(copies())
+    jobs.store.update(Queue.key(queue_name="default"), Queue.job_count.set(size))
+    return jobs
+
+
+def _claim(jobs: Jobs) -> Callable[[], object]:
+    def claim_and_release() -> None:
+        (lease,) = jobs.claim("default", limit=1, instance_id="bench", lease_seconds=600)
+        jobs.release(lease, "measured")
+
+    return claim_and_release
+
+
+def _look(jobs: Jobs) -> Callable[[], object]:
+    return lambda: list(jobs.queries.list_ready("default", limit=25))

@@ -204,8 +204,6 @@ SEQUENCE: list[tuple[str, Request]] = [
     ("GetItem", {**ONE, "ProjectionExpression": "x"}),
     ("GetItem", {**ONE, "ProjectionExpression": "nothing"}),
     ("UpdateItem", {**HASH, "Key": {"pk": S("made")}, "ReturnValues": "ALL_NEW"}),
-    ("UpdateItem", {**HASH, "Key": {"pk": S("removed")}, "UpdateExpression": "REMOVE y", "ReturnValues": "ALL_NEW"}),
-    ("GetItem", {**HASH, "Key": {"pk": S("removed")}}),
     update("SET g1 = :g, g2 = :n, a = :g", {":g": S("g"), ":n": N(1)}, ReturnConsumedCapacity="INDEXES"),
     update("SET a = :a", {":a": S("x" * 3000)}, ReturnConsumedCapacity="INDEXES", ReturnValues="UPDATED_OLD"),
     update("SET c = :a", {":a": S("c")}, ReturnConsumedCapacity="INDEXES", ReturnValues="UPDATED_NEW"),
@@ -231,6 +229,16 @@ def test_updated_old_gives_the_old_value(backend: EmbeddedBackend) -> None:
     change = {"UpdateExpression": "SET x = :a, y = :a", "ExpressionAttributeValues": {":a": S("n")}}
     response = backend.execute("UpdateItem", {**ONE, **change, "ReturnValues": "UPDATED_OLD"})
     assert response == {"Attributes": {"x": S("b")}}
+
+
+@pytest.mark.parametrize("expression", ["REMOVE y", "DELETE y :s", "REMOVE y DELETE z :s", "REMOVE y.z", "REMOVE y[0]"])
+def test_an_update_that_only_removes_makes_no_item(backend: EmbeddedBackend, expression: str) -> None:
+    values = {"ExpressionAttributeValues": {":s": {"SS": ["a"]}}} if ":s" in expression else {}
+    change = {**HASH, "Key": {"pk": S("removed")}, "UpdateExpression": expression, **values}
+    counted = backend.execute("UpdateItem", {**change, "ReturnValues": "ALL_NEW", "ReturnConsumedCapacity": "TOTAL"})
+    assert counted == {"ConsumedCapacity": {"TableName": "hash", "CapacityUnits": 1.0}}
+    backend.execute("TransactWriteItems", {"TransactItems": [{"Update": change}]})
+    assert "Item" not in backend.execute("GetItem", {**HASH, "Key": {"pk": S("removed")}})
 
 
 def test_the_request_is_neither_changed_nor_kept(backend: EmbeddedBackend) -> None:

@@ -76,6 +76,8 @@ class Write(NamedTuple):
         item = self.key if old.item is None else old.item
         if self.update is None:
             return Sized(item, old.size or item_size(item))
+        if old.item is None and self.update.only_removes:
+            return NO_ITEM  # There is nothing to remove, and no item is made for that.
         new, names = self.update.apply(item), self.update.top_level_names
         size = item_size(new) if old.item is None else old.size + size_change(item, new, names)
         if size > MAX_ITEM_SIZE:

@@ -189,6 +189,25 @@ def _cancelled(case: Case) -> bool:
     )
 
 
+def removing_updates(operation: str, request: dict[str, Any]) -> list[dict[str, Any]]:
+    """The updates of a valid request that only remove: they set nothing and add nothing."""
+    updates = [request] if operation == "UpdateItem" else []
+    if operation == "TransactWriteItems":
+        updates = [action["Update"] for action in request["TransactItems"] if action.get("Update") is not None]
+    return [one for one in updates if _REMOVALS.match(one.get("UpdateExpression") or "")]
+
+
+_REMOVALS = re.compile(r"(?!.*\b(SET|ADD)\b)\s*(REMOVE|DELETE)\b", re.IGNORECASE | re.DOTALL)
+
+
+def _removal_from_nothing(case: Case) -> bool:
+    if case.embedded.code is not None or not removing_updates(case.operation, case.request):
+        return False
+    if case.local.code is None:
+        return "Attributes" in case.local.body and _same_without(case, "Attributes")
+    return "The document path provided in the update expression is invalid for update" in str(case.local)
+
+
 def _capacity_of_nothing(case: Case) -> bool:
     if not _same_without(case, "ConsumedCapacity", "ItemCollectionMetrics"):
         return False
@@ -403,6 +422,12 @@ KNOWN_DIFFERENCES = (
             and "" in (case.request.get(name) for name in ("ConditionExpression", "FilterExpression"))
             and "can only be specified when using expressions" in case.local.message
         ),
+    ),
+    KnownDifference(
+        "removal from nothing",
+        "An update that only removes leaves an item that is not there alone; DynamoDB Local makes it, with no more than"
+        " its key, or refuses a path into it.",
+        _removal_from_nothing,
     ),
     KnownDifference(
         "cancelled",

@@ -41,6 +41,8 @@ class UpdateProgram:
     top_level_names: frozenset[str]
     is_flat: bool
     """Whether it writes whole attributes only."""
+    only_removes: bool
+    """Whether it writes nothing new: it removes attributes, or members of sets."""
 
 
 class Update:
@@ -75,6 +77,11 @@ class Update:
             check_writable(item, step.path)
             writes.append((step.path, step.computed(item, values)))
         return written(item, writes)
+
+    @property
+    def only_removes(self) -> bool:
+        """Whether it writes nothing new: it removes attributes, or members of sets."""
+        return self._program.only_removes
 
     def updated_part(self, item: Item) -> Item:
         """What ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one) return."""
@@ -116,6 +123,7 @@ def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram
         frozenset(builder.nested_names),
         frozenset(map(str, tree)),
         all(branch is None for branch in tree.values()),
+        all(step.section in ("REMOVE", "DELETE") for step in steps),
     )
 
 

@@ -128,6 +128,13 @@ def test_what_does_not_fit_the_schema_or_the_item_cancels(
     assert backend.execute("Scan", {"TableName": "hash"})["Count"] == 1
 
 
+def test_only_the_first_action_that_does_not_fit_its_schema_is_told_of(backend: EmbeddedBackend) -> None:
+    unfit = {"Put": {"TableName": "hash", "Item": {"pk": N(1)}}}
+    with pytest.raises(TransactionCanceled) as caught:
+        backend.execute("TransactWriteItems", write(check("nothing"), unfit, unfit))
+    assert [one["Code"] for one in caught.value.details["CancellationReasons"]] == ["None", "ValidationError", "None"]
+
+
 def test_a_transaction_does_all_or_nothing_as_dynamodb_does(pair: Pair) -> None:
     pair.both("TransactWriteItems", write(put("1"), put("2"), put_row(g1=S("g"))))
     pair.both("TransactWriteItems", write(delete("2"), TAKEN))

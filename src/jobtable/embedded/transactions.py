@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic_core import from_json, to_json
 
@@ -95,7 +95,7 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
     prepared, text = _prepared_known(storage, request) or _prepared(storage, request)
     writes = [one for one in prepared if isinstance(one, Write)]
     if len(writes) < len(prepared):
-        _cancel(storage, prepared)
+        raise _unfit(prepared)
     _refuse_same_item([(write.table, write.position) for write in writes])
     run = _Run(writes, request, text)
     storage.write(run)
@@ -197,11 +197,10 @@ def _prepared_or_unfit(prepare: Callable[[Storage, Request], T], storage: Storag
         return error
 
 
-def _cancel(storage: Storage, prepared: Sequence[Write | SchemaMismatch]) -> NoReturn:
-    """Tell of every action what would have become of it."""
-    with storage.read() as view:
-        outcomes = [one if isinstance(one, SchemaMismatch) else _outcome(one, one.old(view)) for one in prepared]
-    raise _cancelled(outcomes)
+def _unfit(prepared: Sequence[object]) -> TransactionCanceled:
+    """The error for actions that do not fit their schemas: it tells of the first alone, and no item is read."""
+    first = next(one for one in prepared if isinstance(one, SchemaMismatch))
+    return _cancelled([one if one is first else None for one in prepared])
 
 
 def _refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
@@ -331,7 +330,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     prepared = [_prepared_or_unfit(_prepared_read, storage, body) for body in bodies]
     reads = [one for one in prepared if not isinstance(one, SchemaMismatch)]
     if len(reads) < len(prepared):
-        raise _cancelled(prepared)
+        raise _unfit(prepared)
     _refuse_same_item([(table, position) for table, position, _ in reads])
     responses: list[dict[str, Any]] = []
     consumed: dict[str, Units] = {}

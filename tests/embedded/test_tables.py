@@ -318,6 +318,25 @@ def test_an_index_can_be_added_to_a_table_with_items_and_removed(backend: Embedd
         backend.execute("Query", query)
 
 
+def test_an_index_leaves_out_items_whose_values_are_too_long_for_its_key(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", table())
+    for length in (1024, 1025, 2048, 2049):
+        put(backend, a={"S": str(length)}, b={"S": "ä" * (length // 2) + "b" * (length % 2)})
+    put(backend, a={"S": "0"}, b={"B": "AAAA" * 700})
+    attributes = definitions("a", "b")
+    for made in (index("partition", "b"), index("sort", "a", "b")):
+        change = {"AttributeDefinitions": attributes, "GlobalSecondaryIndexUpdates": [{"Create": made}]}
+        backend.execute("UpdateTable", {"TableName": "tab", **change})
+    longest = {"TableName": "tab", "Key": {"a": {"S": "2049"}}, "UpdateExpression": "SET c = a"}
+    backend.execute("UpdateItem", longest)
+
+    def held(name: str) -> set[str]:
+        return {one["a"]["S"] for one in backend.execute("Scan", {"TableName": "tab", "IndexName": name})["Items"]}
+
+    assert held("partition") == {"1024", "1025", "2048"}
+    assert held("sort") == {"1024"}
+
+
 def test_names_are_listed_in_order_and_in_pages(backend: EmbeddedBackend) -> None:
     for number in range(5):
         backend.execute("CreateTable", table(f"tab{number}"))

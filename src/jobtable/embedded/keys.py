@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Set
 
-from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, TableSchema
+from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, TableSchema, key_bytes
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
@@ -161,14 +161,7 @@ def _check_size(table: TableSchema, attribute: KeyAttribute, item: Item) -> None
 
 
 def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:
-    total = 0
-    for attribute in attributes:
-        text: str = item[attribute.name][attribute.type]
-        if attribute.type == "S":
-            total += len(text) if text.isascii() else len(text.encode())
-        elif attribute.type == "B":
-            total += len(text) // 4 * 3 - text.count("=")
-    return total
+    return key_bytes((attribute, item[attribute.name][attribute.type]) for attribute in attributes)
 
 
 def _kind_if_empty(attribute: KeyAttribute, item: Item) -> str:

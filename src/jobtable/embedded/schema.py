@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -61,6 +61,13 @@ class IndexSchema:
         for number, attribute in enumerate(self.sort, behind):
             position += ENCODERS[attribute.type](values[number])
         return position
+
+    def is_too_long(self, values: IndexValues) -> bool:
+        """Whether these values have more bytes than a key may have."""
+        behind = len(self.partition)
+        partition_bytes = key_bytes(zip(self.partition, values[:behind], strict=True))
+        sort_bytes = key_bytes(zip(self.sort, values[behind:], strict=True))
+        return partition_bytes > MAX_PARTITION_BYTES or sort_bytes > MAX_SORT_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +166,17 @@ class TableSchema:
 _ABSENT: AttributeValue = {}
 
 
+def key_bytes(values: Iterable[tuple[KeyAttribute, str]]) -> int:
+    """How many bytes key values have together, as the limits of keys count them."""
+    total = 0
+    for attribute, text in values:
+        if attribute.type == "S":
+            total += len(text) if text.isascii() else len(text.encode())
+        elif attribute.type == "B":
+            total += len(text) // 4 * 3 - text.count("=")
+    return total
+
+
 def _set(schema: IndexSchema | TableSchema, name: str, value: Any) -> None:
     """Give a schema what follows from its other fields."""
     object.__setattr__(schema, name, value)
@@ -166,9 +184,10 @@ def _set(schema: IndexSchema | TableSchema, name: str, value: Any) -> None:
 
 @lru_cache(maxsize=1024)
 def _reader_of_values(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], tuple[IndexValues | None, ...]]:
-    """A function that gives the key of an item in each index; None when a part is missing, empty, or of another type.
+    """A function that gives the key of an item in each index; None for one that is not in it.
 
-    It is generated, because every write calls it for the item before and after.
+    A part of the key may be missing, empty, or of another type, or the key may have too many bytes: the item may be
+    older than the index. The function is generated, because every write calls it for the item before and after.
     """
     source = Source()
     absent = source.names.of(_ABSENT, "absent")
@@ -179,6 +198,12 @@ def _reader_of_values(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], tupl
             for number, attribute in enumerate(index.key)
         ]
         values = "".join(f"v{number}, " for number in range(len(found)))
+        short = SHORT // max(len(index.partition), len(index.sort))
+        long = [f"len(v{number}) > {short}" for number, attribute in enumerate(index.key) if attribute.type != "N"]
+        if long:
+            found.append(
+                f"not (({' or '.join(long)}) and {source.names.of(index.is_too_long, 'is_too_long')}(({values})))"
+            )
         keys.append(f"({values}) if {' and '.join(found)} else None, ")
     source.line("def read(item):")
     source.line("    get = item.get")

@@ -161,6 +161,17 @@ def test_a_stream_is_described(backend: EmbeddedBackend, clock: FakeClock) -> No
     assert list(one["SequenceNumberRange"]) == ["StartingSequenceNumber"]
     rest = backend.execute("DescribeStream", {"StreamArn": arn, "ExclusiveStartShardId": one["ShardId"]})
     assert rest["StreamDescription"]["Shards"] == []
+    unknown = backend.execute("DescribeStream", {"StreamArn": arn, "ExclusiveStartShardId": "z" * 30})
+    assert unknown["StreamDescription"]["Shards"] == []
+
+
+@pytest.mark.parametrize("kind", ["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
+def test_an_empty_shard_can_be_read_from_its_first_number(backend: EmbeddedBackend, kind: str) -> None:
+    arn = create(backend)
+    (one,) = backend.execute("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]
+    iterator = start(backend, arn, kind, one["SequenceNumberRange"]["StartingSequenceNumber"])
+    put(backend, 1)
+    assert len(backend.execute("GetRecords", {"ShardIterator": iterator})["Records"]) == 1
 
 
 def test_iterators_start_where_they_are_told(backend: EmbeddedBackend) -> None:
@@ -285,6 +296,9 @@ def storage_of(backend: EmbeddedBackend) -> Storage:
     [
         ("DescribeStream", {}),
         ("DescribeStream", {"StreamArn": 1}),
+        ("DescribeStream", {"StreamArn": "nonsense"}),
+        ("GetShardIterator", {"StreamArn": "nonsense", "ShardId": "SHARD", **HORIZON}),
+        ("ListStreams", {"ExclusiveStartStreamArn": "nonsense"}),
         ("DescribeStream", {"StreamArn": "ARN", "Limit": 0}),
         ("ListStreams", {"Limit": 101}),
         ("ListStreams", {"TableName": "x"}),
@@ -323,7 +337,7 @@ def test_malformed_requests_are_refused(backend: EmbeddedBackend, operation: str
         backend.execute(operation, request)
 
 
-@pytest.mark.parametrize("arn", ["nonsense", "ARN1", "arn:aws:dynamodb:ddblocal:000000000000:table/none/stream/x"])
+@pytest.mark.parametrize("arn", ["ARN1", "arn:aws:dynamodb:ddblocal:000000000000:table/none/stream/x"])
 def test_an_unknown_stream_or_shard_is_not_found(backend: EmbeddedBackend, arn: str) -> None:
     real = create(backend)
     one = shard(backend, real)

@@ -14,6 +14,7 @@ _TABLES = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/"
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
+_STREAM_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/[a-zA-Z0-9_.-]+/stream/.+", re.ASCII)
 _INVALID_NAME = (
     "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the"
     " characters a-z, A-Z, 0-9, '_', '-', and '.'"
@@ -42,6 +43,11 @@ def stream_of_arn(arn: str) -> tuple[str, str] | None:
     """The table and the label that a stream's ARN names; None if it is none."""
     table, found, label = arn.removeprefix(_TABLES).partition("/stream/")
     return (table, label) if found and arn.startswith(_TABLES) else None
+
+
+def is_stream_arn(text: str) -> bool:
+    """Whether a text has the form of a stream's ARN, in whichever region and account."""
+    return _STREAM_ARN.fullmatch(text) is not None
 
 
 def table_of_arn(arn: str) -> str | None:

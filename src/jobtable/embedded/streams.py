@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobtable.embedded.key_schemas import text
-from jobtable.embedded.names import stream_arn, stream_of_arn, table_of_arn, valid_name
+from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, table_of_arn, valid_name
 from jobtable.embedded.requests import expect_type
 from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
@@ -64,7 +64,7 @@ def disabled(transaction: Transaction, record: TableRecord, now: float) -> Table
 def list_streams(storage: Storage, request: Request) -> Response:
     """ListStreams, of one table or of all."""
     limit = _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
-    name, start = text(request, "TableName"), text(request, "ExclusiveStartStreamArn")
+    name, start = text(request, "TableName"), _arn(request, "ExclusiveStartStreamArn")
     if name is not None:
         name = table_of_arn(name) or valid_name(name)
     with storage.read() as view:
@@ -79,7 +79,7 @@ def list_streams(storage: Storage, request: Request) -> Response:
 
 def describe(storage: Storage, request: Request) -> Response:
     """DescribeStream: the stream and its one shard."""
-    arn = text(request, "StreamArn")
+    arn = _arn(request, "StreamArn")
     if arn is None:
         raise RequestRefused("Invalid StreamArn")
     _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
@@ -91,6 +91,7 @@ def describe(storage: Storage, request: Request) -> Response:
     if stream.last_sequence is not None:
         numbers["EndingSequenceNumber"] = _number(max(stream.last_sequence, stream.after_sequence + 1))
     shard = {"ShardId": _shard(stream), "SequenceNumberRange": numbers}
+    start = text(request, "ExclusiveStartShardId") or ""
     description: dict[str, Any] = {
         "StreamArn": arn,
         "StreamLabel": stream.label,
@@ -99,14 +100,14 @@ def describe(storage: Storage, request: Request) -> Response:
         "CreationRequestDateTime": stream.created,
         "TableName": stream.table_name,
         "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in stream.key],
-        "Shards": [] if text(request, "ExclusiveStartShardId") == shard["ShardId"] else [shard],
+        "Shards": [shard] if _shard(stream) > start else [],
     }
     return {"StreamDescription": description}
 
 
 def iterator(storage: Storage, request: Request) -> Response:
     """GetShardIterator; it can be used for 15 minutes."""
-    shard, arn, kind = text(request, "ShardId"), text(request, "StreamArn"), text(request, "ShardIteratorType")
+    shard, arn, kind = text(request, "ShardId"), _arn(request, "StreamArn"), text(request, "ShardIteratorType")
     if shard is None:
         raise RequestRefused("No ShardId specified.")
     number = _sequence_number(request, kind)
@@ -165,6 +166,14 @@ def _limit(request: Request, most: int, message: str) -> int:
     return int(limit)
 
 
+def _arn(request: Request, member: str) -> str | None:
+    """The stream that a request names, or None; RequestRefused if it is no ARN of a stream at all."""
+    arn = text(request, member)
+    if arn is not None and not is_stream_arn(arn):
+        raise RequestRefused(f"Invalid StreamArn: {arn}")
+    return arn
+
+
 def _find(view: View, arn: str) -> StreamRecord | None:
     table, label = stream_of_arn(arn) or ("", "")
     return next((stream for stream in journal.streams(view, table) if stream.label == label), None)
@@ -214,9 +223,10 @@ def _start(view: View, stream: StreamRecord, kind: str | None, number: int | Non
     end = (journal.last_sequence(view, stream.table_id) if stream.last_sequence is None else stream.last_sequence) + 1
     if number is None:
         return end if kind == "LATEST" else oldest
-    if not stream.after_sequence < number < end:
+    # The first number is known before there is a change that has it.
+    if number != stream.after_sequence + 1 and not stream.after_sequence < number < end:
         raise RequestRefused("Invalid SequenceNumber for the shard")
-    start = number if kind == "AT_SEQUENCE_NUMBER" else number + 1
+    start = number + 1 if kind == "AFTER_SEQUENCE_NUMBER" and number < end else number
     if start < oldest:
         raise StreamExpired(_TRIMMED)
     return start

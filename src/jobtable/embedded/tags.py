@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from jobtable.embedded.key_schemas import maps, text
 from jobtable.embedded.names import table_of_arn
 from jobtable.embedded.requests import expect_type
@@ -12,7 +14,8 @@ from jobtable.errors import RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
 _MOST_TAGS = 50
-_PAGE = 10
+_TEXT = re.compile(r"[\w\s+\-=.:/]*")
+"""Letters, numbers and white space of any script, and a few signs."""
 
 
 def tags_of(request: Request, member: str) -> dict[str, str]:
@@ -24,6 +27,11 @@ def tags_of(request: Request, member: str) -> dict[str, str]:
             _check(content, f"{member[:1].lower()}{member[1:]}.{number}.member.{name}", longest)
         if key is None or value is None:
             continue
+        if not (_TEXT.fullmatch(key) and _TEXT.fullmatch(value)):
+            raise RequestRefused(
+                "One or more parameter values were invalid: Tag keys and values can only contain letters, white space,"
+                " numbers, and the characters + - = . _ : /"
+            )
         if key.lower().startswith("aws:"):
             raise RequestRefused("One or more parameter values were invalid: Tag keys must not start with 'aws:'")
         if key in tags:
@@ -72,15 +80,11 @@ def untag(storage: Storage, request: Request) -> Response:
 
 
 def list_tags(storage: Storage, request: Request) -> Response:
-    """ListTagsOfResource, in pages."""
-    name, token = _resource(request), text(request, "NextToken") or ""
+    """ListTagsOfResource; there are never so many that they would need a second page."""
+    name = _resource(request)
     with storage.read() as view:
         tags = sorted(_existing(view, name, request).tags.items())
-    page = [(key, value) for key, value in tags if key > token][: _PAGE + 1]
-    response: Response = {"Tags": [{"Key": key, "Value": value} for key, value in page[:_PAGE]]}
-    if len(page) > _PAGE:
-        response["NextToken"] = page[_PAGE - 1][0]
-    return response
+    return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}
 
 
 def _resource(request: Request) -> str:
@@ -90,6 +94,8 @@ def _resource(request: Request) -> str:
             "1 validation error detected: Value null at 'resourceArn' failed to satisfy constraint: Member must not be"
             " null"
         )
+    if not arn.startswith("arn:"):
+        raise RequestRefused(f"Invalid TableArn: ARNs must start with 'arn:': {arn}")
     name = table_of_arn(arn)
     if name is None:
         raise RequestRefused(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")

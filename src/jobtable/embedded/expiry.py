@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from jobtable.embedded.key_schemas import text
-from jobtable.embedded.names import no_such_table, table_of, valid_attribute_name
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.names import no_such_table, table_of
+from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
-from jobtable.embedded.table_requests import flag
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request, Response
+
+_MEMBERS = {"TimeToLiveSpecification": REQUIRED_MAP}
+_SPECIFICATION_MEMBERS = {
+    "AttributeName": Member(str, required=True, longest=255),
+    "Enabled": Member(bool, required=True),
+}
 
 
 def update(storage: Storage, request: Request) -> Response:
     """UpdateTimeToLive; items expire from now on by the attribute, those that are there already included."""
     name = table_of(request)
-    specification = request.get("TimeToLiveSpecification")
-    if specification is None:
-        raise RequestRefused("TimeToLiveSpecification cannot be null")
-    expect_type(specification, dict)
-    attribute = text(specification, "AttributeName")
-    if attribute is None:
-        raise RequestRefused("AttributeName cannot be null when time to live is being enabled")
-    valid_attribute_name(attribute)
-    is_enabled = bool(flag(specification, "Enabled"))
+    check_members(request, _MEMBERS)
+    specification = request["TimeToLiveSpecification"]
+    check_members(specification, _SPECIFICATION_MEMBERS, "timeToLiveSpecification.")
+    attribute: str = specification["AttributeName"]
+    is_enabled: bool = specification["Enabled"]
 
     def action(transaction: Transaction) -> Response:
         record = transaction.record(name)

@@ -329,6 +329,15 @@ KNOWN_DIFFERENCES = (
         ),
     ),
     KnownDifference(
+        "time to live without a switch",
+        "UpdateTimeToLive must say whether it is Enabled; DynamoDB Local takes it for off.",
+        lambda case: (
+            case.operation == "UpdateTimeToLive"
+            and case.embedded.code == "ValidationException"
+            and "Enabled" not in (case.request.get("TimeToLiveSpecification") or {})
+        ),
+    ),
+    KnownDifference(
         "unused definitions",
         "The service keeps the definitions of key attributes only; DynamoDB Local all that UpdateTable mentions.",
         _unused_definitions,

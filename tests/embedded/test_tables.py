@@ -135,13 +135,11 @@ ACCEPTED_TABLES = [
     locals_(index("lll", "a", "b", Projection=include("x", "y")), GlobalSecondaryIndexes=[index("ggg", "b")]),
     table(StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}),
     table(StreamSpecification={"StreamEnabled": False}),
-    table(LocalSecondaryIndexes=[]),
 ]
 
 UPDATES: list[list[Request]] = [
     [{}],
     [{"BillingMode": "PROVISIONED"}],
-    [{"ProvisionedThroughput": units(3, 3)}],
     [{"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(3, 3)}, {"ProvisionedThroughput": units(3, 3)}],
     [{"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(3, 3)}, {"ProvisionedThroughput": units(0, 3)}],
     [{"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(3, 3)}, {"BillingMode": "PAY_PER_REQUEST"}],
@@ -155,7 +153,6 @@ UPDATES: list[list[Request]] = [
     ],
     [{"GlobalSecondaryIndexUpdates": []}],
     [{"GlobalSecondaryIndexUpdates": [{}]}],
-    [{"GlobalSecondaryIndexUpdates": [{"Create": index("ggg", "a"), "Delete": {"IndexName": "ggg"}}]}],
     [{"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "ggg"}}]}],
     [{"GlobalSecondaryIndexUpdates": [{"Delete": {}}]}],
     [{"GlobalSecondaryIndexUpdates": [{"Create": index("ggg", "q")}]}],
@@ -270,7 +267,191 @@ def time_to_live(**specification: Any) -> Request:
     return {"TableName": "tab", "TimeToLiveSpecification": specification}
 
 
+INVALID = "One or more parameter values were invalid: "
+BROKEN = "1 validation error detected: Value "
+NO_UNITS = (
+    f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST"
+)
+ACTIONS = "GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete"
+
+
+def update(*changes: Request, **others: Any) -> Request:
+    return {"TableName": "tab", "GlobalSecondaryIndexUpdates": list(changes), **others}
+
+
+def not_defined(keys_: str, attributes: str) -> str:
+    return (
+        f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{keys_}],"
+        f" AttributeDefinitions: [{attributes}]"
+    )
+
+
 FAULTS: list[tuple[str, Request, str]] = [
+    ("CreateTable", table(), "Table already exists: tab"),
+    ("DescribeTable", {"TableName": "none"}, "Requested resource not found: Table: none not found"),
+    (
+        "CreateTable",
+        table(AttributeDefinitions=None),
+        f"{BROKEN}null at 'attributeDefinitions' failed to satisfy constraint: Member must not be null",
+    ),
+    (
+        "CreateTable",
+        table(AttributeDefinitions=[{}]),
+        "2 validation errors detected: Value null at 'attributeDefinitions.1.member.attributeName' failed to satisfy"
+        " constraint: Member must not be null; Value null at 'attributeDefinitions.1.member.attributeType' failed to"
+        " satisfy constraint: Member must not be null",
+    ),
+    (
+        "CreateTable",
+        table(AttributeDefinitions=definitions("a", kind="BOOL")),
+        f"{BROKEN}'BOOL' at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: Member must"
+        " satisfy enum value set: [B, N, S]",
+    ),
+    (
+        "CreateTable",
+        table(AttributeDefinitions=definitions("a", "a")),
+        f"{INVALID}Duplicate attribute name in AttributeDefinitions: a",
+    ),
+    (
+        "CreateTable",
+        table(AttributeDefinitions=definitions("a", "b")),
+        f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in"
+        " AttributeDefinitions",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a"), AttributeDefinitions=definitions("a", "b")),
+        f"{INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b], keys used: [a]",
+    ),
+    ("CreateTable", table(KeySchema=keys("b")), not_defined("b", "a")),
+    (
+        "CreateTable",
+        table(KeySchema=keys("a", "b")),
+        "Invalid KeySchema: Some index key attribute have no definition",
+    ),
+    (
+        "CreateTable",
+        table(KeySchema=[{"AttributeName": "x" * 256, "KeyType": "HASH"}]),
+        f"{BROKEN}'{'x' * 256}' at 'keySchema.1.member.attributeName' failed to satisfy constraint: Member must have"
+        " length less than or equal to 255",
+    ),
+    (
+        "CreateTable",
+        table(KeySchema=[]),
+        f"{BROKEN}'[]' at 'keySchema' failed to satisfy constraint: Member must have length greater than or equal to 1",
+    ),
+    (
+        "CreateTable",
+        table(KeySchema=keys("", "a")),
+        "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
+    ),
+    (
+        "CreateTable",
+        table(KeySchema=keys("ab"), AttributeDefinitions=definitions("a", "b")),
+        "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
+    ),
+    (
+        "CreateTable",
+        table(KeySchema=keys("a", "a")),
+        "Both the Hash Key and the Range Key element in the KeySchema have the same name",
+    ),
+    ("CreateTable", globals_(index("ggg", "aa")), "Invalid KeySchema: Duplicate attribute name: a"),
+    ("CreateTable", table(ProvisionedThroughput=units(1, 1)), NO_UNITS),
+    (
+        "CreateTable",
+        table(BillingMode=None),
+        f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+    ),
+    (
+        "CreateTable",
+        provisioned(ProvisionedThroughput=units(0, 1)),
+        f"{BROKEN}'0' at 'provisionedThroughput.readCapacityUnits' failed to satisfy constraint: Member must have value"
+        " greater than or equal to 1",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", ProvisionedThroughput=units(1, 1))),
+        f"{INVALID}ProvisionedThroughput should not be specified for index: ggg when BillingMode is PAY_PER_REQUEST",
+    ),
+    (
+        "CreateTable",
+        provisioned(GlobalSecondaryIndexes=[index("ggg", "a")]),
+        f"{INVALID}ProvisionedThroughput must be specified for index: ggg",
+    ),
+    ("CreateTable", globals_(), f"{INVALID}List of GlobalSecondaryIndexes is empty"),
+    ("CreateTable", table(LocalSecondaryIndexes=[]), f"{INVALID}List of LocalSecondaryIndexes is empty"),
+    ("CreateTable", globals_(index("ggg", "b")), not_defined("b", "a")),
+    (
+        "CreateTable",
+        globals_(index("g!g", "a")),
+        f"{BROKEN}'g!g' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must"
+        " satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+    ),
+    ("CreateTable", globals_(index("ggg", "a"), index("ggg", "a")), f"{INVALID}Duplicate index name: ggg"),
+    ("CreateTable", globals_(index("ggg", "a", Projection={})), f"{INVALID}Unknown ProjectionType: null"),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", Projection={"ProjectionType": "SOME"})),
+        f"{BROKEN}'SOME' at 'globalSecondaryIndexes.1.member.projection.projectionType' failed to satisfy constraint:"
+        " Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", Projection={"ProjectionType": "INCLUDE"})),
+        f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", Projection={"ProjectionType": "ALL", "NonKeyAttributes": ["x"]})),
+        f"{INVALID}ProjectionType is ALL, but NonKeyAttributes is specified",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", Projection=include("x", "x"))),
+        f"{INVALID}Duplicate attribute name in NonKeyAttributes: x",
+    ),
+    (
+        "CreateTable",
+        table(LocalSecondaryIndexes=[index("lll", "a", "a")]),
+        f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+    ),
+    (
+        "CreateTable",
+        locals_(index("lll", "a")),
+        f"{INVALID}Index KeySchema does not have a range key for index: lll",
+    ),
+    (
+        "CreateTable",
+        locals_(index("lll", "b", "a")),
+        f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: lll. index"
+        " hash key: b, table hash key: a",
+    ),
+    (
+        "CreateTable",
+        table(TableClass="standard"),
+        "Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD,"
+        " STANDARD_INFREQUENT_ACCESS].",
+    ),
+    (
+        "UpdateTable",
+        {"TableName": "tab"},
+        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or"
+        " SSESpecification or ReplicaUpdates is required",
+    ),
+    ("UpdateTable", {"TableName": "tab", "ProvisionedThroughput": units(3, 3)}, NO_UNITS),
+    ("UpdateTable", update({}), f"{INVALID}One of {ACTIONS} must not be null"),
+    (
+        "UpdateTable",
+        update({"Create": index("ggg", "a"), "Delete": {"IndexName": "other"}}),
+        f"{INVALID}Only one of {ACTIONS} can be specified",
+    ),
+    ("UpdateTable", update({"Create": index("ggg", "a")}), not_defined("a", "")),
+    (
+        "UpdateTable",
+        update({"Create": index("ggg", "a")}, AttributeDefinitions=definitions("a", kind="N")),
+        f"{INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as previously"
+        " defined.",
+    ),
     (
         "UpdateTimeToLive",
         time_to_live(AttributeName="x" * 256, Enabled=True),
@@ -371,6 +552,12 @@ def test_an_index_leaves_out_items_whose_values_are_too_long_for_its_key(backend
 
     assert held("partition") == {"1024", "1025", "2048"}
     assert held("sort") == {"1024"}
+
+
+def test_a_local_index_is_not_deleted(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", locals_(index("lll", "a", "b")))
+    with pytest.raises(RequestRefused):
+        backend.execute("UpdateTable", update({"Delete": {"IndexName": "lll"}}))
 
 
 def test_names_are_listed_in_order_and_in_pages(backend: EmbeddedBackend) -> None:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from jobtable.embedded.names import valid_attribute_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import (
+    REQUIRED_MAP,
+    Member,
+    check_members,
+    constraint,
+    constraints_broken,
+    expect_type,
+)
 from jobtable.embedded.storage.catalogue import Projection
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
+
+_INVALID = "One or more parameter values were invalid: "
+_NAME = Member(str, required=True, longest=255)
+_DEFINITION_MEMBERS = {"AttributeName": _NAME, "AttributeType": Member(str, required=True, enum=("B", "N", "S"))}
+_ELEMENT_MEMBERS = {"AttributeName": _NAME, "KeyType": Member(str, required=True, enum=("HASH", "RANGE"))}
+_PROJECTION_TYPE = Member(str, enum=("ALL", "INCLUDE", "KEYS_ONLY"))
 
 KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
 """The names of the partition attributes, and those of the sort attributes."""
@@ -37,39 +50,33 @@ def text(structure: Request, member: str) -> str | None:
 def attribute_definitions(request: Request) -> dict[str, KeyType]:
     """AttributeDefinitions as name to type, or RequestRefused."""
     types: dict[str, KeyType] = {}
-    definitions = maps(request, "AttributeDefinitions")
-    if not definitions:
-        raise RequestRefused("No Attribute Schema Defined")
-    for definition in definitions:
-        name, type_ = text(definition, "AttributeName"), text(definition, "AttributeType")
-        if name is None:
-            raise RequestRefused("Attribute name must be specified.")
-        if type_ is None:
-            raise RequestRefused("Invalid Attribute value. Must contain exactly one of the supported datatypes.")
-        if type_ not in ("S", "N", "B"):
-            raise RequestRefused("Member must satisfy enum value set: [B, N, S]")
+    for number, definition in enumerate(maps(request, "AttributeDefinitions"), start=1):
+        check_members(definition, _DEFINITION_MEMBERS, f"attributeDefinitions.{number}.member.")
+        name: str = definition["AttributeName"]
         if name in types:
-            raise RequestRefused("Cannot have two attributes with the same name")
-        types[valid_attribute_name(name)] = cast("KeyType", type_)
+            raise RequestRefused(f"{_INVALID}Duplicate attribute name in AttributeDefinitions: {name}")
+        types[name] = definition["AttributeType"]
     return types
 
 
-def simple_key_schema(structure: Request) -> KeySchema:
-    """The KeySchema of a table or local index: one partition attribute, at most one sort attribute."""
-    elements = _elements(structure)
+def simple_key_schema(structure: Request, path: str = "") -> KeySchema:
+    """The KeySchema of a table or local index: one partition attribute, at most one sort attribute.
+
+    `path` is where the structure stands in the request ("localSecondaryIndexes.1.member.").
+    """
+    elements = _elements(structure, path)
     if len(elements) > 2:
-        raise RequestRefused(
-            "Key Schema too big.  Key Schema must at most consist of the hash and range key of a table"
-        )
+        rule = "Member must have length less than or equal to 2"
+        raise constraints_broken([constraint(f"{path}keySchema", f"'[{len(elements)} elements]'", rule)])
     partition, sort = _split(elements)
     if len(partition) > 1:
-        raise RequestRefused("Too many hash keys specified.  All Dynamo DB tables must have exactly one hash key")
+        raise RequestRefused("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
     return partition, sort
 
 
-def global_key_schema(structure: Request) -> KeySchema:
+def global_key_schema(structure: Request, path: str) -> KeySchema:
     """The KeySchema of a global index: up to four partition attributes, then up to four sort attributes."""
-    partition, sort = _split(_elements(structure))
+    partition, sort = _split(_elements(structure, path))
     if len(partition) > 4:
         raise RequestRefused("Too many partition keys. GSI can have at most 4 partition keys")
     if len(sort) > 4:
@@ -77,25 +84,19 @@ def global_key_schema(structure: Request) -> KeySchema:
     return partition, sort
 
 
-def projection(structure: Request) -> tuple[Projection, tuple[str, ...]]:
+def projection(structure: Request, path: str) -> tuple[Projection, tuple[str, ...]]:
     """The Projection of an index: its type, and the attributes that are included."""
-    given = structure.get("Projection")
-    if given is not None:
-        expect_type(given, dict)
-    kind = text(given or {}, "ProjectionType")
+    check_members(structure, {"Projection": REQUIRED_MAP}, path)
+    given = structure["Projection"]
+    check_members(given, {"ProjectionType": _PROJECTION_TYPE}, f"{path}projection.")
+    kind, names = given.get("ProjectionType"), given.get("NonKeyAttributes")
     if kind is None:
-        raise RequestRefused("Indexes must have a projection specified")
-    if kind not in ("ALL", "KEYS_ONLY", "INCLUDE"):
-        raise RequestRefused("Projection type must be INCLUDE, ALL, or KEYS_ONLY")
-    names = (given or {}).get("NonKeyAttributes")
+        raise RequestRefused(f"{_INVALID}Unknown ProjectionType: null")
     if kind != "INCLUDE" and names is not None:
-        raise RequestRefused("No attributes should be specified to be projected unless projection type is INCLUDE")
-    if kind == "INCLUDE" and not names:
-        raise RequestRefused(
-            "If Projection type INCLUDE is specified, some non-key attributes to include in the projection must be"
-            " specified as well"
-        )
-    return cast("Projection", kind), _included(names or [])
+        raise RequestRefused(f"{_INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+    if kind == "INCLUDE" and names is None:
+        raise RequestRefused(f"{_INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+    return kind, () if names is None else _included(names, f"{path}projection.nonKeyAttributes")
 
 
 def key_elements(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
@@ -104,44 +105,42 @@ def key_elements(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict
     return hashes + [{"AttributeName": name, "KeyType": "RANGE"} for name in sort]
 
 
-def _included(names: Any) -> tuple[str, ...]:
+def _included(names: Any, path: str) -> tuple[str, ...]:
     expect_type(names, list)
+    if not names:
+        raise constraints_broken([constraint(path, "'[]'", "Member must have length greater than or equal to 1")])
     for name in names:
         expect_type(name, str)
         valid_attribute_name(name)
     if len(set(names)) < len(names):
-        raise RequestRefused("Cannot have two attributes with the same name")
+        raise RequestRefused(f"{_INVALID}Duplicate attribute name in NonKeyAttributes: {_first_repeated(names)}")
     return tuple(names)
 
 
-def _elements(structure: Request) -> list[tuple[str | None, str | None]]:
-    elements = [(text(one, "AttributeName"), text(one, "KeyType")) for one in maps(structure, "KeySchema")]
+def _elements(structure: Request, path: str) -> list[tuple[str, str]]:
+    check_members(structure, {"KeySchema": Member(list, required=True)}, path)
+    elements = maps(structure, "KeySchema")
     if not elements:
-        raise RequestRefused(
-            "No defined key schema.  A key schema containing at least a hash key must be defined for all tables"
-        )
-    return elements
+        rule = "Member must have length greater than or equal to 1"
+        raise constraints_broken([constraint(f"{path}keySchema", "'[]'", rule)])
+    for number, element in enumerate(elements, start=1):
+        check_members(element, _ELEMENT_MEMBERS, f"{path}keySchema.{number}.member.")
+    return [(element["AttributeName"], element["KeyType"]) for element in elements]
 
 
-def _split(elements: list[tuple[str | None, str | None]]) -> KeySchema:
-    if any(kind is None for _, kind in elements):
-        raise RequestRefused("One or more keys is not specified as being hash or range.")
-    for number, (_, kind) in enumerate(elements, start=1):
-        if kind not in ("HASH", "RANGE"):
-            raise RequestRefused(
-                f"1 validation error detected: Value '{kind}' at 'keySchema.{number}.member.keyType' failed to satisfy"
-                " constraint: Member must satisfy enum value set: [HASH, RANGE]"
-            )
-    if any(name is None for name, _ in elements):
-        raise RequestRefused("Attribute name must be specified.")
-    names = [str(name) for name, _ in elements]
+def _split(elements: list[tuple[str, str]]) -> KeySchema:
+    names, kinds = [name for name, _ in elements], [kind for _, kind in elements]
+    if kinds[0] != "HASH":
+        raise RequestRefused("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
     if len(set(names)) < len(names):
-        raise RequestRefused("Two keys can not have the same name")
-    partition = tuple(str(name) for name, kind in elements if kind == "HASH")
-    if not partition:
-        raise RequestRefused("No Hash Key specified in schema.  All Dynamo DB tables must have exactly one hash key")
-    if any(kind == "HASH" for _, kind in elements[len(partition) :]):
-        raise RequestRefused(
-            "Invalid key order. Hash Key must be specified first in key schema, Range Key must be specifed second"
-        )
-    return partition, tuple(names[len(partition) :])
+        if kinds == ["HASH", "RANGE"]:
+            raise RequestRefused("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+        raise RequestRefused(f"Invalid KeySchema: Duplicate attribute name: {_first_repeated(names)}")
+    behind = kinds.count("HASH")
+    if "HASH" in kinds[behind:]:
+        raise RequestRefused("Invalid KeySchema: HASH key types must come before RANGE key types")
+    return tuple(names[:behind]), tuple(names[behind:])
+
+
+def _first_repeated(names: list[str]) -> str:
+    return next(name for number, name in enumerate(names) if name in names[:number])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import constraint, constraints_broken, expect_type, name_fault
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
@@ -67,6 +67,17 @@ def valid_name(name: object) -> str:
     return text
 
 
+def valid_index_name(name: object, path: str) -> str:
+    """A name for an index, or RequestRefused; `path` is where it stands in the request."""
+    if name is not None:
+        expect_type(name, str)
+    text = str(name)
+    fault = "Member must not be null" if name is None else name_fault(text)
+    if fault is not None:
+        raise constraints_broken([constraint(path, "null" if name is None else f"'{text}'", fault)])
+    return text
+
+
 def valid_attribute_name(name: str) -> str:
     """The name of an attribute in a key or projection, or RequestRefused."""
     if not 1 <= len(name.encode()) <= 255:
@@ -84,6 +95,6 @@ def table_of(request: Request, member: str = "TableName") -> str:
     return table_of_arn(name) or valid_name(name)
 
 
-def no_such_table() -> RequestError:
+def no_such_table(name: str) -> RequestError:
     """DynamoDB's answer for a table that is not there."""
-    return TableNotFound("Cannot do operations on a non-existent table")
+    return TableNotFound(f"Requested resource not found: Table: {name} not found")

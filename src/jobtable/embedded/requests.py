@@ -79,8 +79,11 @@ _PROJECTION = "ProjectionExpression"
 
 def table_name_fault(name: str) -> str | None:
     """The constraint that a table name breaks, or None. A table's ARN is accepted in its place."""
-    if name.startswith("arn:"):
-        return None
+    return None if name.startswith("arn:") else name_fault(name)
+
+
+def name_fault(name: str) -> str | None:
+    """The constraint that the name of a table or an index breaks, or None."""
     if len(name) < 3:
         return "Member must have length greater than or equal to 3"
     if len(name) > 255:

@@ -14,9 +14,9 @@ from jobtable.embedded.key_schemas import (
     simple_key_schema,
     text,
 )
-from jobtable.embedded.names import valid_name
+from jobtable.embedded.names import valid_index_name, valid_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import Member, check_members, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
@@ -25,6 +25,11 @@ MOST_UNITS = 40_000
 _MOST_GLOBAL_INDEXES = 20
 _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
+_INVALID = "One or more parameter values were invalid: "
+_TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
+_UNIT = Member(int, required=True, minimum=1)
+_UNIT_MEMBERS = {"WriteCapacityUnits": _UNIT, "ReadCapacityUnits": _UNIT}
+_REQUIRED_LISTS = {"AttributeDefinitions": Member(list, required=True), "KeySchema": Member(list, required=True)}
 _VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 
 
@@ -62,12 +67,16 @@ class NewTable:
 def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     """The table that CreateTable asks for, or RequestRefused."""
     name = valid_name(request.get("TableName"))
+    check_members(request, _REQUIRED_LISTS)
     key = simple_key_schema(request)
     attributes = attribute_definitions(request)
-    for kind, names in zip(("Hash", "Range"), key, strict=True):
-        if any(one not in attributes for one in names):
-            raise RequestRefused(f"{kind} Key not specified in Attribute Definitions.  Type unknown.")
     is_on_demand = billing_mode(request) == "PAY_PER_REQUEST"
+    throughput = Throughput() if is_on_demand else table_throughput(request)
+    if is_on_demand:
+        refuse_table_throughput(request)
+    if key[1] and not {*key[0], *key[1]} <= attributes.keys():
+        raise RequestRefused("Invalid KeySchema: Some index key attribute have no definition")
+    _check_defined(key, attributes)
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
     return NewTable(
@@ -76,7 +85,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         key=key,
         indexes=indexes,
         is_on_demand=is_on_demand,
-        throughput=Throughput() if is_on_demand else table_throughput(request),
+        throughput=throughput,
         on_demand=on_demand_limit(request),
         view=stream_view(request),
         table_class=table_class(request),
@@ -101,17 +110,43 @@ def billing_mode(request: Request) -> str | None:
 
 def table_class(request: Request) -> str | None:
     """TableClass, or None; RequestRefused for an unknown one."""
-    return _one_of(request, "TableClass", ("STANDARD", "STANDARD_INFREQUENT_ACCESS"))
+    chosen = text(request, "TableClass")
+    if chosen is not None and chosen not in _TABLE_CLASSES:
+        raise RequestRefused(
+            "Invalid table-class parameter provided. Please try again with a valid table-class value:"
+            f" [{', '.join(_TABLE_CLASSES)}]."
+        )
+    return chosen
 
 
 def table_throughput(request: Request) -> Throughput:
     """The ProvisionedThroughput of a table, which must be there."""
-    return _throughput(request, "table", "Table")
+    if request.get("ProvisionedThroughput") is None:
+        raise RequestRefused(
+            f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    return _throughput(request, "")
 
 
-def index_throughput(structure: Request) -> Throughput:
+def refuse_table_throughput(request: Request) -> None:
+    """RequestRefused if a table that is billed by requests shall have units."""
+    if request.get("ProvisionedThroughput") is not None:
+        raise RequestRefused(
+            f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
+            " PAY_PER_REQUEST"
+        )
+
+
+def index_throughput(structure: Request, path: str) -> Throughput:
     """The ProvisionedThroughput of a global index, which must be there."""
-    return _throughput(structure, "global secondary index", "Global Secondary Index's")
+    if structure.get("ProvisionedThroughput") is None:
+        raise no_index_throughput(structure.get("IndexName"))
+    return _throughput(structure, path)
+
+
+def no_index_throughput(name: str | None) -> RequestRefused:
+    """The error for a global index without units in a table that has them."""
+    return RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified for index: {name}")
 
 
 def on_demand_limit(structure: Request) -> OnDemandLimit | None:
@@ -152,93 +187,110 @@ def stream_view(request: Request) -> ViewType | None:
     return cast("ViewType", view) if is_enabled else None
 
 
-def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
-    """One global index that a request asks for, or RequestRefused."""
-    throughput = Throughput() if is_on_demand else index_throughput(structure)
-    name = valid_name(structure.get("IndexName"))
-    kind, included = projection(structure)
-    key = global_key_schema(structure)
-    for attribute in (*key[0], *key[1]):
-        if attribute not in attributes:
-            raise RequestRefused(f"Attribute {attribute} is not defined in AttributeDefinitions")
+def new_global_index(structure: Request, attributes: dict[str, KeyType], path: str, *, is_on_demand: bool) -> NewIndex:
+    """One global index that a request asks for, or RequestRefused; `path` is where it stands in the request."""
+    name = valid_index_name(structure.get("IndexName"), f"{path}indexName")
+    key = global_key_schema(structure, path)
+    _check_defined(key, attributes)
+    kind, included = projection(structure, path)
+    throughput = Throughput() if is_on_demand else index_throughput(structure, path)
+    if is_on_demand and structure.get("ProvisionedThroughput") is not None:
+        raise RequestRefused(
+            f"{_INVALID}ProvisionedThroughput should not be specified for index: {name} when BillingMode is"
+            " PAY_PER_REQUEST"
+        )
     return NewIndex(name, False, key, kind, included, throughput, on_demand_limit(structure))
 
 
 def check_index_counts(indexes: int, included: int) -> None:
     """RequestRefused if a table would have too many global indexes or included attributes."""
     if indexes > _MOST_GLOBAL_INDEXES:
-        raise RequestRefused("GlobalSecondaryIndex count exceeds the per-table limit")
+        raise RequestRefused(
+            f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {_MOST_GLOBAL_INDEXES}"
+        )
     if included > _MOST_INCLUDED:
         # The number in this message is DynamoDB's, though its limit has been raised to 100 since.
         raise RequestRefused("No more than 20 attributes per table can be projected into Local Secondary Indices")
 
 
+def _check_defined(key: KeySchema, attributes: dict[str, KeyType]) -> None:
+    names = [*key[0], *key[1]]
+    if not attributes.keys() >= set(names):
+        raise RequestRefused(
+            f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{', '.join(names)}],"
+            f" AttributeDefinitions: [{', '.join(attributes)}]"
+        )
+
+
 def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyType]) -> tuple[NewIndex, ...]:
-    structures = maps(request, "LocalSecondaryIndexes")
+    structures = _structures(request, "LocalSecondaryIndexes")
     if structures and not key[1]:
-        raise RequestRefused("Local Secondary indices are not allowed on hash tables, only hash and range tables")
+        raise RequestRefused(
+            f"{_INVALID}Table KeySchema does not have a range key, which is required when specifying a"
+            " LocalSecondaryIndex"
+        )
     if len(structures) > _MOST_LOCAL_INDEXES:
-        raise RequestRefused("Cannot have more than 5 local secondary indexes per table")
-    indexes: list[NewIndex] = []
-    for structure in structures:
-        index = _local_index(structure, key, attributes)
-        if any(other.name == index.name for other in indexes):
-            raise RequestRefused("Two local secondary indices have the same name")
-        indexes.append(index)
-    return tuple(indexes)
+        raise RequestRefused(
+            f"{_INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {_MOST_LOCAL_INDEXES}"
+        )
+    return tuple(_local_index(path, structure, key, attributes) for path, structure in structures)
 
 
-def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
-    name = valid_name(structure.get("IndexName"))
-    kind, included = projection(structure)
-    partition, sort = simple_key_schema(structure)
-    if partition != key[0]:
-        raise RequestRefused("Local Secondary indices must have the same hash key as the main table")
+def _local_index(path: str, structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
+    name = valid_index_name(structure.get("IndexName"), f"{path}indexName")
+    partition, sort = simple_key_schema(structure, path)
+    _check_defined((partition, sort), attributes)
     if not sort:
-        raise RequestRefused("Local secondary indices must have a range key")
-    if sort[0] not in attributes:
-        raise RequestRefused("Local Secondary Index range key not specified in Attribute Definitions.Type unknown.")
+        raise RequestRefused(f"{_INVALID}Index KeySchema does not have a range key for index: {name}")
+    if partition != key[0]:
+        raise RequestRefused(
+            f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}."
+            f" index hash key: {partition[0]}, table hash key: {key[0][0]}"
+        )
+    kind, included = projection(structure, path)
     return NewIndex(name, True, (partition, sort), kind, included, Throughput(), None)
 
 
 def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_demand: bool) -> tuple[NewIndex, ...]:
-    structures = maps(request, "GlobalSecondaryIndexes")
-    if not structures and request.get("GlobalSecondaryIndexes") is not None:
-        raise RequestRefused("GSI list is empty/invalid")
+    structures = _structures(request, "GlobalSecondaryIndexes")
     check_index_counts(len(structures), 0)
-    names: set[str] = set()
-    for structure in structures:
-        if not is_on_demand:
-            index_throughput(structure)
-        name = valid_name(structure.get("IndexName"))
-        if name in names:
-            raise RequestRefused("Two global secondary indices have the same name")
-        names.add(name)
-    return tuple(new_global_index(one, attributes, is_on_demand=is_on_demand) for one in structures)
+    return tuple(
+        new_global_index(structure, attributes, path, is_on_demand=is_on_demand) for path, structure in structures
+    )
+
+
+def _structures(request: Request, member: str) -> list[tuple[str, Request]]:
+    """The indexes that a request asks for, each with where it stands."""
+    structures = maps(request, member)
+    if not structures and request.get(member) is not None:
+        raise RequestRefused(f"{_INVALID}List of {member} is empty")
+    return [(f"{lower_first(member)}.{number}.member.", one) for number, one in enumerate(structures, start=1)]
 
 
 def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[NewIndex, ...]) -> None:
-    if len({index.name for index in indexes}) < len(indexes):
-        raise RequestRefused("Local Secondary Indices AND Global Secondary Indices must have different names")
+    names = [index.name for index in indexes]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise RequestRefused(f"{_INVALID}Duplicate index name: {name}")
     check_index_counts(0, sum(len(index.included) for index in indexes))
-    used = {*key[0], *key[1]}
-    for index in indexes:
-        used.update(*index.key)
-    if used != attributes.keys():
+    used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for part in index.key for name in part)))
+    if used.keys() == attributes.keys():
+        return
+    if not indexes:
         raise RequestRefused(
-            "The number of attributes in key schema must match the number of attributes defined in attribute"
-            " definitions."
+            f"{_INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in"
+            " AttributeDefinitions"
         )
+    raise RequestRefused(
+        f"{_INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
+        f" [{', '.join(used)}]"
+    )
 
 
-def _throughput(structure: Request, owner: str, possessive: str) -> Throughput:
-    given = structure.get("ProvisionedThroughput")
-    if given is None:
-        raise RequestRefused(f"No provisioned throughput specified for the {owner}")
-    expect_type(given, dict)
-    read, write = _units(given, "ReadCapacityUnits"), _units(given, "WriteCapacityUnits")
-    if read is None or write is None or read < 1 or write < 1:
-        raise RequestRefused(f"{possessive} read and write throughput must be at least 1, and cannot be null")
+def _throughput(structure: Request, path: str) -> Throughput:
+    given = structure["ProvisionedThroughput"]
+    check_members(given, _UNIT_MEMBERS, f"{path}provisionedThroughput.")
+    read, write = given["ReadCapacityUnits"], given["WriteCapacityUnits"]
     if max(read, write) > MOST_UNITS:
         raise RequestRefused(f"Cannot increase provisioned throughput to more than {MOST_UNITS:,} units per table")
     return Throughput(read=read, write=write)

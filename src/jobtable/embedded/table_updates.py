@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from jobtable.embedded import streams
-from jobtable.embedded.key_schemas import attribute_definitions, maps, text
+from jobtable.embedded.key_schemas import attribute_definitions, maps
+from jobtable.embedded.names import valid_index_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import expect_type, lower_first
 from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
@@ -19,7 +20,9 @@ from jobtable.embedded.table_requests import (
     flag,
     index_throughput,
     new_global_index,
+    no_index_throughput,
     on_demand_limit,
+    refuse_table_throughput,
     stream_view,
     table_class,
     table_throughput,
@@ -38,7 +41,8 @@ _PARAMETERS: dict[str, type] = {
     "GlobalSecondaryIndexUpdates": list,
 }
 _NOT_SUPPORTED = ("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency", "WarmThroughput")
-_ACTIONS = ("Create", "Delete", "Update")
+_ACTIONS = ("Update", "Create", "Delete")
+_INVALID = "One or more parameter values were invalid: "
 
 
 def check_types(request: Request) -> None:
@@ -54,11 +58,14 @@ def updated(transaction: Transaction, record: TableRecord, request: Request, now
     if refused:
         raise RequestRefused(f"This engine has one copy of a table, so it does not know {', '.join(refused)}")
     if not any(request.get(name) not in (None, []) for name in _PARAMETERS):
-        raise RequestRefused("Nothing to update")
+        raise RequestRefused(
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or"
+            " SSESpecification or ReplicaUpdates is required"
+        )
     changes = _index_changes(request)
     record = _with_billing(record, request, now)
-    for action, change in changes:
-        record = _with_index_change(transaction, record, request, action, change, now)
+    for change in changes:
+        record = _with_index_change(transaction, record, request, change, now)
     _check_index_throughput(record)
     return _with_stream(transaction, _with_options(record, request), request, now)
 
@@ -78,19 +85,34 @@ def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
     )
 
 
-def _index_changes(request: Request) -> list[tuple[str, dict[str, Any]]]:
-    changes: list[tuple[str, dict[str, Any]]] = []
-    for update in maps(request, "GlobalSecondaryIndexUpdates"):
-        given = [(action, update[action]) for action in _ACTIONS if update.get(action) is not None]
-        if not given:
-            raise RequestRefused("Update global secondary index action is null")
-        for _, change in given:
-            expect_type(change, dict)
-        earlier = [change.get("IndexName") for _, change in changes]
-        if any(change.get("IndexName") in earlier for _, change in given):
-            raise RequestRefused("Only one global secondary index update per index is allowed simultaneously.")
-        changes += given
-    if sum(action != "Update" for action, _ in changes) > 1:
+class _IndexChange(NamedTuple):
+    """What is to become of one global index, and where in the request that stands."""
+
+    action: str
+    content: dict[str, Any]
+    path: str
+
+
+def _index_changes(request: Request) -> list[_IndexChange]:
+    changes: list[_IndexChange] = []
+    for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
+        actions = [action for action in _ACTIONS if update.get(action) is not None]
+        named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)
+        if not actions:
+            raise RequestRefused(f"{_INVALID}One of {named} must not be null")
+        if len(actions) > 1:
+            raise RequestRefused(f"{_INVALID}Only one of {named} can be specified")
+        [action] = actions
+        content = update[action]
+        expect_type(content, dict)
+        name = content.get("IndexName")
+        if any(name == change.content.get("IndexName") for change in changes):
+            raise RequestRefused(
+                f"{_INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
+            )
+        path = f"globalSecondaryIndexUpdates.{number}.member.{lower_first(action)}."
+        changes.append(_IndexChange(action, content, path))
+    if sum(change.action != "Update" for change in changes) > 1:
         raise request_error(
             "LimitExceededException",
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
@@ -100,35 +122,34 @@ def _index_changes(request: Request) -> list[tuple[str, dict[str, Any]]]:
 
 def _with_billing(record: TableRecord, request: Request, now: float) -> TableRecord:
     mode = billing_mode(request)
-    if mode == "PAY_PER_REQUEST":
+    if mode == "PAY_PER_REQUEST" or (mode is None and record.is_on_demand):
+        refuse_table_throughput(request)
         if record.is_on_demand:
             return record
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=Throughput())
     if mode is None and request.get("ProvisionedThroughput") is None:
         return record
     wanted = table_throughput(request)
-    if mode is None and record.is_on_demand:
-        return record
     if not record.is_on_demand and (wanted.read, wanted.write) == (record.throughput.read, record.throughput.write):
         raise RequestRefused("The requested throughput value equals the current value")
     return _replaced(record, is_on_demand=False, throughput=_changed(record.throughput, wanted, now))
 
 
 def _with_index_change(
-    transaction: Transaction, record: TableRecord, request: Request, action: str, change: dict[str, Any], now: float
+    transaction: Transaction, record: TableRecord, request: Request, change: _IndexChange, now: float
 ) -> TableRecord:
-    if action == "Create":
+    if change.action == "Create":
         return _with_new_index(transaction, record, request, change)
-    name = text(change, "IndexName")
-    if not name:
-        raise RequestRefused("Invalid global secondary index name")
+    name = valid_index_name(change.content.get("IndexName"), f"{change.path}indexName")
     index = record.index(name)
-    if index is None or index.is_local:
+    if index is None:
         raise TableNotFound("Requested resource not found")
+    if index.is_local:
+        raise RequestRefused(f"{_INVALID}Index is not a global secondary index: {name}")
     others = tuple(other for other in record.indexes if other is not index)
-    if action == "Delete":
+    if change.action == "Delete":
         return _replaced(record, indexes=others, attributes=_used_attributes(record, others))
-    wanted = index_throughput(change)
+    wanted = index_throughput(change.content, change.path)
     if (wanted.read, wanted.write) == (index.throughput.read, index.throughput.write):
         raise RequestRefused("The requested throughput value equals the current value")
     throughput = _changed(index.throughput, wanted, now)
@@ -136,13 +157,16 @@ def _with_index_change(
 
 
 def _with_new_index(
-    transaction: Transaction, record: TableRecord, request: Request, change: dict[str, Any]
+    transaction: Transaction, record: TableRecord, request: Request, change: _IndexChange
 ) -> TableRecord:
     defined = attribute_definitions(request)
+    index = new_global_index(change.content, defined, change.path, is_on_demand=record.is_on_demand)
     if any(record.attributes.get(name, type_) != type_ for name, type_ in defined.items()):
-        raise RequestRefused("invalid attribute, SchemaElement redefined should be of same type as previously defined")
+        raise RequestRefused(
+            f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as"
+            " previously defined."
+        )
     attributes = record.attributes | defined
-    index = new_global_index(change, attributes, is_on_demand=record.is_on_demand)
     if record.index(index.name) is not None:
         raise RequestRefused("Attempting to create an index which already exists")
     indexes = (*record.indexes, index_record(transaction, index))
@@ -159,8 +183,11 @@ def _used_attributes(record: TableRecord, indexes: tuple[IndexRecord, ...]) -> d
 
 
 def _check_index_throughput(record: TableRecord) -> None:
-    if not record.is_on_demand and any(not one.is_local and not one.throughput.read for one in record.indexes):
-        raise RequestRefused("No provisioned throughput specified for the global secondary index")
+    if record.is_on_demand:
+        return
+    for index in record.indexes:
+        if not index.is_local and not index.throughput.read:
+            raise no_index_throughput(index.name)
 
 
 def _with_options(record: TableRecord, request: Request) -> TableRecord:

@@ -201,11 +201,22 @@ _REMOVALS = re.compile(r"(?!.*\b(SET|ADD)\b)\s*(REMOVE|DELETE)\b", re.IGNORECASE
 
 
 def _removal_from_nothing(case: Case) -> bool:
-    if case.embedded.code is not None or not removing_updates(case.operation, case.request):
+    if case.embedded.code not in (None, "TransactionCanceledException"):
+        return False
+    if not removing_updates(case.operation, case.request):
         return False
     if case.local.code is None:
         return "Attributes" in case.local.body and _same_without(case, "Attributes")
     return "The document path provided in the update expression is invalid for update" in str(case.local)
+
+
+def _first_reason_alone(case: Case) -> bool:
+    if not case.embedded.code == case.local.code == "TransactionCanceledException":
+        return False
+    told = [reason for reason in _reasons(case.embedded) if reason["Code"] != "None"]
+    return [reason["Code"] for reason in told] == ["ValidationError"] and any(
+        _is_same_reason(told[0], reason) for reason in _reasons(case.local)
+    )
 
 
 def _capacity_of_nothing(case: Case) -> bool:
@@ -451,6 +462,12 @@ KNOWN_DIFFERENCES = (
             and "" in (case.request.get(name) for name in ("ConditionExpression", "FilterExpression"))
             and "can only be specified when using expressions" in case.local.message
         ),
+    ),
+    KnownDifference(
+        "first reason alone",
+        "Of actions that do not fit their schemas, a cancelled transaction tells of the first alone; DynamoDB Local of "
+        "all, and of conditions that do not hold.",
+        _first_reason_alone,
     ),
     KnownDifference(
         "removal from nothing",

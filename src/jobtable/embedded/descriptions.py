@@ -11,6 +11,14 @@ from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, Tabl
 
 Description = dict[str, Any]
 
+_NOT_TOLD_OF_DELETED = (
+    "AttributeDefinitions",
+    "CreationDateTime",
+    "GlobalSecondaryIndexes",
+    "KeySchema",
+    "LocalSecondaryIndexes",
+)
+
 
 def describe_table(view: View, record: TableRecord) -> Description:
     """The TableDescription of a table."""
@@ -35,6 +43,14 @@ def describe_table(view: View, record: TableRecord) -> Description:
         **_options(record),
         "DeletionProtectionEnabled": record.is_protected,
     }
+
+
+def describe_deleted(view: View, record: TableRecord) -> Description:
+    """The TableDescription of a table that is being deleted: its keys and indexes are not told any more."""
+    description = describe_table(view, record)
+    for name in _NOT_TOLD_OF_DELETED:
+        description.pop(name, None)
+    return description | {"TableStatus": "DELETING"}
 
 
 def _throughput(throughput: Throughput) -> Description:
@@ -102,7 +118,8 @@ def _stream(record: TableRecord) -> Description:
 def _options(record: TableRecord) -> Description:
     description: Description = {}
     if record.table_class is not None:
-        description["TableClassSummary"] = {"TableClass": record.table_class}
+        changed = {} if record.table_class_changed is None else {"LastUpdateDateTime": record.table_class_changed}
+        description["TableClassSummary"] = {"TableClass": record.table_class, **changed}
     if record.encryption is not None:
         description["SSEDescription"] = {"Status": "ENABLED", **record.encryption}
     if record.restored_from is not None:

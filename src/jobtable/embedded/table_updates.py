@@ -67,7 +67,7 @@ def updated(transaction: Transaction, record: TableRecord, request: Request, now
     for change in changes:
         record = _with_index_change(transaction, record, request, change, now)
     _check_index_throughput(record)
-    return _with_stream(transaction, _with_options(record, request), request, now)
+    return _with_stream(transaction, _with_options(record, request, now), request, now)
 
 
 def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
@@ -190,12 +190,14 @@ def _check_index_throughput(record: TableRecord) -> None:
             raise no_index_throughput(index.name)
 
 
-def _with_options(record: TableRecord, request: Request) -> TableRecord:
+def _with_options(record: TableRecord, request: Request, now: float) -> TableRecord:
     protection = flag(request, "DeletionProtectionEnabled")
+    chosen_class = table_class(request)
     return _replaced(
         record,
         is_protected=record.is_protected if protection is None else protection,
-        table_class=table_class(request) or record.table_class,
+        table_class=chosen_class or record.table_class,
+        table_class_changed=now if chosen_class else record.table_class_changed,
         on_demand=on_demand_limit(request) or record.on_demand,
         encryption=record.encryption if request.get("SSESpecification") is None else encryption(request),
     )

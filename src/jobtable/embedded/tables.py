@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from jobtable.embedded import expiry, recovery, streams, tags
-from jobtable.embedded.descriptions import describe_table
+from jobtable.embedded.descriptions import describe_deleted, describe_table
 from jobtable.embedded.names import REGION, no_such_table, table_of, valid_name
 from jobtable.embedded.requests import expect_type
 from jobtable.embedded.storage import Storage, Transaction, View
@@ -105,7 +105,7 @@ def delete(storage: Storage, request: Request) -> Response:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
                 " protection first."
             )
-        description = describe_table(transaction, record)
+        description = describe_deleted(transaction, record)
         if record.stream is not None:
             streams.disabled(transaction, record, storage.now())
         drop_table(transaction, record)

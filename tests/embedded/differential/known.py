@@ -330,6 +330,15 @@ KNOWN_DIFFERENCES = (
         ),
     ),
     KnownDifference(
+        "deleted table",
+        "The answer to a deletion tells no keys and no indexes; DynamoDB Local describes the table as it was.",
+        lambda case: (
+            case.operation == "DeleteTable"
+            and case.embedded.code is None
+            and _is_fragment(case.embedded.body, case.local.body)
+        ),
+    ),
+    KnownDifference(
         "units on demand",
         "A table that is billed by requests has no units, and neither have its indexes; DynamoDB Local ignores them.",
         lambda case: (

@@ -90,6 +90,7 @@ class TableRecord(Record):
     throughput: Throughput = Throughput()
     on_demand: OnDemandLimit | None = None
     table_class: str | None = None
+    table_class_changed: float | None = None
     is_protected: bool = False
     encryption: dict[str, str] | None = None
     stream: StreamRecord | None = None

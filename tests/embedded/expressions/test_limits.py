@@ -30,6 +30,7 @@ ACCEPTED = [
 ]
 REFUSED = {
     " AND ".join(["a = :s"] * 151): "The expression contains too many operators; operator count: 301",
+    " AND ".join(["a = :s"] * 350): "The expression contains too many operators; operator count: 301",
     "NOT " * 300 + "a = :s": "The expression contains too many operators; operator count: 301",
     "(" * 500 + "a = :s" + ")" * 500: "The expression has redundant parentheses;",
     "a IN (" + ",".join([":s"] * 101) + ")": (

@@ -319,8 +319,8 @@ class _Parser:
         return token.text
 
     def _too_many_operators(self) -> InvalidExpression:
-        count = max(self._operators, self._nesting)
-        return InvalidExpression(f"The expression contains too many operators; operator count: {count}")
+        # DynamoDB counts no further than to the first one that is too many.
+        return InvalidExpression(f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}")
 
     def _error(self) -> InvalidExpression:
         return syntax_error(self._text, self._tokens, self._at)

@@ -127,6 +127,10 @@ BAD_QUERIES: list[Request] = [
     keyed("pk = :p AND sk < :s", p=S("p"), s=S("2")) | {"ExclusiveStartKey": {"pk": S("p"), "sk": S("3")}},
     keyed("pk = :p AND begins_with(sk, :s)", p=S("p"), s=S("2")) | {"ExclusiveStartKey": START},
     keyed("pk = :p AND sk BETWEEN :s AND :p", p=S("p"), s=S("2")) | {"ExclusiveStartKey": START},
+    keyed("pk = :p AND sk BETWEEN :s AND :t", p=S("p"), s=S("1"), t=S("x" * 1025)),
+    keyed("pk = :p AND sk = :s", p=S("p"), s=S("x" * 1025)),
+    keyed("pk = :p AND sk < :s", p=S("p"), s=S("x" * 1025)),
+    keyed("pk = :p AND begins_with(sk, :s)", p=S("p"), s=S("ä" * 513)),
     # Several faults at once: the first one is told.
     {**MAIN, "KeyConditionExpression": "z = ", "FilterExpression": "a =", "ProjectionExpression": "a,"},
     {**MAIN, "KeyConditionExpression": "z = ", "ProjectionExpression": "a,"},

@@ -19,7 +19,7 @@ from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
 from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.schema import KeyAttribute
+from jobtable.embedded.schema import MAX_SORT_BYTES, KeyAttribute, key_bytes
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
@@ -207,6 +207,9 @@ def _sort_condition(
         used += 1
         operands = _typed_operands(one, attribute, values)
         _check_not_empty(operands, attribute, index_name)
+        before = list(zip(sort, equal, strict=False))
+        for operand in operands:
+            _check_sort_bytes([*before, (attribute, operand)])
         if one.operator != "=":
             if used < len(given):
                 raise RequestRefused("Query key condition not supported")
@@ -260,6 +263,14 @@ def _typed_operands(one: _OneKey, attribute: KeyAttribute, values: Values) -> tu
 def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute, index_name: str | None) -> None:
     if any(value[attribute.type] == "" for value in values):
         raise _empty(attribute, index_name)
+
+
+def _check_sort_bytes(sort_values: list[tuple[KeyAttribute, AttributeValue]]) -> None:
+    if key_bytes((attribute, value[attribute.type]) for attribute, value in sort_values) > MAX_SORT_BYTES:
+        raise RequestRefused(
+            "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit"
+            f" of {MAX_SORT_BYTES} bytes"
+        )
 
 
 def _empty(attribute: KeyAttribute, index_name: str | None) -> RequestRefused:

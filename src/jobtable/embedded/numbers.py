@@ -34,7 +34,7 @@ def canonical_number(text: str) -> str:
     if len(digits) > MAX_DIGITS:
         raise RequestRefused("Attempting to store more than 38 significant digits in a Number")
     if magnitude > MAX_MAGNITUDE:
-        raise RequestRefused("Number overflow. Attempting to store a number with magnitude larger than supported range")
+        raise _overflow()
     if magnitude < MIN_MAGNITUDE:
         raise RequestRefused(
             "Number underflow. Attempting to store a number with magnitude smaller than supported range"
@@ -55,7 +55,10 @@ def add_numbers(left: str, right: str) -> str:
     """The exact sum of two canonical numbers, canonical; RequestRefused if it does not fit into 38 digits."""
     if len(left) < MAX_DIGITS and len(right) < MAX_DIGITS and "." not in left and "." not in right:
         return str(int(left) + int(right))
-    return canonical_number(format(_EXACT.add(Decimal(left), Decimal(right)), "f"))
+    total = format(_EXACT.add(Decimal(left), Decimal(right)), "f")
+    if len(_parsed(total)[1]) > MAX_DIGITS:
+        raise _overflow()  # DynamoDB says so also where it is digits that are too many.
+    return canonical_number(total)
 
 
 def subtract_numbers(left: str, right: str) -> str:
@@ -99,6 +102,10 @@ def _parsed(text: str) -> tuple[str, str, int]:
     digits = _ascii_digits(whole + fraction).lstrip("0")
     trimmed = digits.rstrip("0")
     return ("-" if sign == "-" else ""), trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
+
+
+def _overflow() -> RequestRefused:
+    return RequestRefused("Number overflow. Attempting to store a number with magnitude larger than supported range")
 
 
 def _not_a_number(text: str) -> RequestRefused:

@@ -69,17 +69,13 @@ def test_reads_see_the_old_item() -> None:
     assert compiled("SET x = y, y = x").apply(item) == {"x": {"N": "2"}, "y": {"N": "1"}}
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("SET big = big + :half", "Attempting to store more than 38 significant digits in a Number"),
-        ("ADD big :half", "Attempting to store more than 38 significant digits in a Number"),
-    ],
-)
-def test_sums_are_exact_or_refused(text: str, message: str) -> None:
+@pytest.mark.parametrize("text", ["SET big = big + :half", "ADD big :half"])
+def test_sums_are_exact_or_refused(text: str) -> None:
     with pytest.raises(RequestRefused) as caught:
         compiled(text).apply(ITEM)
-    assert caught.value.message == message
+    assert caught.value.message == (
+        "Number overflow. Attempting to store a number with magnitude larger than supported range"
+    )
 
 
 def test_sums_may_carry() -> None:

@@ -89,7 +89,14 @@ REWORDED: tuple[tuple[str, str], ...] = (
         "1 validation error detected: Value .* at 'requestItems' .*",
     ),
     ("The list of keys in RequestItems for .*", "1 validation error detected: Value .* at 'requestItems\\.hash.*"),
-    ("The batch write request list for a table .*", "1 validation error detected: Value .* at 'requestItems\\.hash.*"),
+    (
+        "The batch write request list for a table .*|Too many items requested for the BatchWriteItem call",
+        "1 validation error detected: Value .* at 'requestItems' failed to satisfy constraint: Map value must .*",
+    ),
+    (
+        "Too many items requested for the BatchGetItem call",
+        "1 validation error .* at 'requestItems\\.hash.* equal to 100",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import RequestError
+from jobtable.errors import RequestError, RequestRefused
 
 
 def key(text: str) -> Request:
@@ -91,6 +91,17 @@ BAD_WRITES: list[Request] = [
 @pytest.mark.parametrize("request_", BAD_WRITES)
 def test_faults_of_writes_are_reported_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
     assert filled_pair.both("BatchWriteItem", request_).code is not None
+
+
+@pytest.mark.parametrize("count", [0, 26])
+def test_too_few_and_too_many_writes_of_a_table_break_one_constraint(backend: EmbeddedBackend, count: int) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("BatchWriteItem", items(hash=[put(str(number)) for number in range(count)]))
+    assert caught.value.message == (
+        f"1 validation error detected: Value '{{hash=[{count} requests]}}' at 'requestItems' failed to satisfy"
+        " constraint: Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must"
+        " have length greater than or equal to 1]"
+    )
 
 
 def test_writes_of_several_tables_are_done_and_charged_as_dynamodb_does(pair: Pair) -> None:

@@ -114,8 +114,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
     for name, per_table in request["RequestItems"].items():
         path = f"requestItems.{name}.member."
         check_members(per_table, _KEYS_MEMBERS, path)
-        if not per_table["Keys"]:
-            raise _too_short(path + "keys")
+        _check_length(per_table["Keys"], path + "keys")
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
@@ -171,8 +170,13 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
     _check_tables(requests)
     for name, per_table in requests.items():
         expect_type(per_table, list)
-        if not per_table:
-            raise _too_short(f"requestItems.{name}")
+        if not 1 <= len(per_table) <= MAX_WRITES:
+            rule = (
+                f"Map value must satisfy constraint: [Member must have length less than or equal to {MAX_WRITES},"
+                " Member must have length greater than or equal to 1]"
+            )
+            shown = f"'{{{name}=[{len(per_table)} requests]}}'"
+            raise constraints_broken([constraint("requestItems", shown, rule)])
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")
     changes = {
@@ -280,9 +284,14 @@ def _check_tables(requests: dict[str, Any]) -> None:
         raise constraints_broken(faults)
 
 
-def _too_short(path: str) -> RequestRefused:
-    rule = "Member must have length greater than or equal to 1"
-    return constraints_broken([constraint(path, "'[]'", rule)])
+def _check_length(keys: list[Any], path: str) -> None:
+    if not keys:
+        rule = "Member must have length greater than or equal to 1"
+    elif len(keys) > MAX_GETS:
+        rule = f"Member must have length less than or equal to {MAX_GETS}"
+    else:
+        return
+    raise constraints_broken([constraint(path, f"'[{len(keys)} keys]'" if keys else "'[]'", rule)])
 
 
 OPERATIONS = {"BatchGetItem": batch_get_item, "BatchWriteItem": batch_write_item}

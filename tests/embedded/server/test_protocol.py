@@ -90,10 +90,19 @@ def test_what_is_no_json_object_is_a_serialization_error(body: bytes) -> None:
     assert error["Message"]
 
 
-def test_an_unpacked_body_is_the_request() -> None:
+@pytest.mark.parametrize(
+    "body", [gzip.compress(b'{"TableName":"t"}'), gzip.compress(b'{"Table') + gzip.compress(b'Name":"t"}')]
+)
+def test_an_unpacked_body_is_the_request(body: bytes) -> None:
     backend = ScriptedBackend({})
-    DynamoDbProtocol(backend).respond(post(gzip.compress(b'{"TableName":"t"}'), content_encoding="gzip"))
+    DynamoDbProtocol(backend).respond(post(body, content_encoding="gzip"))
     assert backend.calls == [("GetItem", {"TableName": "t"})]
+
+
+@pytest.mark.parametrize("operation", ["TagResource", "UntagResource"])
+def test_an_operation_without_a_response_is_answered_with_no_body(operation: str) -> None:
+    response = respond(post(b"{}", f"DynamoDB_20120810.{operation}"))
+    assert (response.status, response.body, dict(response.headers)["x-amz-crc32"]) == (200, b"", "0")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import io
 import logging
 import os
 import zlib
@@ -19,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 _JSON_TYPES = ("application/x-amz-json-1.0", "application/json")
 _STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+_SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
+"""Operations without a response: others that have nothing to say answer with an empty object."""
 _TABLE_PREFIX, _STREAM_PREFIX = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
 
 _SERVICE_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
@@ -63,7 +67,8 @@ class DynamoDbProtocol:
             if request.method == "GET":
                 return health_response(request)
             operation, body = self._understand(request)
-            return _json_response(200, to_json(self._backend.execute(operation, body)))
+            content = self._backend.execute(operation, body)
+            return _json_response(200, b"" if operation in _SILENT_OPERATIONS else to_json(content))
         except RequestError as error:
             return _error_response(error)
         except HttpError as error:
@@ -109,16 +114,16 @@ def _decoded_body(request: HttpRequest) -> bytes:
         return request.body
     if encoding != "gzip":
         raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not understood")
-    unpacking = zlib.decompressobj(wbits=31)
     try:
-        body = unpacking.decompress(request.body, MAX_BODY_BYTES + 1)
-    except zlib.error:
+        # Unlike zlib alone, this reads on where one text in gzip's format ends and another begins.
+        body = gzip.GzipFile(fileobj=io.BytesIO(request.body)).read(MAX_BODY_BYTES + 1)
+    except EOFError:
+        raise request_error("SerializationException", "The request body ends before its gzip data does") from None
+    except (OSError, zlib.error):
         raise request_error("SerializationException", "The request body is not what gzip writes") from None
     if len(body) > MAX_BODY_BYTES:
         message = f"The request body exceeds {MAX_BODY_BYTES} bytes when it is unpacked"
         raise HttpError(413, "RequestEntityTooLargeException", message)
-    if not unpacking.eof:
-        raise request_error("SerializationException", "The request body ends before its gzip data does")
     return body
 
 

@@ -99,6 +99,13 @@ def test_an_unpacked_body_is_the_request(body: bytes) -> None:
     assert backend.calls == [("GetItem", {"TableName": "t"})]
 
 
+def test_the_endpoint_is_where_the_client_is() -> None:
+    endpoint = {"Address": "dynamodb.amazonaws.com", "CachePeriodInMinutes": 1440}
+    request = post(b"{}", "DynamoDB_20120810.DescribeEndpoints", host="127.0.0.1:8000")
+    (told,) = json.loads(respond(request, {"Endpoints": [endpoint]}).body)["Endpoints"]
+    assert told == endpoint | {"Address": "127.0.0.1:8000"}
+
+
 @pytest.mark.parametrize("operation", ["TagResource", "UntagResource"])
 def test_an_operation_without_a_response_is_answered_with_no_body(operation: str) -> None:
     response = respond(post(b"{}", f"DynamoDB_20120810.{operation}"))

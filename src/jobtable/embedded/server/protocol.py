@@ -68,6 +68,9 @@ class DynamoDbProtocol:
                 return health_response(request)
             operation, body = self._understand(request)
             content = self._backend.execute(operation, body)
+            if operation == "DescribeEndpoints" and "host" in request.headers:
+                # Clients that ask for the endpoint go on there: it is where they are.
+                content["Endpoints"][0]["Address"] = request.headers["host"]
             return _json_response(200, b"" if operation in _SILENT_OPERATIONS else to_json(content))
         except RequestError as error:
             return _error_response(error)

@@ -62,7 +62,8 @@ REWORDED: tuple[tuple[str, str], ...] = (
         "One or more parameter values were invalid: Type mismatch for Index Key .* IndexName: .*",
     ),
     (
-        "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",
+        "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes|"
+        "One or more parameter values were invalid: Size limit exceeded",
         "One or more parameter values were invalid: (Size of hashkey|Aggregated size of all range keys) has .*",
     ),
     ("Payload in response is too large.*", "Payload in response is too large.*"),

@@ -155,6 +155,20 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
         "One or more parameter values were invalid: Type mismatch for Index Key l1 Expected: S Actual: N"
         " IndexName: lall",
     ),
+    # DynamoDB Local does not say which limit a value of an index key exceeds.
+    (
+        "PutItem",
+        {"TableName": "main", "Item": {"pk": S("p"), "sk": S("1"), "g1": S("x" * 2049)}},
+        "ValidationException",
+        "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes",
+    ),
+    (
+        "UpdateItem",
+        {**ROW, "UpdateExpression": "SET l1 = :a", "ExpressionAttributeValues": {":a": S("x" * 1025)}},
+        "ValidationException",
+        "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of"
+        " 1024 bytes",
+    ),
     # The engine's own limits.
     ("GetItem", {**ONE, "AttributesToGet": ["a"]}, "ValidationException", "The parameters from before expressions"),
     ("PutItem", {**PUT, "Expected": {}}, "ValidationException", "The parameters from before expressions"),

@@ -10,6 +10,14 @@ from jobtable.store.backend import AttributeValue, Item
 
 KEY_MISMATCH = "The provided key element does not match the schema"
 _INVALID = "One or more parameter values were invalid: "
+_TOO_LONG = {
+    # DynamoDB's message has no space there either.
+    MAX_PARTITION_BYTES: f"{_INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
+    MAX_SORT_BYTES: (
+        f"{_INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
+    ),
+}
+"""What is said of a key that has more bytes than these."""
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 _NOT_VALID = "One or more parameter values are not valid. "
 
@@ -144,20 +152,13 @@ def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset
                         f" Actual: {_type(item[attribute.name])} IndexName: {index.name}"
                     )
             if _bytes_of(present, item) > limit:
-                raise SchemaMismatch(f"{_INVALID}Size limit exceeded")
+                raise SchemaMismatch(_TOO_LONG[limit])
 
 
 def _check_size(table: TableSchema, attribute: KeyAttribute, item: Item) -> None:
-    size = _bytes_of((attribute,), item)
-    if attribute is table.partition and size > MAX_PARTITION_BYTES:
-        # DynamoDB's message has no space there either.
-        raise SchemaMismatch(
-            f"{_INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes"
-        )
-    if attribute is table.sort and size > MAX_SORT_BYTES:
-        raise SchemaMismatch(
-            f"{_INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
-        )
+    limit = MAX_PARTITION_BYTES if attribute is table.partition else MAX_SORT_BYTES
+    if _bytes_of((attribute,), item) > limit:
+        raise SchemaMismatch(_TOO_LONG[limit])
 
 
 def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:

@@ -51,6 +51,7 @@ _LOCAL_KEY_MISMATCH = (
 )
 _LOCAL_KEY_SIZE = (
     "Hash primary key values must be under 2048 bytes, and range primary key values must be under 1024 bytes",
+    f"{_INVALID}Size limit exceeded",
 )
 
 FAULTS = (

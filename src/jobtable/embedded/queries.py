@@ -7,6 +7,7 @@ from typing import Any
 
 from jobtable.embedded.expressions import (
     Condition,
+    InvalidValue,
     KeyCondition,
     Placeholders,
     Projection,
@@ -68,7 +69,10 @@ def query(storage: Storage, request: Request) -> Response:
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
+    try:
+        placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
+    except InvalidValue as error:
+        raise error.fault from error
     filter_, projection = _filter_and_projection(request, placeholders)
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()

@@ -169,11 +169,11 @@ def check_parameters(request: Request, *expressions: str) -> None:
         raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
     users_of_values = [name for name in expressions if name != _PROJECTION]
     if request.get("ExpressionAttributeValues") and users_of_values:
+        message = "ExpressionAttributeValues can only be specified when using expressions"
+        if "ConditionExpression" in users_of_values:  # Writes do not say which ones.
+            raise RequestRefused(message)
         verb = "is" if len(users_of_values) == 1 else "are"
-        raise RequestRefused(
-            "ExpressionAttributeValues can only be specified when using expressions:"
-            f" {' and '.join(users_of_values)} {verb} null"
-        )
+        raise RequestRefused(f"{message}: {' and '.join(users_of_values)} {verb} null")
 
 
 def _refuse_legacy_parameters(request: Request, expressions: list[str]) -> None:

@@ -26,6 +26,8 @@ _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of th
 _SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
+NOT_ONE_TYPE = (_EMPTY_VALUE, _SEVERAL_TYPES)
+"""What is said of a value that has no type, and of one that has several."""
 _TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )

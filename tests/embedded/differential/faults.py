@@ -75,6 +75,11 @@ FAULTS = (
         ),
     ),
     Fault(Stage.COMBINATION, "Invalid Request: Transact{}Request should contain {}"),
+    Fault(
+        Stage.COMBINATION,
+        "ExpressionAttributeValues can only be specified when using expressions",
+        ("ExpressionAttributeValues can only be specified when using expressions: {}",),
+    ),
     Fault(Stage.COMBINATION, "{} can only be specified when using expressions{}"),
     Fault(Stage.VALUES, "Supplied AttributeValue {}"),
     Fault(Stage.VALUES, "Empty attribute name"),
@@ -206,6 +211,17 @@ FAULTS = (
 _IN_PLACEHOLDER = re.compile(
     "ExpressionAttributeValues contains invalid value: (?P<fault>.*) for key (?P<key>.*)", re.DOTALL
 )
+_COUNTED = re.compile("1 validation error detected: (?!Value .* at '.*' failed to satisfy constraint: )", re.DOTALL)
+
+
+def without_count(message: str) -> str:
+    """The message of a fault without the number of faults before it.
+
+    The service counts all faults of a request to write one item, and of what is selected; DynamoDB Local counts broken
+    constraints only.
+    """
+    counted = _COUNTED.match(message)
+    return message if counted is None else message[counted.end() :]
 
 
 def says_the_same(service: str, local: str) -> bool:
@@ -213,6 +229,11 @@ def says_the_same(service: str, local: str) -> bool:
     first, second = (_IN_PLACEHOLDER.fullmatch(message) for message in (service, local))
     if first is not None and second is not None and first["key"] == second["key"]:
         service, local = first["fault"], second["fault"]
+    elif first is None and second is not None:
+        # The service names the key in transactions and scans only.
+        local = second["fault"]
+    if service == local:
+        return True
     for fault in FAULTS:
         same = _texts(fault.service, service)
         if same is not None and any(same == _texts(words, local) for words in fault.local):

@@ -233,17 +233,12 @@ def test_update_table_answers_as_dynamodb_local(embedded: EmbeddedPeer, local: P
     [
         ("DescribeTable", {}),
         ("DescribeTable", {"TableName": "x"}),
-        ("DescribeTable", {"TableName": "none"}),
-        ("DeleteTable", {"TableName": "none"}),
-        ("UpdateTable", {"TableName": "none"}),
         ("UpdateTable", {}),
         ("ListTables", {"Limit": 0}),
         ("ListTables", {"Limit": 101}),
         ("ListTables", {"ExclusiveStartTableName": "x"}),
         ("DescribeLimits", {}),
         ("DescribeTimeToLive", {}),
-        ("DescribeTimeToLive", {"TableName": "none"}),
-        ("UpdateTimeToLive", {"TableName": "none", "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "t"}}),
         ("UpdateTimeToLive", {"TableName": "tab"}),
         ("UpdateTimeToLive", {"TableName": "tab", "TimeToLiveSpecification": {}}),
         ("UpdateTimeToLive", {"TableName": "tab", "TimeToLiveSpecification": {"Enabled": True}}),
@@ -341,6 +336,26 @@ def test_a_protected_table_is_not_deleted_and_a_deleted_one_is_gone(backend: Emb
         backend.execute("DescribeTable", {"TableName": "tab"})
     backend.execute("CreateTable", table())
     assert backend.execute("Scan", {"TableName": "tab"})["Count"] == 0
+
+
+@pytest.mark.parametrize(
+    "operation", ["DescribeTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "DescribeTimeToLive"]
+)
+def test_a_table_that_is_not_there_is_named(backend: EmbeddedBackend, operation: str) -> None:
+    change: Request = {
+        "TimeToLiveSpecification": {"AttributeName": "t", "Enabled": True},
+        "DeletionProtectionEnabled": False,
+    }
+    with pytest.raises(TableNotFound) as caught:
+        backend.execute(operation, {"TableName": "gone", **change})
+    assert caught.value.message == "Requested resource not found: Table: gone not found"
+
+
+def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", table())
+    with pytest.raises(TableInUse) as caught:
+        backend.execute("CreateTable", table())
+    assert caught.value.message == "Table already exists: tab"
 
 
 def test_tags_are_added_replaced_listed_in_pages_and_removed(backend: EmbeddedBackend) -> None:

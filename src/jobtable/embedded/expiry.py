@@ -29,7 +29,7 @@ def update(storage: Storage, request: Request) -> Response:
     def action(transaction: Transaction) -> Response:
         record = transaction.record(name)
         if record is None:
-            raise no_such_table()
+            raise no_such_table(name)
         _check_change(record, attribute, is_enabled)
         change = {"ttl_attribute": attribute if is_enabled else None}
         change_table(transaction, record, record.model_copy(update=change))
@@ -44,7 +44,7 @@ def describe(storage: Storage, request: Request) -> Response:
     with storage.read() as view:
         record = view.record(name)
     if record is None:
-        raise no_such_table()
+        raise no_such_table(name)
     if record.ttl_attribute is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": record.ttl_attribute}}

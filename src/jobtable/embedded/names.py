@@ -78,6 +78,6 @@ def table_of(request: Request, member: str = "TableName") -> str:
     return table_of_arn(name) or valid_name(name)
 
 
-def no_such_table() -> RequestError:
-    """DynamoDB's answer for a table that is not there."""
-    return TableNotFound("Cannot do operations on a non-existent table")
+def no_such_table(name: str) -> RequestError:
+    """DynamoDB's answer to a request about a table that is not there."""
+    return TableNotFound(f"Requested resource not found: Table: {name} not found")

@@ -31,7 +31,7 @@ def create(storage: Storage, request: Request) -> Response:
 
     def action(transaction: Transaction) -> Response:
         if transaction.record(wanted.name) is not None:
-            raise TableInUse("Cannot create preexisting table")
+            raise TableInUse(f"Table already exists: {wanted.name}")
         now = storage.now()
         record = TableRecord(
             id=new_id(transaction),
@@ -132,7 +132,7 @@ def describe_endpoints(storage: Storage, request: Request) -> Response:
 def _existing(view: View, name: str) -> TableRecord:
     record = view.record(name)
     if record is None:
-        raise no_such_table()
+        raise no_such_table(name)
     return record
 
 

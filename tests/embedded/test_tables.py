@@ -322,6 +322,42 @@ def test_names_are_listed_in_order_and_in_pages(backend: EmbeddedBackend) -> Non
     assert rest == {"TableNames": ["tab3", "tab4"]}
 
 
+SORT = {"AttributeName": "b", "KeyType": "SORT"}
+WRONG_KEYS = [*keys("a"), SORT]
+WRONG_INDEX = {"IndexName": "ind", "KeySchema": WRONG_KEYS, "Projection": ALL}
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"KeySchema": WRONG_KEYS}, "keySchema"),
+        ({"GlobalSecondaryIndexes": [WRONG_INDEX]}, "globalSecondaryIndexes.1.member.keySchema"),
+        (
+            {"LocalSecondaryIndexes": [index("loc", "a", "b"), WRONG_INDEX], "KeySchema": keys("a", "b")},
+            "localSecondaryIndexes.2.member.keySchema",
+        ),
+    ],
+)
+def test_a_wrong_key_type_is_told_with_its_place(backend: EmbeddedBackend, change: Request, path: str) -> None:
+    with pytest.raises(RequestRefused, match=f"Value 'SORT' at '{path}.2.member.keyType' failed"):
+        backend.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), **change))
+
+
+def test_a_wrong_key_type_of_a_later_index_is_told_with_its_place(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", table())
+    creation = [{"Create": WRONG_INDEX}]
+    path = "globalSecondaryIndexUpdates.1.member.create.keySchema.2.member.keyType"
+    with pytest.raises(RequestRefused, match=f"Value 'SORT' at '{path}' failed"):
+        backend.execute(
+            "UpdateTable",
+            {
+                "TableName": "tab",
+                "AttributeDefinitions": definitions("a", "b"),
+                "GlobalSecondaryIndexUpdates": creation,
+            },
+        )
+
+
 def test_a_protected_table_is_not_deleted_and_a_deleted_one_is_gone(backend: EmbeddedBackend) -> None:
     backend.execute("CreateTable", table(DeletionProtectionEnabled=True))
     with pytest.raises(RequestRefused, match="protected against deletion"):

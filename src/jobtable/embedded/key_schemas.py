@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from jobtable.embedded.names import valid_attribute_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import constraint, constraints_broken, expect_type
 from jobtable.embedded.storage.catalogue import Projection
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
@@ -54,22 +54,25 @@ def attribute_definitions(request: Request) -> dict[str, KeyType]:
     return types
 
 
-def simple_key_schema(structure: Request) -> KeySchema:
-    """The KeySchema of a table or local index: one partition attribute, at most one sort attribute."""
+def simple_key_schema(structure: Request, path: str = "") -> KeySchema:
+    """The KeySchema of a table or local index: one partition attribute, at most one sort attribute.
+
+    `path` is where the index stands in the request ("localSecondaryIndexes.1.member.").
+    """
     elements = _elements(structure)
     if len(elements) > 2:
         raise RequestRefused(
             "Key Schema too big.  Key Schema must at most consist of the hash and range key of a table"
         )
-    partition, sort = _split(elements)
+    partition, sort = _split(elements, path)
     if len(partition) > 1:
         raise RequestRefused("Too many hash keys specified.  All Dynamo DB tables must have exactly one hash key")
     return partition, sort
 
 
-def global_key_schema(structure: Request) -> KeySchema:
-    """The KeySchema of a global index: up to four partition attributes, then up to four sort attributes."""
-    partition, sort = _split(_elements(structure))
+def global_key_schema(structure: Request, path: str) -> KeySchema:
+    """The KeySchema of the global index at `path`: up to four partition attributes, then up to four sort attributes."""
+    partition, sort = _split(_elements(structure), path)
     if len(partition) > 4:
         raise RequestRefused("Too many partition keys. GSI can have at most 4 partition keys")
     if len(sort) > 4:
@@ -123,15 +126,14 @@ def _elements(structure: Request) -> list[tuple[str | None, str | None]]:
     return elements
 
 
-def _split(elements: list[tuple[str | None, str | None]]) -> KeySchema:
+def _split(elements: list[tuple[str | None, str | None]], path: str) -> KeySchema:
     if any(kind is None for _, kind in elements):
         raise RequestRefused("One or more keys is not specified as being hash or range.")
     for number, (_, kind) in enumerate(elements, start=1):
         if kind not in ("HASH", "RANGE"):
-            raise RequestRefused(
-                f"1 validation error detected: Value '{kind}' at 'keySchema.{number}.member.keyType' failed to satisfy"
-                " constraint: Member must satisfy enum value set: [HASH, RANGE]"
-            )
+            where = f"{path}keySchema.{number}.member.keyType"
+            rule = "Member must satisfy enum value set: [HASH, RANGE]"
+            raise constraints_broken([constraint(where, f"'{kind}'", rule)])
     if any(name is None for name, _ in elements):
         raise RequestRefused("Attribute name must be specified.")
     names = [str(name) for name, _ in elements]

@@ -152,12 +152,12 @@ def stream_view(request: Request) -> ViewType | None:
     return cast("ViewType", view) if is_enabled else None
 
 
-def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
-    """One global index that a request asks for, or RequestRefused."""
+def new_global_index(structure: Request, path: str, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
+    """The global index that a request asks for at `path`, or RequestRefused."""
     throughput = Throughput() if is_on_demand else index_throughput(structure)
     name = valid_name(structure.get("IndexName"))
     kind, included = projection(structure)
-    key = global_key_schema(structure)
+    key = global_key_schema(structure, path)
     for attribute in (*key[0], *key[1]):
         if attribute not in attributes:
             raise RequestRefused(f"Attribute {attribute} is not defined in AttributeDefinitions")
@@ -180,18 +180,18 @@ def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyTy
     if len(structures) > _MOST_LOCAL_INDEXES:
         raise RequestRefused("Cannot have more than 5 local secondary indexes per table")
     indexes: list[NewIndex] = []
-    for structure in structures:
-        index = _local_index(structure, key, attributes)
+    for number, structure in enumerate(structures, start=1):
+        index = _local_index(structure, f"localSecondaryIndexes.{number}.member.", key, attributes)
         if any(other.name == index.name for other in indexes):
             raise RequestRefused("Two local secondary indices have the same name")
         indexes.append(index)
     return tuple(indexes)
 
 
-def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
+def _local_index(structure: Request, path: str, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
     name = valid_name(structure.get("IndexName"))
     kind, included = projection(structure)
-    partition, sort = simple_key_schema(structure)
+    partition, sort = simple_key_schema(structure, path)
     if partition != key[0]:
         raise RequestRefused("Local Secondary indices must have the same hash key as the main table")
     if not sort:
@@ -214,7 +214,10 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
         if name in names:
             raise RequestRefused("Two global secondary indices have the same name")
         names.add(name)
-    return tuple(new_global_index(one, attributes, is_on_demand=is_on_demand) for one in structures)
+    return tuple(
+        new_global_index(one, f"globalSecondaryIndexes.{number}.member.", attributes, is_on_demand=is_on_demand)
+        for number, one in enumerate(structures, start=1)
+    )
 
 
 def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[NewIndex, ...]) -> None:

@@ -142,7 +142,10 @@ def _with_new_index(
     if any(record.attributes.get(name, type_) != type_ for name, type_ in defined.items()):
         raise RequestRefused("invalid attribute, SchemaElement redefined should be of same type as previously defined")
     attributes = record.attributes | defined
-    index = new_global_index(change, attributes, is_on_demand=record.is_on_demand)
+    updates = maps(request, "GlobalSecondaryIndexUpdates")
+    number = next(number for number, one in enumerate(updates, start=1) if one.get("Create") is change)
+    path = f"globalSecondaryIndexUpdates.{number}.member.create."
+    index = new_global_index(change, path, attributes, is_on_demand=record.is_on_demand)
     if record.index(index.name) is not None:
         raise RequestRefused("Attempting to create an index which already exists")
     indexes = (*record.indexes, index_record(transaction, index))

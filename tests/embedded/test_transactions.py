@@ -59,6 +59,10 @@ REFUSED: list[Request] = [
     write({"Put": {"TableName": "hash"}}),
     write({"Put": {"Item": key("1")}}),
     write({"Put": {"TableName": "nope", "Item": key("1")}}),
+    # What an action shows by itself comes before what any table shows.
+    write({"Put": {"TableName": "nope", "Item": key("1")}}, delete("8", ConditionExpression="a = ")),
+    write({"Put": {"TableName": "nope", "Item": key("1")}}, put("8", Item={"pk": S("8"), "x": {"SS": []}})),
+    write({"Put": {"TableName": "nope", "Item": key("1")}}, TAKEN),
     write(put("7"), TAKEN),
     write(put("7"), TAKEN_SHOWN),
     write(delete("none", ConditionExpression="attribute_exists(pk)"), TAKEN, put("7")),

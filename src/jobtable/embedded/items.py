@@ -19,6 +19,7 @@ from jobtable.embedded.requests import (
     RETURN_VALUES,
     RETURN_VALUES_ON_FAILURE,
     TABLE_NAME,
+    Lookup,
     Tables,
     check_members,
     check_parameters,
@@ -168,7 +169,7 @@ def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, req
     DynamoDB counts what is wrong with the request itself like a broken constraint. What only the table can tell, and
     what is wrong in a batch or a transaction, it says without the count.
     """
-    tables = _Lookup(storage)
+    tables = Lookup(storage)
     try:
         if prepare is not prepare_update:
             _refuse_new_values(request)
@@ -178,18 +179,6 @@ def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, req
         if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:
             raise
         raise constraints_broken([fault.message]) from error
-
-
-class _Lookup:
-    """The tables, which know whether they were asked for one."""
-
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
-        self.is_asked = False
-
-    def table(self, name: str, /) -> TableSchema | None:
-        self.is_asked = True
-        return self._storage.table(name)
 
 
 def _refuse_new_values(request: Request) -> None:

@@ -197,6 +197,18 @@ class Tables(Protocol):
     def table(self, name: str, /) -> TableSchema | None: ...
 
 
+class Lookup:
+    """Tables that know whether one was looked up: until then, every fault is one of the request itself."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.is_asked = False
+
+    def table(self, name: str, /) -> TableSchema | None:
+        self.is_asked = True
+        return self._tables.table(name)
+
+
 def find_table(tables: Tables, name: str) -> TableSchema:
     """The table of that name or ARN, or TableNotFound."""
     table = tables.table(name.rpartition(":table/")[2] if name.startswith("arn:") else name)

@@ -79,6 +79,11 @@ REWORDED: tuple[tuple[str, str], ...] = (
         "ExpressionAttributeValues can only be specified when using expressions",
     ),
     ("Select must be ALL_ATTRIBUTES, .*", "1 validation error detected: Value '\\w+' at 'select' .*"),
+    (
+        "(KeyConditionExpressions|Invalid (operator used|condition) in KeyConditionExpression:) .*",
+        "Invalid KeyConditionExpression: (KeyConditionExpressions|Invalid (operator used|condition) in) .*",
+    ),
+    ("Conditions can be of length 1 or 2 only", "The number of query conditions .*"),
     ("Query condition missed key schema element", "Query condition missed key schema element: .*"),
     (
         "Exclusive Start Key must have same size as table's key schema|Type mismatch for attribute to update",

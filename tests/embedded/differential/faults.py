@@ -142,10 +142,15 @@ FAULTS = (
         "Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",
         ("Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",),
     ),
+    *(
+        Fault(Stage.EXPRESSIONS, f"Invalid KeyConditionExpression: {reason}", (reason,))
+        for reason in (
+            "Invalid operator used in KeyConditionExpression: {same}",
+            "KeyConditionExpressions {same}",
+            "Invalid condition in KeyConditionExpression: {same}",
+        )
+    ),
     Fault(Stage.EXPRESSIONS, "Invalid {}Expression: {}"),
-    Fault(Stage.EXPRESSIONS, "Invalid operator used in KeyConditionExpression: {}"),
-    Fault(Stage.EXPRESSIONS, "KeyConditionExpressions {}"),
-    Fault(Stage.EXPRESSIONS, "Invalid condition in KeyConditionExpression: {}"),
     Fault(Stage.EXPRESSIONS, "ExpressionAttribute{}s contains invalid {}"),
     Fault(Stage.EXPRESSIONS, "ExpressionAttribute{}s must not be empty"),
     Fault(Stage.EXPRESSIONS, "Value provided in ExpressionAttribute{}s unused in expressions: {}"),
@@ -194,6 +199,7 @@ FAULTS = (
     Fault(
         Stage.SCHEMA, "Query condition missed key schema element: {}", ("Query condition missed key schema element",)
     ),
+    Fault(Stage.SCHEMA, "The number of query conditions {}", ("Conditions can be of length 1 or 2 only",)),
     Fault(Stage.SCHEMA, "Query key condition not supported"),
     Fault(Stage.SCHEMA, "Filter Expression can only contain non-primary key attributes: {}"),
     Fault(Stage.SCHEMA, f"{_INVALID}Condition parameter type does not match schema type"),

@@ -364,7 +364,8 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
             consumed.setdefault(table.name, Units()).table += read_units(size, TRANSACTIONAL)
             if item is not None and projection is not None:
                 item = projection.apply(item)
-            responses.append({} if item is None else {"Item": item})
+            # There is no Item either where the projection leaves nothing of it.
+            responses.append({"Item": item} if item else {})
     response: Response = {"Responses": responses}
     capacity = wanted_capacity(request)
     if capacity:

@@ -144,6 +144,17 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
         "1 validation error detected: Value 'x' at 'returnItemCollectionMetrics' failed to satisfy constraint: Member"
         " must satisfy enum value set: [SIZE, NONE]",
     ),
+    # The member may also be an ARN, so it has a shortest length of its own.
+    *(
+        (
+            "GetItem",
+            {**ONE, "TableName": name},
+            "ValidationException",
+            f"1 validation error detected: Value '{name}' at 'tableName' failed to satisfy constraint: Member must have"
+            f" length greater than or equal to {shortest}",
+        )
+        for name, shortest in (("", 1), ("ab", 3))
+    ),
     # DynamoDB Local looks for the table before it looks at values and expressions.
     ("GetItem", {"TableName": "nope", "Key": {"pk": N("a")}}, "ValidationException", "The parameter cannot be"),
     (

@@ -82,7 +82,7 @@ def table_name_fault(name: str) -> str | None:
     if name.startswith("arn:"):
         return None
     if len(name) < 3:
-        return "Member must have length greater than or equal to 3"
+        return f"Member must have length greater than or equal to {3 if name else 1}"
     if len(name) > 255:
         return "Member must have length less than or equal to 255"
     if not _TABLE_NAME.fullmatch(name):

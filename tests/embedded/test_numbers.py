@@ -82,8 +82,10 @@ def test_canonical(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", NOT_A_NUMBER),
-        *((text, f"{NOT_A_NUMBER}: {text}") for text in ("abc", " 1", "1 ", "0x1", "NaN", "Infinity", ".", "-", "1_0")),
+        *(
+            (text, f"{NOT_A_NUMBER}: {text}")
+            for text in ("", "abc", " 1", "1 ", "0x1", "NaN", "Infinity", ".", "-", "1_0")
+        ),
         *((text, f"{NOT_A_NUMBER}: {text}") for text in ("1e", "1e+", "++1", "1E9223372036854775808", "1\n")),
         ("1" * 39, TOO_MANY_DIGITS),
         ("0." + "1" * 39, TOO_MANY_DIGITS),

@@ -102,8 +102,7 @@ def _parsed(text: str) -> tuple[str, str, int]:
 
 
 def _not_a_number(text: str) -> RequestRefused:
-    suffix = f": {text}" if text else ""
-    return RequestRefused(f"The parameter cannot be converted to a numeric value{suffix}")
+    return RequestRefused(f"The parameter cannot be converted to a numeric value: {text}")
 
 
 def _ascii_digits(digits: str) -> str:

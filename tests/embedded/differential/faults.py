@@ -96,15 +96,19 @@ FAULTS = (
     ),
     Fault(
         Stage.VALUES,
-        f"{_INVALID}Input collection {{same}} contains duplicates.",
-        (f"{_INVALID}Input collection {{same}} contains duplicates",),
+        f"{_INVALID}Input collection [{{}}] contains duplicates.",
+        (f"{_INVALID}Input collection [{{}}] contains duplicates",),
     ),
     Fault(
         Stage.VALUES,
         f"{_INVALID}Input collection {{}}of type BS contains duplicates.",
         (f"{_INVALID}Input collection of type BS contains duplicates.",),
     ),
-    Fault(Stage.VALUES, "Input collection contains duplicates"),
+    Fault(
+        Stage.VALUES,
+        f"{_INVALID}Input collection contains duplicates.",
+        ("Input collection contains duplicates",),
+    ),
     Fault(Stage.VALUES, f"{_INVALID}An {{}} set {{}} may not be empty"),
     Fault(Stage.VALUES, f"{_INVALID}Binary sets should not be empty"),
     Fault(Stage.VALUES, f"{_INVALID}Null attribute value types must have the value of true"),

@@ -37,7 +37,7 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
 )
 from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
-from jobtable.embedded.writes import TOO_LARGE, Write, prepare_delete, prepare_put, prepare_update
+from jobtable.embedded.writes import TOO_LARGE, Kind, Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 
@@ -139,7 +139,7 @@ def check_projection(table: TableSchema, projection: Projection | None) -> None:
 def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
-        return _write(storage, request, prepare_known("put", storage, request))
+        return _write(storage, request, _prepared_known("put", prepare_put, storage, request))
     check_members(request, _PUT_MEMBERS)
     return _write(storage, request, _prepared(prepare_put, storage, request))
 
@@ -147,7 +147,7 @@ def put_item(storage: Storage, request: Request) -> Response:
 def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
-        return _write(storage, request, prepare_known("delete", storage, request))
+        return _write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
     check_members(request, _DELETE_MEMBERS)
     return _write(storage, request, _prepared(prepare_delete, storage, request))
 
@@ -155,9 +155,19 @@ def delete_item(storage: Storage, request: Request) -> Response:
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
-        return _write(storage, request, prepare_known("update", storage, request))
+        return _write(storage, request, _prepared_known("update", prepare_update, storage, request))
     check_members(request, _UPDATE_MEMBERS)
     return _write(storage, request, _prepared(prepare_update, storage, request))
+
+
+def _prepared_known(
+    kind: Kind, prepare: Callable[[Tables, Request], Write], storage: Storage, request: StoreRequest
+) -> Write:
+    """The write that a StoreRequest asks for, or RequestRefused in the words for every request."""
+    try:
+        return prepare_known(kind, storage, request)
+    except RequestRefused:
+        return _prepared(prepare, storage, request)
 
 
 _NEVER_COUNTED = (*NOT_ONE_TYPE, TOO_LARGE)

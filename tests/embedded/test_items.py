@@ -144,9 +144,25 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
         "1 validation error detected: Value 'x' at 'returnItemCollectionMetrics' failed to satisfy constraint: Member"
         " must satisfy enum value set: [SIZE, NONE]",
     ),
+    # The member may also be an ARN, so it has a shortest length of its own.
+    *(
+        (
+            "GetItem",
+            {**ONE, "TableName": name},
+            "ValidationException",
+            f"1 validation error detected: Value '{name}' at 'tableName' failed to satisfy constraint: Member must have"
+            f" length greater than or equal to {shortest}",
+        )
+        for name, shortest in (("", 1), ("ab", 3))
+    ),
     # DynamoDB Local looks for the table before it looks at values and expressions.
     ("GetItem", {"TableName": "nope", "Key": {"pk": N("a")}}, "ValidationException", "The parameter cannot be"),
-    ("PutItem", {**PUT, "TableName": "nope", "ConditionExpression": "a ="}, "ValidationException", "Invalid Condition"),
+    (
+        "PutItem",
+        {**PUT, "TableName": "nope", "ConditionExpression": "a ="},
+        "ValidationException",
+        "1 validation error detected: Invalid ConditionExpression",
+    ),
     # DynamoDB Local lets an update give the key of a local index another type.
     (
         "UpdateItem",
@@ -171,8 +187,13 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
     ),
     # The engine's own limits.
     ("GetItem", {**ONE, "AttributesToGet": ["a"]}, "ValidationException", "The parameters from before expressions"),
-    ("PutItem", {**PUT, "Expected": {}}, "ValidationException", "The parameters from before expressions"),
-    ("UpdateItem", {**ONE, "AttributeUpdates": {}}, "ValidationException", "The parameters from before expressions"),
+    ("PutItem", {**PUT, "Expected": {}}, "ValidationException", "1 validation error detected: The parameters"),
+    (
+        "UpdateItem",
+        {**ONE, "AttributeUpdates": {}},
+        "ValidationException",
+        "1 validation error detected: The parameters",
+    ),
 ]
 
 
@@ -184,6 +205,91 @@ def test_faults_where_dynamodb_local_is_not_like_the_service(
         backend.execute(operation, request_)
     assert caught.value.code == code
     assert caught.value.message.startswith(message)
+
+
+WHERE = {**ONE, "ConditionExpression": "a = :a"}
+# Requests with one fault that the request alone shows, and the service's words for it.
+COUNTED: list[tuple[str, Request, str]] = [
+    ("PutItem", {**PUT, "ReturnValues": "ALL_NEW"}, "ReturnValues can only be ALL_OLD or NONE"),
+    ("DeleteItem", {**ONE, "ReturnValues": "UPDATED_NEW"}, "ReturnValues can only be ALL_OLD or NONE"),
+    ("DeleteItem", {**ONE, "ConditionExpression": ""}, "Invalid ConditionExpression: The expression can not be empty;"),
+    ("UpdateItem", {**ONE, "UpdateExpression": ""}, "Invalid UpdateExpression: The expression can not be empty;"),
+    ("UpdateItem", {**WHERE, "ExpressionAttributeValues": {}}, "ExpressionAttributeValues must not be empty"),
+    (
+        "DeleteItem",
+        {**WHERE, "ExpressionAttributeValues": {":a": S("a"), ":b": S("b")}},
+        "Value provided in ExpressionAttributeValues unused in expressions: keys: {:b}",
+    ),
+    (
+        "DeleteItem",
+        {**WHERE, "ExpressionAttributeValues": {":a": {"SS": []}}},
+        "One or more parameter values were invalid: An string set  may not be empty",
+    ),
+    (
+        "PutItem",
+        {**PUT, "ExpressionAttributeValues": {":a": S("a")}},
+        "ExpressionAttributeValues can only be specified when using expressions",
+    ),
+    ("DeleteItem", {**HASH, "Key": {"pk": N("a")}}, "The parameter cannot be converted to a numeric value: a"),
+    (
+        "PutItem",
+        {**HASH, "Item": {"pk": S("1"), "a": {"NULL": False}}},
+        "One or more parameter values were invalid: Null attribute value types must have the value of true",
+    ),
+    (
+        "PutItem",
+        {**PUT, "Expected": {}, "ConditionExpression": "attribute_exists(a)"},
+        "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
+        " {Expected} Expression parameters: {ConditionExpression}",
+    ),
+]
+# What only the table shows, and what is no fault of a member, is said by itself.
+UNCOUNTED: list[tuple[str, Request, str]] = [
+    ("DeleteItem", {**HASH, "Key": {"pk": N(1)}}, "The provided key element does not match the schema"),
+    ("PutItem", {**HASH, "Item": {"pk": S("a"), "big": TOO_LARGE}}, "Item size has exceeded the maximum allowed size"),
+    (
+        "PutItem",
+        {**HASH, "Item": {"pk": S("a"), "b": {}}},
+        "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+    ),
+    (
+        "UpdateItem",
+        {**ONE, "UpdateExpression": "REMOVE pk"},
+        "One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key",
+    ),
+    (
+        "TransactWriteItems",
+        {"TransactItems": [{"Update": {**ONE, "UpdateExpression": ""}}]},
+        "Invalid UpdateExpression: The expression can not be empty;",
+    ),
+    (
+        "TransactWriteItems",
+        {"TransactItems": [{"Delete": {**WHERE, "ExpressionAttributeValues": {":a": {"SS": []}}}}]},
+        "ExpressionAttributeValues contains invalid value: One or more parameter values were invalid: An string set "
+        " may not be empty for key :a",
+    ),
+    (
+        "Query",
+        {**HASH, "KeyConditionExpression": "pk = :a", "ExpressionAttributeValues": {":a": {"SS": []}}},
+        "One or more parameter values were invalid: An string set  may not be empty",
+    ),
+    ("GetItem", {**ONE, "ProjectionExpression": ""}, "Invalid ProjectionExpression: The expression can not be empty;"),
+]
+
+
+@pytest.mark.parametrize(
+    ("operation", "request_", "message"),
+    [
+        *((operation, request, f"1 validation error detected: {message}") for operation, request, message in COUNTED),
+        *UNCOUNTED,
+    ],
+)
+def test_the_fault_of_a_request_to_write_one_item_is_counted(
+    backend: EmbeddedBackend, operation: str, request_: Request, message: str
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute(operation, request_)
+    assert caught.value.message == message
 
 
 def update(expression: str, values: Request | None = None, **more: Any) -> tuple[str, Request]:

@@ -55,8 +55,6 @@ def test_one_value_has_one_form(value: Decimal) -> None:
         ("0", "0"),
         ("-0", "0"),
         ("0.0", "0"),
-        ("0E200", "0"),
-        ("0E-200", "0"),
         ("+1", "1"),
         ("00012", "12"),
         (".5", "0.5"),
@@ -71,6 +69,9 @@ def test_one_value_has_one_form(value: Decimal) -> None:
         ("9.9999999999999999999999999999999999999E125", "9" * 38 + "0" * 88),
         ("1E-130", "0." + "0" * 129 + "1"),
         ("12E-131", "0." + "0" * 129 + "12"),
+        ("0E125", "0"),
+        ("0E-130", "0"),
+        ("0." + "0" * 140, "0"),
         ("١٢", "12"),
     ],
 )
@@ -81,9 +82,11 @@ def test_canonical(text: str, canonical: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", NOT_A_NUMBER),
-        *((text, f"{NOT_A_NUMBER}: {text}") for text in ("abc", " 1", "1 ", "0x1", "NaN", "Infinity", ".", "-", "1_0")),
-        *((text, f"{NOT_A_NUMBER}: {text}") for text in ("1e", "1e+", "++1", "1E2147483648", "0E2147483648", "1\n")),
+        *(
+            (text, f"{NOT_A_NUMBER}: {text}")
+            for text in ("", "abc", " 1", "1 ", "0x1", "NaN", "Infinity", ".", "-", "1_0")
+        ),
+        *((text, f"{NOT_A_NUMBER}: {text}") for text in ("1e", "1e+", "++1", "1E9223372036854775808", "1\n")),
         ("1" * 39, TOO_MANY_DIGITS),
         ("0." + "1" * 39, TOO_MANY_DIGITS),
         ("1" * 39 + "E200", TOO_MANY_DIGITS),
@@ -91,7 +94,11 @@ def test_canonical(text: str, canonical: str) -> None:
         ("1E126", OVERFLOW),
         ("-1E126", OVERFLOW),
         ("1" + "0" * 5000, OVERFLOW),
-        ("1E2147483647", OVERFLOW),
+        # DynamoDB Local reads exponents of 32 bits only, and takes every zero.
+        *((text, OVERFLOW) for text in ("1E2147483647", "1E2147483648", "-1e99999999999", "1E9223372036854775807")),
+        *((text, UNDERFLOW) for text in ("1E-2147483648", "1e-99999999999")),
+        *((text, OVERFLOW) for text in ("0E126", "-0.0e126")),
+        ("0E-131", UNDERFLOW),
         ("1E-131", UNDERFLOW),
         ("-9E-131", UNDERFLOW),
         ("99999E-135", UNDERFLOW),

@@ -190,6 +190,34 @@ def test_scans_are_answered_as_dynamodb_does(filled_pair: Pair, request_: Reques
     assert (answer.code is None) == (request_ in SCANS)
 
 
+SPECIFIC = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+WITHOUT_INDEX = "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+JUST_COUNT = "Cannot specify the ProjectionExpression when choosing to get only the Count"
+
+
+@pytest.mark.parametrize("operation", ["Query", "Scan"])
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"Select": "SPECIFIC_ATTRIBUTES"}, SPECIFIC),
+        ({"Select": "ALL_PROJECTED_ATTRIBUTES"}, WITHOUT_INDEX),
+        ({"Select": "COUNT", "ProjectionExpression": "a"}, JUST_COUNT),
+    ],
+)
+def test_the_fault_of_a_selection_is_counted(
+    backend: EmbeddedBackend, operation: str, selection: Request, message: str
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute(operation, (P if operation == "Query" else MAIN) | selection)
+    assert caught.value.message == f"1 validation error detected: {message}"
+
+
+def test_a_segment_must_be_below_their_number(backend: EmbeddedBackend) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("Scan", {**MAIN, "Segment": 3, "TotalSegments": 3})
+    assert caught.value.message == "The Segment parameter is zero-based and must be less than parameter TotalSegments"
+
+
 @pytest.mark.parametrize("parameter", ["KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet"])
 def test_parameters_from_before_expressions_are_refused(backend: EmbeddedBackend, parameter: str) -> None:
     for operation in ("Query", "Scan"):

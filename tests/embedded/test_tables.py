@@ -234,17 +234,12 @@ def test_update_table_answers_as_dynamodb_local(embedded: EmbeddedPeer, local: P
     [
         ("DescribeTable", {}),
         ("DescribeTable", {"TableName": "x"}),
-        ("DescribeTable", {"TableName": "none"}),
-        ("DeleteTable", {"TableName": "none"}),
-        ("UpdateTable", {"TableName": "none"}),
         ("UpdateTable", {}),
         ("ListTables", {"Limit": 0}),
         ("ListTables", {"Limit": 101}),
         ("ListTables", {"ExclusiveStartTableName": "x"}),
         ("DescribeLimits", {}),
         ("DescribeTimeToLive", {}),
-        ("DescribeTimeToLive", {"TableName": "none"}),
-        ("UpdateTimeToLive", {"TableName": "none", "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "t"}}),
         ("UpdateTimeToLive", {"TableName": "tab"}),
         ("UpdateTimeToLive", {"TableName": "tab", "TimeToLiveSpecification": {}}),
         ("UpdateTimeToLive", {"TableName": "tab", "TimeToLiveSpecification": {"Enabled": True}}),
@@ -568,6 +563,42 @@ def test_names_are_listed_in_order_and_in_pages(backend: EmbeddedBackend) -> Non
     assert rest == {"TableNames": ["tab3", "tab4"]}
 
 
+SORT = {"AttributeName": "b", "KeyType": "SORT"}
+WRONG_KEYS = [*keys("a"), SORT]
+WRONG_INDEX = {"IndexName": "ind", "KeySchema": WRONG_KEYS, "Projection": ALL}
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"KeySchema": WRONG_KEYS}, "keySchema"),
+        ({"GlobalSecondaryIndexes": [WRONG_INDEX]}, "globalSecondaryIndexes.1.member.keySchema"),
+        (
+            {"LocalSecondaryIndexes": [index("loc", "a", "b"), WRONG_INDEX], "KeySchema": keys("a", "b")},
+            "localSecondaryIndexes.2.member.keySchema",
+        ),
+    ],
+)
+def test_a_wrong_key_type_is_told_with_its_place(backend: EmbeddedBackend, change: Request, path: str) -> None:
+    with pytest.raises(RequestRefused, match=f"Value 'SORT' at '{path}.2.member.keyType' failed"):
+        backend.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), **change))
+
+
+def test_a_wrong_key_type_of_a_later_index_is_told_with_its_place(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", table())
+    creation = [{"Create": WRONG_INDEX}]
+    path = "globalSecondaryIndexUpdates.1.member.create.keySchema.2.member.keyType"
+    with pytest.raises(RequestRefused, match=f"Value 'SORT' at '{path}' failed"):
+        backend.execute(
+            "UpdateTable",
+            {
+                "TableName": "tab",
+                "AttributeDefinitions": definitions("a", "b"),
+                "GlobalSecondaryIndexUpdates": creation,
+            },
+        )
+
+
 def test_a_protected_table_is_not_deleted_and_a_deleted_one_is_gone(backend: EmbeddedBackend) -> None:
     backend.execute("CreateTable", table(DeletionProtectionEnabled=True))
     with pytest.raises(RequestRefused, match="protected against deletion"):
@@ -602,6 +633,26 @@ def test_a_change_of_the_table_class_has_its_time(backend: EmbeddedBackend) -> N
     summary = backend.execute("UpdateTable", change)["TableDescription"]["TableClassSummary"]
     assert summary["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
     assert summary["LastUpdateDateTime"] >= created["CreationDateTime"]
+
+
+@pytest.mark.parametrize(
+    "operation", ["DescribeTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "DescribeTimeToLive"]
+)
+def test_a_table_that_is_not_there_is_named(backend: EmbeddedBackend, operation: str) -> None:
+    change: Request = {
+        "TimeToLiveSpecification": {"AttributeName": "t", "Enabled": True},
+        "DeletionProtectionEnabled": False,
+    }
+    with pytest.raises(TableNotFound) as caught:
+        backend.execute(operation, {"TableName": "gone", **change})
+    assert caught.value.message == "Requested resource not found: Table: gone not found"
+
+
+def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", table())
+    with pytest.raises(TableInUse) as caught:
+        backend.execute("CreateTable", table())
+    assert caught.value.message == "Table already exists: tab"
 
 
 def test_tags_are_added_replaced_listed_at_once_and_removed(backend: EmbeddedBackend) -> None:

@@ -65,6 +65,10 @@ REFUSED: list[Request] = [
     write({"Put": {"TableName": "hash"}}),
     write({"Put": {"Item": key("1")}}),
     write({"Put": {"TableName": "nope", "Item": key("1")}}),
+    # What an action shows by itself comes before what any table shows.
+    write({"Put": {"TableName": "nope", "Item": key("1")}}, delete("8", ConditionExpression="a = ")),
+    write({"Put": {"TableName": "nope", "Item": key("1")}}, put("8", Item={"pk": S("8"), "x": {"SS": []}})),
+    write({"Put": {"TableName": "nope", "Item": key("1")}}, TAKEN),
     write(put("7"), TAKEN),
     write(put("7"), TAKEN_SHOWN),
     write(delete("none", ConditionExpression="attribute_exists(pk)"), TAKEN, put("7")),
@@ -154,7 +158,7 @@ GETS: list[Request] = [
     {"TransactItems": [get(str(number)) for number in range(101)]},
     {"TransactItems": [get("1"), get("2", ProjectionExpression="a,")]},
     {"TransactItems": [get("1"), get("2", ExpressionAttributeNames={"#a": "a"})]},
-    {"TransactItems": [get("1"), get("none"), get("2", ProjectionExpression="a"), get("3", ProjectionExpression="zz")]},
+    {"TransactItems": [get("1"), get("none"), get("2", ProjectionExpression="a")]},
     {"TransactItems": [get("1"), {"Get": {"TableName": "nope", "Key": key("1")}}]},
 ]
 
@@ -180,6 +184,13 @@ def test_a_key_that_does_not_fit_cancels_a_read(backend: EmbeddedBackend) -> Non
 
 def consumed(backend: EmbeddedBackend, request: Request) -> Any:
     return backend.execute("TransactWriteItems", {**request, "ReturnConsumedCapacity": "TOTAL"})["ConsumedCapacity"]
+
+
+def test_a_get_of_which_the_projection_leaves_nothing_has_no_item(backend: EmbeddedBackend) -> None:
+    # As documented: the ItemResponse of an item without projected attributes is an empty map.
+    backend.execute("TransactWriteItems", write(put("1")))
+    answer = backend.execute("TransactGetItems", write(get("1", ProjectionExpression="nothing"), get("1x"), get("2")))
+    assert answer["Responses"] == [{}, {}, {}]
 
 
 def test_a_token_makes_a_transaction_happen_once(backend: EmbeddedBackend) -> None:

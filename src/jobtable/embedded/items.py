@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
-from jobtable.embedded.expressions import Placeholders, Projection, compile_projection
+from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
 from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -18,8 +19,11 @@ from jobtable.embedded.requests import (
     RETURN_VALUES,
     RETURN_VALUES_ON_FAILURE,
     TABLE_NAME,
+    Lookup,
+    Tables,
     check_members,
     check_parameters,
+    constraints_broken,
     find_table,
 )
 from jobtable.embedded.schema import TableSchema
@@ -32,8 +36,8 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import validate_item
-from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
+from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
+from jobtable.embedded.writes import TOO_LARGE, Kind, Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 
@@ -135,32 +139,61 @@ def check_projection(table: TableSchema, projection: Projection | None) -> None:
 def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
-        return _write(storage, request, prepare_known("put", storage, request))
+        return _write(storage, request, _prepared_known("put", prepare_put, storage, request))
     check_members(request, _PUT_MEMBERS)
-    _refuse_new_values(request)
-    return _write(storage, request, prepare_put(storage, request))
+    return _write(storage, request, _prepared(prepare_put, storage, request))
 
 
 def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
-        return _write(storage, request, prepare_known("delete", storage, request))
+        return _write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
     check_members(request, _DELETE_MEMBERS)
-    _refuse_new_values(request)
-    return _write(storage, request, prepare_delete(storage, request))
+    return _write(storage, request, _prepared(prepare_delete, storage, request))
 
 
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
-        return _write(storage, request, prepare_known("update", storage, request))
+        return _write(storage, request, _prepared_known("update", prepare_update, storage, request))
     check_members(request, _UPDATE_MEMBERS)
-    return _write(storage, request, prepare_update(storage, request))
+    return _write(storage, request, _prepared(prepare_update, storage, request))
+
+
+def _prepared_known(
+    kind: Kind, prepare: Callable[[Tables, Request], Write], storage: Storage, request: StoreRequest
+) -> Write:
+    """The write that a StoreRequest asks for, or RequestRefused in the words for every request."""
+    try:
+        return prepare_known(kind, storage, request)
+    except RequestRefused:
+        return _prepared(prepare, storage, request)
+
+
+_NEVER_COUNTED = (*NOT_ONE_TYPE, TOO_LARGE)
+
+
+def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, request: Request) -> Write:
+    """The write that a request asks for, or RequestRefused.
+
+    DynamoDB counts what is wrong with the request itself like a broken constraint. What only the table can tell, and
+    what is wrong in a batch or a transaction, it says without the count.
+    """
+    tables = Lookup(storage)
+    try:
+        if prepare is not prepare_update:
+            _refuse_new_values(request)
+        return prepare(tables, request)
+    except RequestRefused as error:
+        fault = error.fault if isinstance(error, InvalidValue) else error
+        if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:
+            raise
+        raise constraints_broken([fault.message]) from error
 
 
 def _refuse_new_values(request: Request) -> None:
     if request.get("ReturnValues") not in (None, "NONE", "ALL_OLD"):
-        raise RequestRefused("Return values set to invalid value")
+        raise RequestRefused("ReturnValues can only be ALL_OLD or NONE")
 
 
 def _write(storage: Storage, request: Request, write: Write) -> Response:

@@ -18,7 +18,7 @@ MIN_MAGNITUDE = -130
 _CANONICAL_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?)(\d+))?")
 _EXACT = Context(prec=2 * (MAX_MAGNITUDE - MIN_MAGNITUDE + MAX_DIGITS))
-_LARGEST_EXPONENT = 2**31 - 1
+_LARGEST_EXPONENT = 2**63 - 1
 
 
 def canonical_number(text: str) -> str:
@@ -28,9 +28,7 @@ def canonical_number(text: str) -> str:
     ):
         return text
     sign, digits, exponent = _parsed(text)
-    if not digits:
-        return "0"
-    magnitude = len(digits) + exponent - 1
+    magnitude = len(digits or "0") + exponent - 1
     if len(digits) > MAX_DIGITS:
         raise RequestRefused("Attempting to store more than 38 significant digits in a Number")
     if magnitude > MAX_MAGNITUDE:
@@ -39,7 +37,7 @@ def canonical_number(text: str) -> str:
         raise RequestRefused(
             "Number underflow. Attempting to store a number with magnitude smaller than supported range"
         )
-    return sign + _plain(digits, exponent)
+    return sign + _plain(digits, exponent) if digits else "0"
 
 
 def compare_numbers(left: str, right: str) -> int:
@@ -90,16 +88,18 @@ _INVERTED = bytes(range(255, -1, -1))
 
 
 def _parsed(text: str) -> tuple[str, str, int]:
-    """The sign, the significant digits (none: zero) and the exponent of the last of them."""
+    """The sign, the significant digits and the exponent of the last of them; of zero no digits, and what is written."""
     match = _NUMBER.fullmatch(text)
     if match is None or not (match[2] or match[3]):
         raise _not_a_number(text)
     sign, whole, fraction, exponent_sign, exponent_text = match.groups(default="")
     exponent_digits = _ascii_digits(exponent_text).lstrip("0") or "0"
-    if len(exponent_digits) > 10 or int(exponent_digits) > _LARGEST_EXPONENT:
+    if len(exponent_digits) > 19 or int(exponent_digits) > _LARGEST_EXPONENT:
         raise _not_a_number(text)
     exponent = -int(exponent_digits) if exponent_sign == "-" else int(exponent_digits)
     digits = _ascii_digits(whole + fraction).lstrip("0")
+    if not digits:
+        return "", "", exponent
     trimmed = digits.rstrip("0")
     return ("-" if sign == "-" else ""), trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
 
@@ -109,8 +109,7 @@ def _overflow() -> RequestRefused:
 
 
 def _not_a_number(text: str) -> RequestRefused:
-    suffix = f": {text}" if text else ""
-    return RequestRefused(f"The parameter cannot be converted to a numeric value{suffix}")
+    return RequestRefused(f"The parameter cannot be converted to a numeric value: {text}")
 
 
 def _ascii_digits(digits: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jobtable.embedded.expressions import (
     Condition,
+    InvalidValue,
     KeyCondition,
     Placeholders,
     Projection,
@@ -25,6 +26,7 @@ from jobtable.embedded.requests import (
     Member,
     check_members,
     check_parameters,
+    constraints_broken,
     find_table,
 )
 from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema, just_after, segment_range
@@ -68,7 +70,10 @@ def query(storage: Storage, request: Request) -> Response:
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
+    try:
+        placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
+    except InvalidValue as error:
+        raise error.fault from error
     filter_, projection = _filter_and_projection(request, placeholders)
     unmatched = prepare_key_condition(text, placeholders)
     placeholders.finish()
@@ -165,16 +170,21 @@ def _source(storage: Storage, request: Request, filter_: Condition | None, proje
 
 
 def _check_select(source: _Source) -> None:
+    fault = _fault_of_select(source)
+    if fault is not None:
+        raise constraints_broken([fault])
+
+
+def _fault_of_select(source: _Source) -> str | None:
     select, projection = source.select, source.projection
     if select == "SPECIFIC_ATTRIBUTES" and projection is None:
-        raise RequestRefused(
-            "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
-        )
+        return "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
     if select == "ALL_PROJECTED_ATTRIBUTES" and source.index is None:
-        raise RequestRefused("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        return "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
     if projection is not None and select not in (None, "SPECIFIC_ATTRIBUTES"):
         what = "only the Count" if select == "COUNT" else select
-        raise RequestRefused(f"Cannot specify the ProjectionExpression when choosing to get {what}")
+        return f"Cannot specify the ProjectionExpression when choosing to get {what}"
+    return None
 
 
 def _index(table: TableSchema, request: Request) -> IndexSchema | None:
@@ -249,10 +259,7 @@ def _segment_bounds(request: Request) -> Range:
             " present"
         )
     if segment >= total:
-        raise RequestRefused(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment:"
-            f" {segment} is not less than TotalSegments: {total}"
-        )
+        raise RequestRefused("The Segment parameter is zero-based and must be less than parameter TotalSegments")
     return segment_range(segment, total)
 
 

@@ -85,7 +85,7 @@ def table_name_fault(name: str) -> str | None:
 def name_fault(name: str) -> str | None:
     """The constraint that the name of a table or an index breaks, or None."""
     if len(name) < 3:
-        return "Member must have length greater than or equal to 3"
+        return f"Member must have length greater than or equal to {3 if name else 1}"
     if len(name) > 255:
         return "Member must have length less than or equal to 255"
     if not _TABLE_NAME.fullmatch(name):
@@ -172,11 +172,11 @@ def check_parameters(request: Request, *expressions: str) -> None:
         raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
     users_of_values = [name for name in expressions if name != _PROJECTION]
     if request.get("ExpressionAttributeValues") and users_of_values:
+        message = "ExpressionAttributeValues can only be specified when using expressions"
+        if "ConditionExpression" in users_of_values:  # Writes do not say which ones.
+            raise RequestRefused(message)
         verb = "is" if len(users_of_values) == 1 else "are"
-        raise RequestRefused(
-            "ExpressionAttributeValues can only be specified when using expressions:"
-            f" {' and '.join(users_of_values)} {verb} null"
-        )
+        raise RequestRefused(f"{message}: {' and '.join(users_of_values)} {verb} null")
 
 
 def _refuse_legacy_parameters(request: Request, expressions: list[str]) -> None:
@@ -198,6 +198,18 @@ class Tables(Protocol):
     """Where tables are looked up: the storage, or one state of it."""
 
     def table(self, name: str, /) -> TableSchema | None: ...
+
+
+class Lookup:
+    """Tables that know whether one was looked up: until then, every fault is one of the request itself."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.is_asked = False
+
+    def table(self, name: str, /) -> TableSchema | None:
+        self.is_asked = True
+        return self._tables.table(name)
 
 
 def find_table(tables: Tables, name: str) -> TableSchema:

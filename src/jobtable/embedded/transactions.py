@@ -22,7 +22,9 @@ from jobtable.embedded.requests import (
     REQUIRED_MAP,
     RETURN_VALUES_ON_FAILURE,
     TABLE_NAME,
+    Lookup,
     Member,
+    Tables,
     check_members,
     check_parameters,
     constraint,
@@ -114,7 +116,7 @@ def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
     text = _text_of(named)
     if len(text) > MAX_BYTES:
         return None
-    return [_prepared_or_unfit(_PREPARE_KNOWN[kind], storage, body) for kind, body in named], text
+    return _prepared_or_unfit(storage, [(_PREPARE_KNOWN[kind], body) for kind, body in named]), text
 
 
 def _text_of(named: list[tuple[str, Request]]) -> bytes:
@@ -134,7 +136,7 @@ def _text_of(named: list[tuple[str, Request]]) -> bytes:
 def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, _WRITE_MEMBERS)
     named = [_named_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    prepared = [_prepared_or_unfit(_PREPARE[kind], storage, body) for kind, body in named]
+    prepared = _prepared_or_unfit(storage, [(_PREPARE[kind], body) for kind, body in named])
     writes = [one for one in prepared if isinstance(one, Write)]
     if len(writes) == len(prepared):
         _check_payload([body for _, body in named], writes)
@@ -165,13 +167,13 @@ def _named_action(number: int, action: Any) -> tuple[str, Request]:
     return kind, body
 
 
-_PREPARE: dict[str, Callable[[Storage, Request], Write]] = {
+_PREPARE: dict[str, Callable[[Tables, Request], Write]] = {
     "Put": prepare_put,
     "Update": prepare_update,
     "Delete": prepare_delete,
     "ConditionCheck": partial(prepare_delete, kind="check"),
 }
-_PREPARE_KNOWN: dict[str, Callable[[Storage, Request], Write]] = {
+_PREPARE_KNOWN: dict[str, Callable[[Tables, Request], Write]] = {
     "Put": partial(prepare_known, "put"),
     "Update": partial(prepare_known, "update"),
     "Delete": partial(prepare_known, "delete"),
@@ -189,12 +191,28 @@ def _check_payload(bodies: Sequence[Request], writes: Sequence[Write]) -> None:
             raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")
 
 
-def _prepared_or_unfit(prepare: Callable[[Storage, Request], T], storage: Storage, body: Request) -> T | SchemaMismatch:
-    """A key that does not fit its schema cancels the transaction; other faults refuse it at once."""
-    try:
-        return prepare(storage, body)
-    except SchemaMismatch as error:
-        return error
+def _prepared_or_unfit(
+    storage: Storage, actions: Sequence[tuple[Callable[[Tables, Request], T], Request]]
+) -> list[T | SchemaMismatch]:
+    """What the actions ask for; a key that does not fit its schema cancels the transaction later.
+
+    Other faults refuse it at once: those that an action shows by itself before those that any table shows.
+    """
+    prepared: list[T | SchemaMismatch] = []
+    found_in_table: RequestError | None = None
+    for prepare, body in actions:
+        tables = Lookup(storage)
+        try:
+            prepared.append(prepare(tables, body))
+        except SchemaMismatch as error:
+            prepared.append(error)
+        except RequestError as error:
+            if not tables.is_asked:
+                raise
+            found_in_table = found_in_table or error
+    if found_in_table is not None:
+        raise found_in_table
+    return prepared
 
 
 def _unfit(prepared: Sequence[object]) -> TransactionCanceled:
@@ -327,7 +345,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    prepared = [_prepared_or_unfit(_prepared_read, storage, body) for body in bodies]
+    prepared = _prepared_or_unfit(storage, [(_prepared_read, body) for body in bodies])
     reads = [one for one in prepared if not isinstance(one, SchemaMismatch)]
     if len(reads) < len(prepared):
         raise _unfit(prepared)
@@ -346,7 +364,8 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
             consumed.setdefault(table.name, Units()).table += read_units(size, TRANSACTIONAL)
             if item is not None and projection is not None:
                 item = projection.apply(item)
-            responses.append({} if item is None else {"Item": item})
+            # There is no Item either where the projection leaves nothing of it.
+            responses.append({"Item": item} if item else {})
     response: Response = {"Responses": responses}
     capacity = wanted_capacity(request)
     if capacity:
@@ -366,11 +385,11 @@ def _get_action(number: int, action: Any) -> Request:
     return body
 
 
-def _prepared_read(storage: Storage, body: Request) -> tuple[TableSchema, bytes, Projection | None]:
-    check_parameters(body, "ProjectionExpression")
-    key = validate_item(body["Key"])
-    projection = projection_of(body)
-    table = find_table(storage, body["TableName"])
+def _prepared_read(tables: Tables, request: Request) -> tuple[TableSchema, bytes, Projection | None]:
+    check_parameters(request, "ProjectionExpression")
+    key = validate_item(request["Key"])
+    projection = projection_of(request)
+    table = find_table(tables, request["TableName"])
     check_projection(table, projection)
     return table, key_position(table, key), projection
 

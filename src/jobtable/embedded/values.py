@@ -26,6 +26,8 @@ _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of th
 _SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
+NOT_ONE_TYPE = (_EMPTY_VALUE, _SEVERAL_TYPES)
+"""What is said of a value that has no type, and of one that has several."""
 _TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
@@ -255,7 +257,8 @@ def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
         raise RequestRefused(_INVALID + "An string set may not have a null string as a member")
     size = sum([_text(member, depth)[1] for member in members])
     if len(set(members)) < len(members):
-        raise RequestRefused(f"{_INVALID}Input collection [{', '.join(members)}] contains duplicates.")
+        listed = ", ".join(f'"{member}"' for member in _up_to_repeated(members, str))
+        raise RequestRefused(f"{_INVALID}Input collection [{listed}] contains duplicates.")
     return _same_or(members, sorted(members)), size
 
 
@@ -266,7 +269,7 @@ def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
     measured = [_number("" if member is None else member, depth) for member in members]
     numbers = [number for number, _ in measured]
     if len(set(numbers)) < len(numbers):
-        raise RequestRefused("Input collection contains duplicates")
+        raise RequestRefused(f"{_INVALID}Input collection contains duplicates.")
     return _same_or(members, sorted(numbers, key=Decimal)), sum([size for _, size in measured])
 
 
@@ -279,9 +282,19 @@ def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     measured = [_binary(member, depth) for member in members]
     values = [value for value, _ in measured]
     if len(set(values)) < len(values):
-        listed = ", ".join(values)
+        listed = ",".join(f'"{value}"' for value in _up_to_repeated(values, binascii.a2b_base64))
         raise RequestRefused(f"{_INVALID}Input collection [{listed}]of type BS contains duplicates.")
     return _same_or(members, sorted(values, key=binascii.a2b_base64)), sum([size for _, size in measured])
+
+
+def _up_to_repeated(members: list[str], order: Callable[[str], str | bytes]) -> list[str]:
+    """A set with a repeated member as DynamoDB lists it: in order up to the first repetition, then as it was given."""
+    different: set[str] = set()
+    for member in members:
+        if member in different:
+            break
+        different.add(member)
+    return [*sorted(different, key=order), *members[len(different) :]]
 
 
 def _same_or(given: list[Any], canonical: list[str]) -> list[str]:

@@ -24,6 +24,8 @@ from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
 
+TOO_LARGE = "Item size has exceeded the maximum allowed size"
+
 Kind: TypeAlias = Literal["put", "update", "delete", "check"]
 
 
@@ -138,7 +140,7 @@ def valid_item(item: Any) -> tuple[Item, int]:
     """An item to put, with its size; RequestRefused if it is none, or too large."""
     valid, size = measure_item(item)
     if size > MAX_ITEM_SIZE:
-        raise RequestRefused("Item size has exceeded the maximum allowed size")
+        raise RequestRefused(TOO_LARGE)
     return valid, size
 
 

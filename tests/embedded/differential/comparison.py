@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+from tests.embedded.differential.faults import without_count
 from tests.embedded.differential.peers import Answer, Peer
 from tests.embedded.differential.tables import TABLE_OF
 
@@ -152,12 +153,12 @@ def normal(node: Any, *, free_lists: bool = False) -> Any:
 
 
 def _normal_message(message: str) -> str:
-    """Lists of names and of values in a message come in no order."""
+    """A message without the number of faults; lists of names and of values in it come in no order."""
 
     def in_order(found: re.Match[str]) -> str:
         return found[1] + ", ".join(sorted(found[2].split(", "))) + found[3]
 
-    return _LISTED.sub(in_order, message)
+    return _LISTED.sub(in_order, without_count(message))
 
 
 def _text(node: Any) -> str:

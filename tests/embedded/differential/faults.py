@@ -77,6 +77,11 @@ FAULTS = (
         ),
     ),
     Fault(Stage.COMBINATION, "Invalid Request: Transact{}Request should contain {}"),
+    Fault(
+        Stage.COMBINATION,
+        "ExpressionAttributeValues can only be specified when using expressions",
+        ("ExpressionAttributeValues can only be specified when using expressions: {}",),
+    ),
     Fault(Stage.COMBINATION, "{} can only be specified when using expressions{}"),
     Fault(Stage.VALUES, "Supplied AttributeValue {}"),
     Fault(Stage.VALUES, "Empty attribute name"),
@@ -97,15 +102,19 @@ FAULTS = (
     ),
     Fault(
         Stage.VALUES,
-        f"{_INVALID}Input collection {{same}} contains duplicates.",
-        (f"{_INVALID}Input collection {{same}} contains duplicates",),
+        f"{_INVALID}Input collection [{{}}] contains duplicates.",
+        (f"{_INVALID}Input collection [{{}}] contains duplicates",),
     ),
     Fault(
         Stage.VALUES,
         f"{_INVALID}Input collection {{}}of type BS contains duplicates.",
         (f"{_INVALID}Input collection of type BS contains duplicates.",),
     ),
-    Fault(Stage.VALUES, "Input collection contains duplicates"),
+    Fault(
+        Stage.VALUES,
+        f"{_INVALID}Input collection contains duplicates.",
+        ("Input collection contains duplicates",),
+    ),
     Fault(Stage.VALUES, f"{_INVALID}An {{}} set {{}} may not be empty"),
     Fault(Stage.VALUES, f"{_INVALID}Binary sets should not be empty"),
     Fault(Stage.VALUES, f"{_INVALID}Null attribute value types must have the value of true"),
@@ -123,7 +132,7 @@ FAULTS = (
     ),
     Fault(
         Stage.OPTIONS,
-        "The Segment parameter is zero-based and must be less than parameter TotalSegments: {}",
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments",
         ("1 validation error detected: Value {} at 'segment' failed to satisfy constraint: {}",),
     ),
     Fault(
@@ -143,10 +152,15 @@ FAULTS = (
         "Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",
         ("Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",),
     ),
+    *(
+        Fault(Stage.EXPRESSIONS, f"Invalid KeyConditionExpression: {reason}", (reason,))
+        for reason in (
+            "Invalid operator used in KeyConditionExpression: {same}",
+            "KeyConditionExpressions {same}",
+            "Invalid condition in KeyConditionExpression: {same}",
+        )
+    ),
     Fault(Stage.EXPRESSIONS, "Invalid {}Expression: {}"),
-    Fault(Stage.EXPRESSIONS, "Invalid operator used in KeyConditionExpression: {}"),
-    Fault(Stage.EXPRESSIONS, "KeyConditionExpressions {}"),
-    Fault(Stage.EXPRESSIONS, "Invalid condition in KeyConditionExpression: {}"),
     Fault(Stage.EXPRESSIONS, "ExpressionAttribute{}s contains invalid {}"),
     Fault(Stage.EXPRESSIONS, "ExpressionAttribute{}s must not be empty"),
     Fault(Stage.EXPRESSIONS, "Value provided in ExpressionAttribute{}s unused in expressions: {}"),
@@ -195,6 +209,7 @@ FAULTS = (
     Fault(
         Stage.SCHEMA, "Query condition missed key schema element: {}", ("Query condition missed key schema element",)
     ),
+    Fault(Stage.SCHEMA, "The number of query conditions {}", ("Conditions can be of length 1 or 2 only",)),
     Fault(Stage.SCHEMA, "Query key condition not supported"),
     Fault(Stage.SCHEMA, "Filter Expression can only contain non-primary key attributes: {}"),
     Fault(Stage.SCHEMA, f"{_INVALID}Condition parameter type does not match schema type"),
@@ -212,6 +227,17 @@ FAULTS = (
 _IN_PLACEHOLDER = re.compile(
     "ExpressionAttributeValues contains invalid value: (?P<fault>.*) for key (?P<key>.*)", re.DOTALL
 )
+_COUNTED = re.compile("1 validation error detected: (?!Value .* at '.*' failed to satisfy constraint: )", re.DOTALL)
+
+
+def without_count(message: str) -> str:
+    """The message of a fault without the number of faults before it.
+
+    The service counts all faults of a request to write one item, and of what is selected; DynamoDB Local counts broken
+    constraints only.
+    """
+    counted = _COUNTED.match(message)
+    return message if counted is None else message[counted.end() :]
 
 
 def says_the_same(service: str, local: str) -> bool:
@@ -219,6 +245,11 @@ def says_the_same(service: str, local: str) -> bool:
     first, second = (_IN_PLACEHOLDER.fullmatch(message) for message in (service, local))
     if first is not None and second is not None and first["key"] == second["key"]:
         service, local = first["fault"], second["fault"]
+    elif first is None and second is not None:
+        # The service names the key in transactions and scans only.
+        local = second["fault"]
+    if service == local:
+        return True
     for fault in FAULTS:
         same = _texts(fault.service, service)
         if same is not None and any(same == _texts(words, local) for words in fault.local):

@@ -441,6 +441,17 @@ KNOWN_DIFFERENCES = (
         ),
     ),
     KnownDifference(
+        "nothing projected",
+        "An item of a transaction of which the projection leaves nothing has an empty response; DynamoDB Local gives "
+        "an empty Item.",
+        lambda case: (
+            case.operation == "TransactGetItems"
+            and _same_without(case, "Responses", "ConsumedCapacity")
+            and case.embedded.body["Responses"]
+            == [{} if one.get("Item") == {} else one for one in case.local.body["Responses"]]
+        ),
+    ),
+    KnownDifference(
         "key paths of a condition check",
         "Key attributes are scalars in every condition; DynamoDB Local lets a ConditionCheck look into them.",
         lambda case: (

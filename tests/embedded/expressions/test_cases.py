@@ -38,11 +38,28 @@ KNOWN_DIFFERENCES: dict[tuple[str, str], Any] = {
     ),
     # The service looks at a key condition before it knows the keys, so it cannot say that a key is a scalar.
     **{
-        ("key_conditions", expression): "KeyConditionExpressions cannot have conditions on nested attributes"
+        ("key_conditions", expression): (
+            "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes"
+        )
         for expression, outcome in CASES["key_conditions"]["outcomes"].items()
         if outcome is not None and outcome.startswith("Key attributes must be scalars")
     },
-    # The service names the key attribute that is missing.
+    # The service says what the malformed expression is,
+    **{
+        ("key_conditions", expression): f"Invalid KeyConditionExpression: {outcome}"
+        for expression, outcome in CASES["key_conditions"]["outcomes"].items()
+        if outcome is not None and re.match("KeyCond|Invalid (operator|condition) ", outcome)
+    },
+    # counts the conditions,
+    **{
+        ("key_conditions", expression): (
+            f"The number of query conditions ({expression.count(' AND ') + 1}) exceeds the number of key attributes"
+            " defined in the schema (2)"
+        )
+        for expression, outcome in CASES["key_conditions"]["outcomes"].items()
+        if outcome == "Conditions can be of length 1 or 2 only"
+    },
+    # and names the key attribute that is missing.
     **{
         ("key_conditions", expression): f"Query condition missed key schema element: {missed}"
         for missed, expressions in {

@@ -222,5 +222,11 @@ def test_key_conditions(local: Any, expression: str, values: dict[str, Any]) -> 
         # The service looks at a key condition before it knows which attributes are keys.
         assert here is not None
         return
-    # The service names the attribute that is missed, DynamoDB Local does not.
-    assert there == (here if here is None else re.sub("(missed key schema element): .*", r"\1", here))
+    assert there == (here if here is None else _in_words_of_local(here))
+
+
+def _in_words_of_local(message: str) -> str:
+    """The service names the attribute that is missed, counts conditions, and says which expression is malformed."""
+    message = re.sub("(missed key schema element): .*", r"\1", message)
+    message = re.sub(r"The number of query conditions .*", "Conditions can be of length 1 or 2 only", message)
+    return re.sub("^Invalid KeyConditionExpression: (KeyCond|Invalid (operator|condition) )", r"\1", message)

@@ -17,12 +17,13 @@ from jobtable.embedded.expressions.key_conditions import (
     compile_key_condition,
     prepare_key_condition,
 )
-from jobtable.embedded.expressions.placeholders import Placeholders
+from jobtable.embedded.expressions.placeholders import InvalidValue, Placeholders
 from jobtable.embedded.expressions.projections import Projection, compile_projection
 from jobtable.embedded.expressions.updates import Update, compile_update
 
 __all__ = [
     "Condition",
+    "InvalidValue",
     "KeyCondition",
     "Placeholders",
     "Projection",

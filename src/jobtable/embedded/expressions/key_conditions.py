@@ -94,7 +94,10 @@ class UnmatchedKeyCondition:
         if len(partition) > 1 or len(sort) > 1:
             _check_left_to_right(given, partition, sort)
         elif len(given) > 2:
-            raise RequestRefused("Conditions can be of length 1 or 2 only")
+            raise RequestRefused(
+                f"The number of query conditions ({len(given)}) exceeds the number of key attributes defined in the"
+                f" schema ({len(partition) + len(sort)})"
+            )
         partition_values = tuple(_equality(given, attribute, self._values, index_name) for attribute in partition)
         sort_condition = _sort_condition(given, len(partition), sort, self._values, index_name)
         return KeyCondition(partition_values, *sort_condition)
@@ -125,7 +128,7 @@ def _conditions_by_attribute(text: str, names_key: tuple[tuple[str, str], ...]) 
     for node in _conjuncts(checked_condition(text)):
         one = _one_key(node, names)
         if one.attribute in found:
-            raise RequestRefused("KeyConditionExpressions must only contain one condition per key")
+            raise _malformed("KeyConditionExpressions must only contain one condition per key")
         found[one.attribute] = one
     return found
 
@@ -159,25 +162,27 @@ def _only_attribute(operator: str, operands: tuple[Operand, ...], names: dict[st
     attribute = None
     for at, operand in enumerate(operands):
         if isinstance(operand, Function):
-            raise RequestRefused("KeyConditionExpressions cannot contain nested operations")
+            raise _malformed("KeyConditionExpressions cannot contain nested operations")
         if isinstance(operand, ValueOperand):
             if at == 0 and operator in ("BETWEEN", "begins_with"):
-                raise RequestRefused(
-                    f"{_IN_CONDITION}{operator} operator must have the key attribute as its first operand"
-                )
+                raise _malformed(f"{_IN_CONDITION}{operator} operator must have the key attribute as its first operand")
         elif attribute is not None:
-            raise RequestRefused(f"{_IN_CONDITION}Multiple attribute names used in one condition")
+            raise _malformed(f"{_IN_CONDITION}Multiple attribute names used in one condition")
         else:
             attribute, *inner = (str(part) for part in resolved(operand.path, names))
             if inner:
-                raise RequestRefused("KeyConditionExpressions cannot have conditions on nested attributes")
+                raise _malformed("KeyConditionExpressions cannot have conditions on nested attributes")
     if attribute is None:
-        raise RequestRefused(f"{_IN_CONDITION}No key attribute specified")
+        raise _malformed(f"{_IN_CONDITION}No key attribute specified")
     return attribute
 
 
 def _invalid_operator(operator: str) -> RequestRefused:
-    return RequestRefused(f"Invalid operator used in KeyConditionExpression: {operator}")
+    return _malformed(f"Invalid operator used in KeyConditionExpression: {operator}")
+
+
+def _malformed(reason: str) -> RequestRefused:
+    return RequestRefused(f"Invalid KeyConditionExpression: {reason}")
 
 
 def _equality(

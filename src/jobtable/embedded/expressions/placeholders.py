@@ -20,6 +20,15 @@ _NOTHING: dict[str, Any] = {}
 _NONE: frozenset[str] = frozenset()
 
 
+class InvalidValue(RequestRefused):
+    """An entry of ExpressionAttributeValues is no valid value."""
+
+    def __init__(self, key: str, fault: RequestRefused) -> None:
+        super().__init__(f"ExpressionAttributeValues contains invalid value: {fault.message} for key {key}")
+        self.fault = fault
+        """What is wrong with the value by itself, which is all that some operations say."""
+
+
 class Placeholders:
     """The two maps, validated, and what the expressions of the request used of them."""
 
@@ -146,9 +155,7 @@ def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
         except RequestRefused as error:
             if error.code != RequestRefused.code:
                 raise
-            raise RequestRefused(
-                f"ExpressionAttributeValues contains invalid value: {error.message} for key {key}"
-            ) from error
+            raise InvalidValue(key, error) from error
         size += value_size
     if size + size_of_keys > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeValues exceeds max size")

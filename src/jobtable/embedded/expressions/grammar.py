@@ -178,7 +178,7 @@ class _Parser:
                 done.append(Junction("AND" if operator == "AND" else "OR", (done.pop(), last)))
 
     def _close(self, opened: int) -> None:
-        """Read the parenthesis that closes the one at `opened`."""
+        """Read the parenthesis that closes the one at `opened`. Two around the same thing are one too many."""
         self._redundant |= self._closed.get(opened + 1) == self._at - 1
         self._closed[opened] = self._at
         self._expect(")")
@@ -235,14 +235,17 @@ class _Parser:
         return PathOperand(self.path())
 
     def _in_parentheses(self, parse: Callable[[], _Node], *, is_call: bool = False) -> _Node:
+        opened = self._at
         self._expect("(")
-        self._redundant |= not is_call and self._kind() == "("
         self._nesting += 1
         if self._nesting > MAX_NESTING:
             raise self._too_many_operators()
         node = parse()
         self._nesting -= 1
-        self._expect(")")
+        if is_call:
+            self._expect(")")
+        else:
+            self._close(opened)
         return node
 
     def path(self) -> Path:

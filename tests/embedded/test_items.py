@@ -125,7 +125,9 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
     ("GetItem", {**HASH, "Key": 5}, "SerializationException", "Unexpected field type"),
     ("GetItem", {"TableName": 5, "Key": {}}, "SerializationException", "NUMBER_VALUE cannot be converted to String"),
     ("GetItem", {**HASH, "Key": {"pk": {"S": 5}}}, "SerializationException", "NUMBER_VALUE cannot be converted to"),
-    ("GetItem", {**ONE, "ConsistentRead": "x"}, "SerializationException", "STRING_VALUE cannot be converted to"),
+    ("GetItem", {**ONE, "ConsistentRead": "x"}, "SerializationException", "Unexpected token received from parser"),
+    ("GetItem", {**ONE, "ConsistentRead": 1}, "SerializationException", "NUMBER_VALUE cannot be converted to Boolean"),
+    ("GetItem", {"TableName": 1.5, "Key": {}}, "SerializationException", "DECIMAL_VALUE cannot be converted to String"),
     ("PutItem", {**PUT, "ConditionExpression": ["a"]}, "SerializationException", "Unrecognized collection type"),
     ("PutItem", {**HASH, "Item": {"pk": S("\ud800")}}, "SerializationException", "The request has text that is not"),
     # DynamoDB Local takes any text for an enumeration, and reports one fault where the service reports all.

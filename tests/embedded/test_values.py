@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtable.embedded.values import (
+    MAP_OF_VALUES,
     compare,
     container_depth,
     equal,
@@ -115,7 +116,10 @@ REFUSED_BY_THE_SERVICE: list[tuple[Any, str, str]] = [
     ({"B": "YQ==YQ=="}, "SerializationException", "Invalid Base64 character: '='"),
     ({"SS": "a"}, "SerializationException", "Unexpected field type"),
     ({"L": {}}, "SerializationException", "Start of structure or map found where not expected"),
-    ("abc", "SerializationException", "Unexpected field type"),
+    ("abc", "SerializationException", "Unexpected value type in payload"),
+    ({"BOOL": 1}, "SerializationException", "NUMBER_VALUE cannot be converted to Boolean"),
+    ({"L": [1]}, "SerializationException", "Unexpected value type in payload"),
+    ({"M": []}, "SerializationException", f"Unrecognized collection type {MAP_OF_VALUES}"),
 ]
 
 
@@ -195,7 +199,7 @@ def test_items() -> None:
         ({"": {"S": "x"}}, "Empty attribute name"),
         ({"a": None}, f"{NULL_VALUE}: a is null"),
         ({"x" * 65536: {"S": "x"}}, "Attribute name is too large, must be less than 65536 bytes"),
-        ([], "Unrecognized collection type class java.util.Map"),
+        ([], f"Unrecognized collection type {MAP_OF_VALUES}"),
     ],
 )
 def test_refused_items(item: Any, message: str) -> None:

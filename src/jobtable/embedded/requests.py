@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.values import BOOLEAN, INTEGER, STRING, wrong_json_type
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
 _TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
-_JAVA_NAMES: dict[type, str] = {str: "String", bool: "Boolean", int: "Integer"}
+_JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,26 +137,12 @@ def expect_type(value: Any, expected: type) -> None:
     """RequestRefused (SerializationException) unless the value is of the JSON type; a bool is not an int."""
     if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
         return
-    raise RequestRefused(_type_message(value, expected), code="SerializationException")
-
-
-def _type_message(value: Any, expected: type) -> str:
-    if isinstance(value, dict):
-        return "Start of structure or map found where not expected"
-    if expected in (dict, list):
-        return "Start of list found where not expected" if isinstance(value, list) else "Unexpected field type"
-    java = _JAVA_NAMES[expected]
-    match value:
-        case list():
-            return f"Unrecognized collection type class java.lang.{java}"
-        case bool():
-            return f"{'TRUE' if value else 'FALSE'}_VALUE cannot be converted to {java}"
-        case int() | float():
-            return f"NUMBER_VALUE cannot be converted to {java}"
-        case str():
-            return f"STRING_VALUE cannot be converted to {java}"
-        case _:
-            return f"{type(value).__name__} cannot be converted to {java}"
+    if expected in _JAVA_TYPES:
+        raise wrong_json_type(value, _JAVA_TYPES[expected])
+    message = "Unexpected field type"
+    if isinstance(value, (dict, list)):
+        message = f"Start of {'list' if isinstance(value, list) else 'structure or map'} found where not expected"
+    raise RequestRefused(message, code="SerializationException")
 
 
 def check_parameters(request: Request, *expressions: str) -> None:

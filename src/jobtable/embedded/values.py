@@ -21,6 +21,12 @@ MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
 MAX_NAME_BYTES = 65535
 
+STRING, BOOLEAN, INTEGER = "class java.lang.String", "class java.lang.Boolean", "class java.lang.Integer"
+MAP_OF_NAMES = "java.util.Map<java.lang.String, java.lang.String>"
+MAP_OF_VALUES = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"
+_ATTRIBUTE_VALUE = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
+_SCALARS = frozenset({STRING, BOOLEAN, INTEGER})
+
 _INVALID = "One or more parameter values were invalid: "
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 _SEVERAL_TYPES = (
@@ -41,7 +47,7 @@ def measure_item(item: Any) -> tuple[Item, int]:
     if type(item) is EncodedItem:
         return _measured_encoded(item)
     if type(item) is not dict:
-        raise wrong_json_type(item, "java.util.Map")
+        raise wrong_json_type(item, MAP_OF_VALUES)
     return _measured_members(item, 1)
 
 
@@ -107,18 +113,29 @@ def compare(left: AttributeValue, right: AttributeValue) -> int | None:
 
 
 def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
-    """The error for a member of a request that has another JSON type than the Java class that it is read into."""
+    """The error for a member of a request that has another JSON type than the Java type that it is read into."""
     if isinstance(found, dict):
         message = "Start of structure or map found where not expected"
     elif isinstance(found, list):
-        message = f"Unrecognized collection type class {wanted}"
-    elif wanted != "java.lang.String":
+        message = f"Unrecognized collection type {wanted}"
+    elif wanted == _ATTRIBUTE_VALUE:
+        message = "Unexpected value type in payload"
+    elif wanted not in _SCALARS:
         message = "Unexpected field type"
-    elif isinstance(found, bool):
-        message = f"{str(found).upper()}_VALUE cannot be converted to String"
+    elif wanted == BOOLEAN and isinstance(found, str):
+        message = "Unexpected token received from parser"
     else:
-        message = f"{'NUMBER' if isinstance(found, int) else 'DECIMAL'}_VALUE cannot be converted to String"
+        message = f"{_token(found)}_VALUE cannot be converted to {wanted.rpartition('.')[2]}"
     return RequestRefused(message, code="SerializationException")
+
+
+def _token(scalar: Any) -> str:
+    """What DynamoDB's parser calls a JSON scalar."""
+    if isinstance(scalar, bool):
+        return str(scalar).upper()
+    if isinstance(scalar, str):
+        return "STRING"
+    return "NUMBER" if isinstance(scalar, int) else "DECIMAL"
 
 
 def _measured(value: Any, depth: int) -> tuple[AttributeValue, int]:
@@ -136,7 +153,7 @@ def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
     if value is None:
         raise RequestRefused("The supplied Item contains a null AttributeValue")
     if type(value) is not dict:
-        raise wrong_json_type(value, "com.amazonaws.dynamodb.v20120810.AttributeValue")
+        raise wrong_json_type(value, _ATTRIBUTE_VALUE)
     found = {kind: measure(value[kind], depth) for kind, measure in _MEASURES.items() if value.get(kind) is not None}
     if not found:
         raise RequestRefused(_EMPTY_VALUE)
@@ -181,13 +198,13 @@ def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, At
 
 def _text(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
-        raise wrong_json_type(content, "java.lang.String")
+        raise wrong_json_type(content, STRING)
     return content, len(content) if content.isascii() else utf8_length(content)
 
 
 def _number(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
-        raise wrong_json_type(content, "java.lang.String")
+        raise wrong_json_type(content, STRING)
     number, size = _measured_number(content)
     return (content if number == content else number), size
 
@@ -208,7 +225,7 @@ def _known_number(text: str) -> tuple[str, int]:
 def _binary(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
         if isinstance(content, (list, dict)):
-            raise wrong_json_type(content, "java.nio.ByteBuffer")
+            raise wrong_json_type(content, "class java.nio.ByteBuffer")
         raise RequestRefused("only base-64-encoded strings are convertible to bytes", code="SerializationException")
     try:
         raw = binascii.a2b_base64(content, strict_mode=True)
@@ -229,9 +246,7 @@ def _wrong_base64(content: str) -> RequestRefused:
 
 def _boolean(content: Any, depth: int) -> tuple[bool, int]:
     if type(content) is not bool:
-        if isinstance(content, (list, dict)):
-            raise wrong_json_type(content, "java.lang.Boolean")
-        raise RequestRefused("Unexpected token received from parser", code="SerializationException")
+        raise wrong_json_type(content, BOOLEAN)
     return content, 1
 
 
@@ -243,9 +258,7 @@ def _null(content: Any, depth: int) -> tuple[bool, int]:
 
 def _members(content: Any) -> list[Any]:
     if type(content) is not list:
-        if isinstance(content, dict):
-            raise wrong_json_type(content, "java.util.List")
-        raise RequestRefused("Unexpected field type", code="SerializationException")
+        raise wrong_json_type(content, "class java.util.List")
     return content
 
 
@@ -317,7 +330,7 @@ def _map(content: Any, depth: int) -> tuple[dict[str, AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
         raise RequestRefused(_TOO_DEEP)
     if type(content) is not dict:
-        raise wrong_json_type(content, "java.util.Map")
+        raise wrong_json_type(content, MAP_OF_VALUES)
     members, size = _measured_members(content, depth + 1)
     return members, 3 + len(members) + size
 

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from jobtable.embedded.values import MAX_NAME_BYTES, measure_value, wrong_json_type
+from jobtable.embedded.values import (
+    MAP_OF_NAMES,
+    MAP_OF_VALUES,
+    MAX_NAME_BYTES,
+    STRING,
+    measure_value,
+    wrong_json_type,
+)
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
 
@@ -104,7 +111,7 @@ def _unused(parameter: str, given: Mapping[str, Any], used: frozenset[str]) -> R
 def _names_key(names: Any) -> tuple[tuple[str, str], ...]:
     """The entries of the map of names, valid."""
     if type(names) is not dict:
-        raise wrong_json_type(names, "java.util.Map")
+        raise wrong_json_type(names, MAP_OF_NAMES)
     if not names:
         raise RequestRefused("ExpressionAttributeNames must not be empty")
     entries = tuple(names.items())
@@ -129,7 +136,7 @@ def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
         if name is None:
             raise _invalid_name("null", key)
         if type(name) is not str:
-            raise wrong_json_type(name, "java.lang.String")
+            raise wrong_json_type(name, STRING)
         if not name:
             raise _invalid_name("Empty attribute name", key)
         size += len(key) + len(name.encode("utf-8", "surrogatepass"))
@@ -142,7 +149,7 @@ def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
 def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
     """The map of values, and their bytes."""
     if type(values) is not dict:
-        raise wrong_json_type(values, "java.util.Map")
+        raise wrong_json_type(values, MAP_OF_VALUES)
     if not values:
         raise RequestRefused("ExpressionAttributeValues must not be empty")
     valid: dict[str, AttributeValue] = {}

@@ -1,7 +1,7 @@
 """Attribute values in wire form: what is a valid one, how large it is, how two of them compare.
 
-Validation makes every value canonical: numbers in their one form, sets in order, binary values in plain base64. So
-two valid values are the same exactly when they are equal dicts.
+Validation makes every value canonical: numbers in their one form, sets in order, and only one base64 for the same
+bytes. So two valid values are the same exactly when they are equal dicts.
 """
 
 from __future__ import annotations
@@ -231,8 +231,9 @@ def _binary(content: Any, depth: int) -> tuple[str, int]:
         raw = binascii.a2b_base64(content, strict_mode=True)
     except ValueError as error:
         raise _wrong_base64(content) from error
-    canonical = binascii.b2a_base64(raw, newline=False).decode("ascii")
-    return (content if canonical == content else canonical), len(raw)
+    if binascii.b2a_base64(raw, newline=False).decode("ascii") != content:
+        raise RequestRefused(_SPARE_BITS, code="SerializationException")
+    return content, len(raw)
 
 
 def _wrong_base64(content: str) -> RequestRefused:

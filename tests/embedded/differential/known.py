@@ -315,6 +315,11 @@ KNOWN_DIFFERENCES = (
         lambda case: case.embedded.code == "SerializationException" and _is_mistyped("", case.request),
     ),
     KnownDifference(
+        "spare bits",
+        "Base64 whose last character has bits that belong to no byte is refused; DynamoDB Local ignores those bits.",
+        lambda case: case.embedded.message == "Invalid last non-pad Base64 character dectected",
+    ),
+    KnownDifference(
         "table found first",
         "The service looks at the request about a table before it looks for the table; DynamoDB Local after.",
         _table_found_first,

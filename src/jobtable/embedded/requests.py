@@ -155,10 +155,10 @@ def check_parameters(request: Request, *expressions: str) -> None:
         _refuse_legacy_parameters(request, given)
     if given and given != [_PROJECTION]:
         return
-    if request.get("ExpressionAttributeNames") and not given:
+    if request.get("ExpressionAttributeNames") is not None and not given:
         raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
     users_of_values = [name for name in expressions if name != _PROJECTION]
-    if request.get("ExpressionAttributeValues") and users_of_values:
+    if request.get("ExpressionAttributeValues") is not None and users_of_values:
         message = "ExpressionAttributeValues can only be specified when using expressions"
         if "ConditionExpression" in users_of_values:  # Writes do not say which ones.
             raise RequestRefused(message)

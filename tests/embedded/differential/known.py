@@ -501,6 +501,16 @@ KNOWN_DIFFERENCES = (
         _removal_from_nothing,
     ),
     KnownDifference(
+        "empty map",
+        "A map of names or values without an expression is refused also when it is empty; DynamoDB Local takes it for "
+        "none.",
+        lambda case: (
+            case.local.code is None
+            and "can only be specified when using expressions" in case.embedded.message
+            and re.search(r'"ExpressionAttribute(Names|Values)": \{\}', json.dumps(case.request)) is not None
+        ),
+    ),
+    KnownDifference(
         "cancelled",
         "The service cancels a transaction with the reason ValidationError when an update cannot be applied to the "
         "item (TransactWriteItems documents the messages); DynamoDB Local answers ValidationException.",

@@ -111,6 +111,8 @@ VALUES_ALONE = "ExpressionAttributeValues can only be specified when using expre
     ("expressions", "request_members", "message"),
     [
         ((), {"ExpressionAttributeNames": {"#a": "b"}}, NAMES_ALONE),
+        ((), {"ExpressionAttributeNames": {}}, NAMES_ALONE),
+        (("ConditionExpression",), {"ExpressionAttributeValues": {}}, VALUES_ALONE + "ConditionExpression is null"),
         (("ConditionExpression",), {"ExpressionAttributeNames": {"bad": "b"}}, NAMES_ALONE),
         (
             ("ConditionExpression",),
@@ -140,10 +142,10 @@ def test_maps_without_expressions(expressions: tuple[str, ...], request_members:
     assert caught.value.message == message
 
 
-def test_empty_maps_without_expressions_pass() -> None:
-    placeholders = Placeholders.of({"ExpressionAttributeNames": {}})
-    placeholders.finish()
-    assert placeholders.values == {}
+def test_all_keys_are_looked_at_before_any_value() -> None:
+    with pytest.raises(RequestRefused) as caught:
+        Placeholders(None, {":a": {}, "b": S})
+    assert caught.value.message == 'ExpressionAttributeValues contains invalid key: Syntax error; key: "b"'
 
 
 def test_values_are_canonical() -> None:

@@ -74,14 +74,9 @@ class Placeholders:
         # Operations with a condition write, and have no projection.
         users = expressions if "ConditionExpression" in expressions else (*expressions, "ProjectionExpression")
         has_user = any(request.get(name) is not None for name in users)
-        if not names and not values:
-            # An empty map is only looked at when there is an expression.
-            if not has_user:
-                return cls()
-            return cls(names, values if expressions else None)
-        if names and not has_user:
+        if names is not None and not has_user:
             raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
-        if values and expressions:
+        if values is not None and expressions:
             verb = "is" if len(expressions) == 1 else "are"
             raise RequestRefused(
                 "ExpressionAttributeValues can only be specified when using expressions: "
@@ -154,9 +149,10 @@ def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
         raise RequestRefused("ExpressionAttributeValues must not be empty")
     valid: dict[str, AttributeValue] = {}
     size = size_of_keys = 0
-    for key, value in values.items():
+    for key in values:
         _check_value_key(key)
         size_of_keys += len(key)
+    for key, value in values.items():
         try:
             valid[key], value_size = measure_value(value)
         except RequestRefused as error:

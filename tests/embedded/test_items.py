@@ -187,6 +187,33 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
         "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of"
         " 1024 bytes",
     ),
+    # What an update may not write, whatever the item is, comes before what it may not look into, and before conditions.
+    (
+        "UpdateItem",
+        {**ONE, "UpdateExpression": "ADD pk.a :a", "ExpressionAttributeValues": {":a": N(1)}},
+        "ValidationException",
+        "One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key",
+    ),
+    *(
+        (
+            "UpdateItem",
+            {
+                **ROW,
+                "UpdateExpression": expression,
+                "ConditionExpression": "attribute_exists(nope)",
+                "ExpressionAttributeValues": {":a": N(1)},
+            },
+            "ValidationException",
+            "One or more parameter values were invalid: Type mismatch for Index Key g1 Expected: S Actual: N",
+        )
+        for expression in ("SET g1 = :a", "SET g1 = g2 - :a", "ADD g1 :a SET g2.x = pk")
+    ),
+    (
+        "UpdateItem",
+        {**ROW, "UpdateExpression": "SET g2 = pk"},
+        "ValidationException",
+        "The update expression attempted to update the secondary index key to unsupported type",
+    ),
     # The engine's own limits.
     ("GetItem", {**ONE, "AttributesToGet": ["a"]}, "ValidationException", "The parameters from before expressions"),
     ("PutItem", {**PUT, "Expected": {}}, "ValidationException", "1 validation error detected: The parameters"),
@@ -411,7 +438,7 @@ def test_an_update_may_leave_an_unfit_attribute_of_a_later_index_alone(backend: 
     backend.execute("UpdateTable", {**HASH, **change})
     values = {":a": S("a")}
     backend.execute("UpdateItem", {**ONE, "UpdateExpression": "SET x = :a", "ExpressionAttributeValues": values})
-    with pytest.raises(RequestRefused, match="Type mismatch for Index Key later"):
+    with pytest.raises(RequestRefused, match="update the secondary index key to unsupported type"):
         backend.execute("UpdateItem", {**ONE, "UpdateExpression": "SET later = later"})
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 
-from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, TableSchema, key_bytes
+from jobtable.embedded.schema import (
+    MAX_PARTITION_BYTES,
+    MAX_SORT_BYTES,
+    IndexSchema,
+    KeyAttribute,
+    TableSchema,
+    key_bytes,
+)
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
@@ -19,6 +26,7 @@ _TOO_LONG = {
 }
 """What is said of a key that has more bytes than these."""
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+_UNSUPPORTED_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
 _NOT_VALID = "One or more parameter values are not valid. "
 
 
@@ -96,6 +104,15 @@ def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
                 raise RequestRefused(f"{_NOT_SCALAR}IndexKey: {attribute.name}")
 
 
+def refuse_index_types(table: TableSchema, types: Mapping[str, str]) -> None:
+    """SchemaMismatch if one of these attributes is part of an index key of another type."""
+    for index in table.indexes.values():
+        for attribute in index.key:
+            found = types.get(attribute.name, attribute.type)
+            if found != attribute.type:
+                raise _index_type_mismatch(index, attribute, found)
+
+
 def check_index_keys(table: TableSchema, item: Item) -> None:
     """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
     if _are_plain(table, table.index_attributes.values(), item):
@@ -147,12 +164,18 @@ def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset
             present = [one for one in attributes if one.name in item and (only is None or one.name in only)]
             for attribute in present:
                 if attribute.type not in item[attribute.name]:
-                    raise SchemaMismatch(
-                        f"{_INVALID}Type mismatch for Index Key {attribute.name} Expected: {attribute.type}"
-                        f" Actual: {_type(item[attribute.name])} IndexName: {index.name}"
-                    )
+                    if only is not None:
+                        raise SchemaMismatch(_UNSUPPORTED_TYPE)
+                    raise _index_type_mismatch(index, attribute, _type(item[attribute.name]))
             if _bytes_of(present, item) > limit:
                 raise SchemaMismatch(_TOO_LONG[limit])
+
+
+def _index_type_mismatch(index: IndexSchema, attribute: KeyAttribute, found: str) -> SchemaMismatch:
+    return SchemaMismatch(
+        f"{_INVALID}Type mismatch for Index Key {attribute.name} Expected: {attribute.type} Actual: {found}"
+        f" IndexName: {index.name}"
+    )
 
 
 def _check_size(table: TableSchema, attribute: KeyAttribute, item: Item) -> None:

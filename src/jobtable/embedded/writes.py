@@ -14,6 +14,7 @@ from jobtable.embedded.keys import (
     check_updated_index_keys,
     item_position,
     key_position,
+    refuse_index_types,
     refuse_nested_keys,
 )
 from jobtable.embedded.requests import Tables, check_parameters, find_table
@@ -108,9 +109,9 @@ def prepare_update(tables: Tables, request: Request) -> Write:
     update = _update(request, placeholders)
     condition = _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
-    refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
-    refuse_key_update(key, update)
+    check_update(table, key, update)
+    refuse_nested_keys(table, placeholders.nested_names)
     return Write("update", table, position, key, 0, placeholders.values_size, condition, update, returns_item(request))
 
 
@@ -124,6 +125,13 @@ def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "ch
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
     return Write(kind, table, position, key, 0, placeholders.values_size, condition, None, returns_item(request))
+
+
+def check_update(table: TableSchema, key: Item, update: Update | None) -> None:
+    """SchemaMismatch if the update writes an attribute of the primary key, or gives one of an index another type."""
+    refuse_key_update(key, update)
+    if update is not None and not update.top_level_names.isdisjoint(table.index_attributes):
+        refuse_index_types(table, update.known_types())
 
 
 def refuse_key_update(key: Item, update: Update | None) -> None:

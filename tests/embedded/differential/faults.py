@@ -217,6 +217,11 @@ FAULTS = (
     Fault(Stage.SCHEMA, f"{_INVALID}Cannot update attribute {{}}. This attribute is part of the key"),
     Fault(Stage.SCHEMA, f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for {{}}"),
     Fault(Stage.ITEM, "The conditional request failed"),
+    Fault(
+        Stage.ITEM,
+        "The update expression attempted to update the secondary index key to unsupported type",
+        (f"{_INVALID}Type mismatch for Index Key", "Invalid attribute value type"),
+    ),
     Fault(Stage.ITEM, "Transaction cancelled, {}"),
     Fault(Stage.ITEM, "The document path provided in the update expression is invalid for update"),
     Fault(Stage.ITEM, "The provided expression refers to an attribute that does not exist in the item"),

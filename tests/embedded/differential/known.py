@@ -413,7 +413,11 @@ KNOWN_DIFFERENCES = (
         "DynamoDB Local lets an update give the sort attribute of a local index another type; the service refuses it.",
         lambda case: (
             case.local.code in (None, "TransactionCanceledException")
-            and re.search("Type mismatch for Index Key .* IndexName: Local", str(case.embedded)) is not None
+            and re.search(
+                "Type mismatch for Index Key .* IndexName: Local|secondary index key to unsupported type",
+                str(case.embedded),
+            )
+            is not None
         ),
     ),
     KnownDifference(

@@ -43,6 +43,8 @@ class UpdateProgram:
     """Whether it writes whole attributes only."""
     only_removes: bool
     """Whether it writes nothing new: it removes attributes, or members of sets."""
+    sources: tuple[tuple[str, str], ...]
+    """Whole attributes that get a value whose type shows without an item, with that type or the name of the value."""
 
 
 class Update:
@@ -82,6 +84,10 @@ class Update:
     def only_removes(self) -> bool:
         """Whether it writes nothing new: it removes attributes, or members of sets."""
         return self._program.only_removes
+    def known_types(self) -> dict[str, str]:
+        """The types of whole attributes that the update writes, as far as they show without an item."""
+        values = self._values
+        return {name: next(iter(values[of])) if of in values else of for name, of in self._program.sources}
 
     def updated_part(self, item: Item) -> Item:
         """What ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one) return."""
@@ -124,6 +130,7 @@ def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram
         frozenset(map(str, tree)),
         all(branch is None for branch in tree.values()),
         all(step.section in ("REMOVE", "DELETE") for step in steps),
+        tuple(builder.sources),
     )
 
 
@@ -134,6 +141,7 @@ class _Builder:
         self.names_used: set[str] = set()
         self.values_used: set[str] = set()
         self.nested_names: set[str] = set()
+        self.sources: list[tuple[str, str]] = []
 
     def path(self, path: Path) -> Path:
         self.names_used.update(part for part in path if isinstance(part, str) and part in self._names)
@@ -144,6 +152,9 @@ class _Builder:
 
     def step(self, action: Action) -> _Step:
         node, path = action.value, self.path(action.path)
+        source = _source(node)
+        if source is not None and len(path) == 1 and action.section != "DELETE":
+            self.sources.append((str(path[0]), source))
         computed: Computed
         if node is None:
             computed = compute.NOTHING
@@ -190,3 +201,12 @@ class _Builder:
         if path == other:
             self.checks.append(checks.not_distinct(node.name, path))
         return compute.if_not_exists(path, arguments[1])
+
+
+def _source(node: Operand | Sum | None) -> str | None:
+    """The type of what is written, or the name of the value that has it; None where it depends on the item."""
+    if isinstance(node, ValueOperand):
+        return node.name
+    if isinstance(node, Sum):
+        return "N"
+    return "L" if isinstance(node, Function) and node.name == "list_append" else None

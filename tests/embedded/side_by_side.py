@@ -92,7 +92,8 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ),
     (
         "The provided starting key does not match the range key predicate",
-        "The provided starting key is outside query boundaries based on provided conditions",
+        "The provided starting key is outside query boundaries based on provided conditions|"
+        "The query can return at most one row and cannot be restarted",
     ),
     ("If segment is specified, .*", "The TotalSegments parameter is required .*"),
     ("If total segments is specified, .*", "The Segment parameter is required .*"),

@@ -15,7 +15,7 @@ from jobtable.embedded.expressions import (
     compile_projection,
     prepare_key_condition,
 )
-from jobtable.embedded.keys import key_position, refuse_nested_keys
+from jobtable.embedded.keys import KEY_MISMATCH, key_position, refuse_nested_keys
 from jobtable.embedded.pages import Page, Reading, read_page
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -41,7 +41,7 @@ _READ_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
     "Select": Member(str, enum=_SELECTS),
     "TableName": TABLE_NAME,
-    "IndexName": OPTIONAL_STRING,
+    "IndexName": Member(str, is_index_name=True),
     "Limit": Member(int, minimum=1),
     "ConsistentRead": OPTIONAL_BOOLEAN,
     "ExclusiveStartKey": OPTIONAL_MAP,
@@ -59,12 +59,20 @@ _SCAN_MEMBERS = {
 
 _INVALID = "One or more parameter values were invalid: "
 _INVALID_START = "The provided starting key is invalid"
+_SAID_OF_STARTS = (
+    "exactly one of the supported datatypes",
+    "Null attribute value types must have the value of true",
+    "An string set  may not be empty",
+    "Binary sets should not be empty",
+)
+"""The faults of values that DynamoDB reports as faults of a starting key."""
 
 
 def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
     check_members(request, _QUERY_MEMBERS)
     check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+    start_key = _start_key(request)
     text = request.get("KeyConditionExpression")
     if text is None:
         raise RequestRefused(
@@ -74,21 +82,25 @@ def query(storage: Storage, request: Request) -> Response:
         placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     except InvalidValue as error:
         raise error.fault from error
-    filter_, projection = _filter_and_projection(request, placeholders)
     unmatched = prepare_key_condition(text, placeholders)
+    filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
     unmatched.check_form()
     source = _source(storage, request, filter_, projection)
-    refuse_nested_keys(source.table, placeholders.nested_names)
+    if start_key is not None:
+        _check_start_partition(source, start_key)
     condition = unmatched.against(*source.key_attributes(), source.index.name if source.index else None)
     bounds = _bounds(source, condition)
     forward = request.get("ScanIndexForward") is not False
-    start = _start_position(source, request)
-    if start is not None:
-        _check_start(source, condition, bounds, start)
+    start = None
+    if start_key is not None:
+        _check_start_sort(source, start_key)
+        start = _start_position(source, start_key)
+        _check_start(source, condition, bounds, start_key)
     _check_select(source)
     _check_filter_of_query(source)
     _check_projected(source)
+    refuse_nested_keys(source.table, placeholders.nested_names)
     response = _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
     if source.index is None and source.table.sort is None:
         # There is at most one item, so nothing can be left.
@@ -100,17 +112,24 @@ def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
     check_members(request, _SCAN_MEMBERS)
     check_parameters(request, "ProjectionExpression", "FilterExpression")
+    start_key = _start_key(request)
+    bounds = _segment_bounds(request)
     placeholders = Placeholders.of(request, "FilterExpression")
     filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
-    start = _start_position(source, request)
+    if start_key is not None and source.index is not None:
+        _check_start_partition(source, start_key)
+        _check_start_sort(source, start_key)
     _check_select(source)
-    refuse_nested_keys(source.table, placeholders.nested_names)
-    bounds = _segment_bounds(request)
-    if start is not None and not _contains(bounds, start):
-        raise RequestRefused("Exclusive start key must lie within the segment")
     _check_projected(source)
+    start = None if start_key is None else _start_position(source, start_key)
+    if start is not None and not _contains(bounds, start):
+        raise RequestRefused(
+            f"{_INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment."
+            f" TotalSegments: {request['TotalSegments']} Segment: {request['Segment']}"
+        )
+    refuse_nested_keys(source.table, placeholders.nested_names)
     return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
 
 
@@ -263,32 +282,71 @@ def _segment_bounds(request: Request) -> Range:
     return segment_range(segment, total)
 
 
-def _start_position(source: _Source, request: Request) -> bytes | None:
-    """Where ExclusiveStartKey stands; there need be no item any more."""
+def _start_key(request: Request) -> Item | None:
+    """ExclusiveStartKey, if its values are valid by themselves."""
     start = request.get("ExclusiveStartKey")
     if start is None:
         return None
-    key = validate_item(start)
-    if set(key) != set(source.cursor_names()):
-        raise RequestRefused(_INVALID_START)
     try:
-        position = key_position(source.table, source.table.key_of(key))
+        return validate_item(start)
+    except RequestRefused as error:
+        if error.message.endswith(_SAID_OF_STARTS):
+            raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
+        raise
+
+
+def _check_start_partition(source: _Source, key: Item) -> None:
+    """RequestRefused if a start has not the attributes that a LastEvaluatedKey has, as far as DynamoDB looks first."""
+    partition, _ = source.key_attributes()
+    if len(key) != len(source.cursor_names()):
+        raise RequestRefused(_INVALID_START)
+    _check_start_attributes(partition, key)
+
+
+def _check_start_sort(source: _Source, key: Item) -> None:
+    """The same for the sort attributes of what is read."""
+    _, sort = source.key_attributes()
+    _check_start_attributes(sort, key)
+
+
+def _check_start_attributes(attributes: tuple[KeyAttribute, ...], key: Item) -> None:
+    if any(attribute.name not in key for attribute in attributes):
+        raise RequestRefused(_INVALID_START)
+    if any(attribute.type not in key[attribute.name] for attribute in attributes):
+        raise RequestRefused(KEY_MISMATCH)
+
+
+def _start_position(source: _Source, key: Item) -> bytes:
+    """Where a start stands; there need be no item any more."""
+    table = source.table
+    own = key
+    if source.index is not None:
+        own = {attribute.name: key[attribute.name] for attribute in table.key if attribute.name in key}
+    try:
+        position = key_position(table, own)
     except RequestRefused as error:
         raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
-    if source.index is None:
-        return position
-    in_index = source.table.index_position(source.index, key)
-    if in_index is None:
+    return position if source.index is None else _index_position(table, source.index, key)
+
+
+def _index_position(table: TableSchema, index: IndexSchema, key: Item) -> bytes:
+    position = table.index_position(index, key)
+    if position is None:
         raise RequestRefused(_INVALID_START)
-    return in_index
+    return position
 
 
-def _check_start(source: _Source, condition: KeyCondition, bounds: Range, start: bytes) -> None:
-    if _contains(bounds, start):
-        return
-    if _contains(source.table.key_range(source.index, condition.partition_values), start):
+def _check_start(source: _Source, condition: KeyCondition, bounds: Range, key: Item) -> None:
+    """RequestRefused if a query cannot have ended there. Of its two conditions, that on the sort key comes first."""
+    partition, _ = source.key_attributes()
+    wanted = dict(zip((attribute.name for attribute in partition), condition.partition_values, strict=True))
+    has_sort_condition = bool(condition.sort_equal) or condition.sort_range is not None
+    if has_sort_condition and not _contains(bounds, _start_position(source, {**key, **wanted})):
         raise RequestRefused("The provided starting key does not match the range key predicate")
-    raise RequestRefused("The provided starting key is outside query boundaries based on provided conditions")
+    if any(key[name] != value for name, value in wanted.items()):
+        if has_sort_condition:
+            raise RequestRefused("The query can return at most one row and cannot be restarted")
+        raise RequestRefused("The provided starting key is outside query boundaries based on provided conditions")
 
 
 def _contains(bounds: Range, position: bytes) -> bool:

@@ -16,7 +16,7 @@ from jobtable.embedded.values import BOOLEAN, INTEGER, STRING, wrong_json_type
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
-_TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
+_NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
 
@@ -32,16 +32,24 @@ class Member:
     longest: int | None = None
     """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
+    is_index_name: bool = False
     is_free: bool = field(init=False)
     """Whether every value of the type will do."""
 
     def __post_init__(self) -> None:
         constraints = (self.minimum, self.maximum, self.longest)
-        is_free = not self.enum and not self.is_table_name and constraints == (None, None, None)
+        is_name = self.is_table_name or self.is_index_name
+        is_free = not self.enum and not is_name and constraints == (None, None, None)
         object.__setattr__(self, "is_free", is_free)
 
-    def fault(self, value: Any) -> str | None:
-        """The constraint that a value of the right type breaks, or None."""
+    def faults(self, value: Any) -> list[str]:
+        """The constraints that a value of the right type breaks."""
+        if self.is_index_name:
+            return index_name_faults(value)
+        fault = self._fault(value)
+        return [] if fault is None else [fault]
+
+    def _fault(self, value: Any) -> str | None:
         if self.enum and value not in self.enum:
             return f"Member must satisfy enum value set: [{', '.join(self.enum)}]"
         if self.minimum is not None and value < self.minimum:
@@ -68,11 +76,11 @@ RETURN_VALUES_ON_FAILURE = Member(str, enum=("ALL_OLD", "NONE"))
 _LEGACY = (
     "AttributesToGet",
     "AttributeUpdates",
-    "ConditionalOperator",
     "Expected",
-    "KeyConditions",
     "QueryFilter",
     "ScanFilter",
+    "ConditionalOperator",
+    "KeyConditions",
 )
 _ANY_LEGACY = frozenset(_LEGACY)
 _PROJECTION = "ProjectionExpression"
@@ -89,9 +97,21 @@ def name_fault(name: str) -> str | None:
         return f"Member must have length greater than or equal to {3 if name else 1}"
     if len(name) > 255:
         return "Member must have length less than or equal to 255"
-    if not _TABLE_NAME.fullmatch(name):
+    if not _NAME.fullmatch(name):
         return "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
     return None
+
+
+def index_name_faults(name: str) -> list[str]:
+    """The constraints that the name of an index breaks."""
+    faults = []
+    if not _NAME.fullmatch(name):
+        faults.append("Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+    if len(name) < 3:
+        faults.append("Member must have length greater than or equal to 3")
+    if len(name) > 255:
+        faults.append("Member must have length less than or equal to 255")
+    return faults
 
 
 def check_members(request: Any, members: Mapping[str, Member], path: str = "") -> None:
@@ -110,9 +130,7 @@ def check_members(request: Any, members: Mapping[str, Member], path: str = "") -
         if type(value) is not member.type:
             expect_type(value, member.type)
         if not member.is_free:
-            fault = member.fault(value)
-            if fault is not None:
-                faults.append(constraint(path + lower_first(name), f"'{value}'", fault))
+            faults += [constraint(path + lower_first(name), f"'{value}'", fault) for fault in member.faults(value)]
     if faults:
         raise constraints_broken(faults)
 

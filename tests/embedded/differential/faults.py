@@ -138,7 +138,14 @@ FAULTS = (
     Fault(
         Stage.OPTIONS,
         "The provided starting key is invalid: {}",
-        ("A value provided cannot be converted into a number", "The provided starting key is invalid: {}"),
+        (
+            "A value provided cannot be converted into a number",
+            "The provided starting key is invalid: {}",
+            "Supplied AttributeValue {}",
+            f"{_INVALID}An {{}} set {{}} may not be empty",
+            f"{_INVALID}Binary sets should not be empty",
+            f"{_INVALID}Null attribute value types must have the value of true",
+        ),
     ),
     Fault(Stage.OPTIONS, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"),
     Fault(Stage.MEMBERS, "Too many items requested for the Batch{}Item call"),
@@ -203,8 +210,13 @@ FAULTS = (
     Fault(Stage.SCHEMA, f"{_INVALID}Size of {{}} has exceeded {{}}", _LOCAL_KEY_SIZE),
     Fault(
         Stage.SCHEMA,
-        "The provided starting key is {}",
+        "The {} starting key {}",
         ("The provided starting key {}", "Exclusive Start Key must have same size as table's key schema"),
+    ),
+    Fault(
+        Stage.SCHEMA,
+        "The query can return at most one row and cannot be restarted",
+        ("The provided starting key does not match the range key predicate",),
     ),
     Fault(
         Stage.SCHEMA, "Query condition missed key schema element: {}", ("Query condition missed key schema element",)

@@ -145,7 +145,7 @@ def _other_order(case: Case) -> bool:
         # Two faults of one stage: the order of conditions, of actions, and of the two maps is not documented.
         if embedded == Stage.ITEM:
             return _has_several_updates(case)
-        return _has_several_conditions(case) or _have_both_maps_faults(case)
+        return _has_several_conditions(case) or _have_both_maps_faults(case) or _is_of_earlier_expression(case)
     return embedded < local
 
 
@@ -165,6 +165,13 @@ def _have_both_maps_faults(case: Case) -> bool:
         "ExpressionAttributeNames",
         "ExpressionAttributeValues",
     }
+
+
+def _is_of_earlier_expression(case: Case) -> bool:
+    """Whether the engine names an expression that the service looks at before the one that DynamoDB Local names."""
+    order = ("Invalid KeyConditionExpression", "Invalid FilterExpression", "Invalid ProjectionExpression")
+    named = [answer.message.partition(":")[0] for answer in (case.embedded, case.local)]
+    return all(name in order for name in named) and order.index(named[0]) < order.index(named[1])
 
 
 def _has_several_conditions(case: Case) -> bool:
@@ -585,7 +592,10 @@ KNOWN_DIFFERENCES = (
     KnownDifference(
         "segments",
         "Which segment a key belongs to depends on a hash that is the service's own business.",
-        lambda case: "Exclusive start key must lie within the segment" in (case.embedded.message, case.local.message),
+        lambda case: (
+            "Please use ExclusiveStartKey with correct Segment" in case.embedded.message
+            or case.local.message == "Exclusive start key must lie within the segment"
+        ),
     ),
 )
 

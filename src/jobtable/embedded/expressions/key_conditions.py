@@ -70,7 +70,7 @@ class _OneKey:
 class UnmatchedKeyCondition:
     """A key condition whose grammar is right. DynamoDB holds it against the key schema only later.
 
-    Of a Query it checks FilterExpression, ProjectionExpression and KeyConditionExpression, in this order, then what
+    Of a Query it checks KeyConditionExpression, FilterExpression and ProjectionExpression, in this order, then what
     was not used of the placeholders, then whether these are conditions on keys at all, and when it has found the
     table, whether they suit its schema.
     """

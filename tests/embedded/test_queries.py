@@ -187,7 +187,6 @@ SERVICE_FAULTS: list[tuple[str, Request, str]] = [
     ("Query", {**P, "ExclusiveStartKey": {"pk": S("p"), "sk": N(1)}}, KEY_MISMATCH),
     ("Query", {**GALL, "ExclusiveStartKey": {**INDEX_START, "g2": S("o")}}, KEY_MISMATCH),
     ("Query", {**GALL, "ExclusiveStartKey": {**INDEX_START, "sk": N(1)}}, f"{INVALID_START}: {KEY_MISMATCH}"),
-    ("Query", {**keyed("y = :p AND z = :p", p=S("p")), "TableName": "hash"}, "Query key condition not supported"),
     # The condition on the sort key, then that on the partition.
     (
         "Query",

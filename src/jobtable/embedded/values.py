@@ -32,6 +32,7 @@ _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of th
 _SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
+_SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's spelling
 NOT_ONE_TYPE = (_EMPTY_VALUE, _SEVERAL_TYPES)
 """What is said of a value that has no type, and of one that has several."""
 _TOO_DEEP = (

@@ -84,6 +84,7 @@ class Update:
     def only_removes(self) -> bool:
         """Whether it writes nothing new: it removes attributes, or members of sets."""
         return self._program.only_removes
+
     def known_types(self) -> dict[str, str]:
         """The types of whole attributes that the update writes, as far as they show without an item."""
         values = self._values

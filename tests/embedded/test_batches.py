@@ -161,3 +161,9 @@ def test_collection_sizes_are_told_once_for_each_collection(backend: EmbeddedBac
     assert response["ItemCollectionMetrics"] == {
         "main": [{"ItemCollectionKey": key(pk), "SizeEstimateRangeGB": [0.0, 1.0]} for pk in "pq"]
     }
+
+
+def test_the_projection_is_looked_at_before_keys_that_come_twice(backend: EmbeddedBackend) -> None:
+    twice = {"Keys": [{"pk": S("1")}, {"pk": S("1")}], "ProjectionExpression": ""}
+    with pytest.raises(RequestError, match="Invalid ProjectionExpression: The expression can not be empty;"):
+        backend.execute("BatchGetItem", {"RequestItems": {"hash": twice}})

@@ -82,8 +82,9 @@ class _Gets:
         """Those of a request that may be wrong."""
         check_parameters(request, "ProjectionExpression")
         keys = [validate_item(key) for key in request["Keys"]]
+        projection = projection_of(request)
         _refuse_duplicates(keys)
-        return cls(request, keys, projection_of(request))
+        return cls(request, keys, projection)
 
     def find(self, tables: Tables, name: str) -> None:
         """Look the table up, and where its items stand."""

@@ -22,6 +22,9 @@ _FAULTS_OF_SUMS = (
 )
 
 
+_LOCAL_INDEX_TYPE = re.compile(
+    "Type mismatch for Index Key .* IndexName: Local|secondary index key to unsupported type"
+)
 _TYPE_OF_MEMBER: dict[str, type] = {
     **dict.fromkeys(("TableName", "IndexName", "ExclusiveStartTableName", "ClientRequestToken", "Select"), str),
     **dict.fromkeys(("ReturnValues", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics"), str),
@@ -128,6 +131,8 @@ def _reasons(answer: Answer) -> list[dict[str, Any]]:
 def _is_same_reason(embedded: dict[str, Any], local: dict[str, Any]) -> bool:
     if embedded["Code"] == "ValidationError" and local["Code"] == "ConditionalCheckFailed":
         return True  # The action itself is looked at before the item.
+    if local["Code"] == "None" and _LOCAL_INDEX_TYPE.search(embedded.get("Message", "")):
+        return True  # See "type of a local index key".
     words, local_words = embedded.get("Message", ""), local.get("Message", "")
     is_same_message = words == local_words.removesuffix(".") or says_the_same(words, local_words)
     return is_same_message and embedded | {"Message": ""} == local | {"Message": ""}
@@ -142,9 +147,11 @@ def _other_order(case: Case) -> bool:
     if _has_parts(case) and embedded < Stage.ITEM:
         return True  # The parts of a batch or a transaction come in no documented order.
     if embedded == local:
-        # Two faults of one stage: the order of conditions, of actions, and of the two maps is not documented.
+        # Two faults of one stage: the order of conditions, actions, maps and options is not documented.
         if embedded == Stage.ITEM:
             return _has_several_updates(case)
+        if embedded == Stage.OPTIONS:
+            return "Segment" in case.embedded.message and "Segment" not in case.local.message
         return _has_several_conditions(case) or _have_both_maps_faults(case) or _is_of_earlier_expression(case)
     return embedded < local
 
@@ -420,11 +427,7 @@ KNOWN_DIFFERENCES = (
         "DynamoDB Local lets an update give the sort attribute of a local index another type; the service refuses it.",
         lambda case: (
             case.local.code in (None, "TransactionCanceledException")
-            and re.search(
-                "Type mismatch for Index Key .* IndexName: Local|secondary index key to unsupported type",
-                str(case.embedded),
-            )
-            is not None
+            and _LOCAL_INDEX_TYPE.search(str(case.embedded)) is not None
         ),
     ),
     KnownDifference(

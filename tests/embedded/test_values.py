@@ -88,6 +88,7 @@ REFUSED_BY_THE_SERVICE: list[tuple[Any, str, str]] = [
     ({"N": "abc"}, "ValidationException", "The parameter cannot be converted to a numeric value: abc"),
     ({"NS": ["1", None]}, "ValidationException", "The parameter cannot be converted to a numeric value: "),
     ({"NS": ["1", "2", "1.0"]}, "ValidationException", INVALID + "Input collection contains duplicates."),
+    ({"NS": ["1", "1", "x"]}, "ValidationException", INVALID + "Input collection contains duplicates."),
     (
         {"SS": ["b", "a", "b", "0"]},
         "ValidationException",

@@ -281,11 +281,13 @@ def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
         raise RequestRefused(_INVALID + "An number set  may not be empty")
-    measured = [_number("" if member is None else member, depth) for member in members]
-    numbers = [number for number, _ in measured]
-    if len(set(numbers)) < len(numbers):
-        raise RequestRefused(f"{_INVALID}Input collection contains duplicates.")
-    return _same_or(members, sorted(numbers, key=Decimal)), sum([size for _, size in measured])
+    sizes: dict[str, int] = {}
+    for member in members:  # The first fault counts, be it of a number by itself or beside those before it.
+        number, size = _number("" if member is None else member, depth)
+        if number in sizes:
+            raise RequestRefused(f"{_INVALID}Input collection contains duplicates.")
+        sizes[number] = size
+    return _same_or(members, sorted(sizes, key=Decimal)), sum(sizes.values())
 
 
 def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:

@@ -120,8 +120,9 @@ def test_a_table_without_a_stream_has_no_changes(each_store: Store) -> None:
 
 def test_a_cursor_fits_only_its_table(store: Store) -> None:
     cursor = store.changes(notes).cursor
+    altered = ("B" if cursor.startswith("A") else "A") + cursor[1:]
     with pytest.raises(CursorError):
-        store.changes(notes, after="A" + cursor[1:])
+        store.changes(notes, after=altered)
     with pytest.raises(CursorError):
         store.changes(notes, after="no cursor")
 

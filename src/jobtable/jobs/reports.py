@@ -69,7 +69,7 @@ def final_metrics(job: Job, result: Any) -> list[JobMetric]:
     own = JobMetric(
         job_id=job.job_id, metric_name=final_name(sweep["objective"]), timestamp=sweep["recorded_at"], value=value
     )
-    return [own, own.replace(job_id=sweep["sweep_id"], child_job_id=job.job_id)]
+    return [own, own.model_copy(update={"job_id": sweep["sweep_id"], "child_job_id": job.job_id})]
 
 
 def number(name: str, value: SupportsFloat) -> float:

@@ -655,6 +655,31 @@ def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> Non
     assert caught.value.message == "Table already exists: tab"
 
 
+def test_what_a_table_is_to_be_ready_for_is_noted(backend: EmbeddedBackend) -> None:
+    """The engine is always ready, and does not throttle."""
+    warm, warmer = ({"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": each} for each in (4_000, 5_000))
+    created = backend.execute("CreateTable", table(WarmThroughput=warm))["TableDescription"]
+    assert created["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
+    new = {**index("ggg", "b"), "WarmThroughput": warm}
+    change: Request = {
+        "TableName": "tab",
+        "WarmThroughput": warmer,
+        "AttributeDefinitions": [{"AttributeName": "b", "AttributeType": "S"}],
+        "GlobalSecondaryIndexUpdates": [{"Create": new}],
+    }
+    described = backend.execute("UpdateTable", change)["TableDescription"]
+    assert described["WarmThroughput"] == {**warmer, "Status": "ACTIVE"}
+    assert described["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
+    update = {"Update": {"IndexName": "ggg", "WarmThroughput": warmer}}
+    described = backend.execute("UpdateTable", {"TableName": "tab", "GlobalSecondaryIndexUpdates": [update]})
+    assert described["TableDescription"]["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {
+        **warmer,
+        "Status": "ACTIVE",
+    }
+    with pytest.raises(RequestRefused, match="at 'warmThroughput[.]readUnitsPerSecond'"):
+        backend.execute("UpdateTable", {"TableName": "tab", "WarmThroughput": {"ReadUnitsPerSecond": 0}})
+
+
 def test_tags_are_added_replaced_listed_at_once_and_removed(backend: EmbeddedBackend) -> None:
     created = backend.execute("CreateTable", table(Tags=[{"Key": "team", "Value": "ml"}]))
     arn = created["TableDescription"]["TableArn"]

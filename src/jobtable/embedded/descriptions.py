@@ -7,7 +7,7 @@ from typing import Any
 from jobtable.embedded.key_schemas import key_elements
 from jobtable.embedded.names import index_arn, stream_arn, table_arn
 from jobtable.embedded.storage import View
-from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, TableRecord, Throughput
+from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, TableRecord, Throughput, WarmThroughput
 
 Description = dict[str, Any]
 
@@ -38,6 +38,7 @@ def describe_table(view: View, record: TableRecord) -> Description:
         "TableArn": table_arn(record.name),
         "TableId": record.uuid,
         **_billing(record),
+        **_warm(record.warm),
         **_indexes(record, counts),
         **_stream(record),
         **_options(record),
@@ -78,6 +79,14 @@ def _limit(limit: OnDemandLimit | None) -> Description:
     return {"OnDemandThroughput": {name: -1 if value is None else value for name, value in units.items()}}
 
 
+def _warm(warm: WarmThroughput | None) -> Description:
+    if warm is None:
+        return {}
+    units = {"ReadUnitsPerSecond": warm.read, "WriteUnitsPerSecond": warm.write}
+    told = {name: value for name, value in units.items() if value is not None}
+    return {"WarmThroughput": {**told, "Status": "ACTIVE"}}
+
+
 def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]]) -> Description:
     local = [_index(record, index, counts) for index in record.indexes if index.is_local]
     others = [_index(record, index, counts) for index in record.indexes if not index.is_local]
@@ -102,6 +111,7 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
         "ItemCount": items,
         "IndexArn": index_arn(record.name, index.name),
         **_limit(index.on_demand),
+        **_warm(index.warm),
     }
 
 

@@ -17,7 +17,7 @@ from jobtable.embedded.key_schemas import (
 from jobtable.embedded.names import valid_index_name, valid_name
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import Member, check_members, expect_type, lower_first
-from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType
+from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
@@ -29,6 +29,7 @@ _INVALID = "One or more parameter values were invalid: "
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 _UNIT = Member(int, required=True, minimum=1)
 _UNIT_MEMBERS = {"WriteCapacityUnits": _UNIT, "ReadCapacityUnits": _UNIT}
+_WARM_MEMBERS = {"ReadUnitsPerSecond": Member(int, minimum=1), "WriteUnitsPerSecond": Member(int, minimum=1)}
 _REQUIRED_LISTS = {"AttributeDefinitions": Member(list, required=True), "KeySchema": Member(list, required=True)}
 _VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 
@@ -44,6 +45,7 @@ class NewIndex:
     included: tuple[str, ...]
     throughput: Throughput
     on_demand: OnDemandLimit | None
+    warm: WarmThroughput | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class NewTable:
     is_on_demand: bool
     throughput: Throughput
     on_demand: OnDemandLimit | None
+    warm: WarmThroughput | None
     view: ViewType | None
     table_class: str | None
     is_protected: bool
@@ -87,6 +90,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         is_on_demand=is_on_demand,
         throughput=throughput,
         on_demand=on_demand_limit(request),
+        warm=warm_throughput(request),
         view=stream_view(request),
         table_class=table_class(request),
         is_protected=bool(flag(request, "DeletionProtectionEnabled")),
@@ -158,6 +162,15 @@ def on_demand_limit(structure: Request) -> OnDemandLimit | None:
     return OnDemandLimit(read=_units(given, "MaxReadRequestUnits"), write=_units(given, "MaxWriteRequestUnits"))
 
 
+def warm_throughput(structure: Request, path: str = "") -> WarmThroughput | None:
+    """WarmThroughput, or None."""
+    given = structure.get("WarmThroughput")
+    if given is None:
+        return None
+    check_members(given, _WARM_MEMBERS, f"{path}warmThroughput.")
+    return WarmThroughput(read=given.get("ReadUnitsPerSecond"), write=given.get("WriteUnitsPerSecond"))
+
+
 def encryption(request: Request) -> dict[str, str] | None:
     """SSESpecification as it is described; None where the key is DynamoDB's own. Nothing is encrypted here."""
     given = request.get("SSESpecification")
@@ -199,7 +212,8 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], path: s
             f"{_INVALID}ProvisionedThroughput should not be specified for index: {name} when BillingMode is"
             " PAY_PER_REQUEST"
         )
-    return NewIndex(name, False, key, kind, included, throughput, on_demand_limit(structure))
+    warm = warm_throughput(structure, path)
+    return NewIndex(name, False, key, kind, included, throughput, on_demand_limit(structure), warm)
 
 
 def check_index_counts(indexes: int, included: int) -> None:
@@ -248,7 +262,7 @@ def _local_index(path: str, structure: Request, key: KeySchema, attributes: dict
             f" index hash key: {partition[0]}, table hash key: {key[0][0]}"
         )
     kind, included = projection(structure, path)
-    return NewIndex(name, True, (partition, sort), kind, included, Throughput(), None)
+    return NewIndex(name, True, (partition, sort), kind, included, Throughput(), None, None)
 
 
 def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_demand: bool) -> tuple[NewIndex, ...]:

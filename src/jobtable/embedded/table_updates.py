@@ -26,6 +26,7 @@ from jobtable.embedded.table_requests import (
     stream_view,
     table_class,
     table_throughput,
+    warm_throughput,
 )
 from jobtable.errors import RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
@@ -34,13 +35,14 @@ _PARAMETERS: dict[str, type] = {
     "ProvisionedThroughput": dict,
     "BillingMode": str,
     "OnDemandThroughput": dict,
+    "WarmThroughput": dict,
     "DeletionProtectionEnabled": bool,
     "StreamSpecification": dict,
     "SSESpecification": dict,
     "TableClass": str,
     "GlobalSecondaryIndexUpdates": list,
 }
-_NOT_SUPPORTED = ("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency", "WarmThroughput")
+_NOT_SUPPORTED = ("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency")
 _ACTIONS = ("Update", "Create", "Delete")
 _INVALID = "One or more parameter values were invalid: "
 
@@ -82,6 +84,7 @@ def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
         included=index.included,
         throughput=index.throughput,
         on_demand=index.on_demand,
+        warm=index.warm,
     )
 
 
@@ -149,6 +152,11 @@ def _with_index_change(
     others = tuple(other for other in record.indexes if other is not index)
     if change.action == "Delete":
         return _replaced(record, indexes=others, attributes=_used_attributes(record, others))
+    warm = warm_throughput(change.content, change.path)
+    if warm is not None:
+        index = index.model_copy(update={"warm": warm})
+        if change.content.get("ProvisionedThroughput") is None:
+            return _replaced(record, indexes=(*others, index))
     wanted = index_throughput(change.content, change.path)
     if (wanted.read, wanted.write) == (index.throughput.read, index.throughput.write):
         raise RequestRefused("The requested throughput value equals the current value")
@@ -199,6 +207,7 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         table_class=chosen_class or record.table_class,
         table_class_changed=now if chosen_class else record.table_class_changed,
         on_demand=on_demand_limit(request) or record.on_demand,
+        warm=warm_throughput(request) or record.warm,
         encryption=record.encryption if request.get("SSESpecification") is None else encryption(request),
     )
 

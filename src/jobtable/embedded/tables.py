@@ -46,6 +46,7 @@ def create(storage: Storage, request: Request) -> Response:
             on_demand_since=now if wanted.is_on_demand else None,
             throughput=wanted.throughput,
             on_demand=wanted.on_demand,
+            warm=wanted.warm,
             table_class=wanted.table_class,
             is_protected=wanted.is_protected,
             encryption=wanted.encryption,

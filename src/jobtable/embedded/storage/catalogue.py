@@ -36,6 +36,13 @@ class OnDemandLimit(Record):
     write: int | None = None
 
 
+class WarmThroughput(Record):
+    """The units a second that a table or index is to be ready for; None: nothing was said. The engine always is."""
+
+    read: int | None = None
+    write: int | None = None
+
+
 class IndexRecord(Record):
     """A secondary index as it was declared."""
 
@@ -48,6 +55,7 @@ class IndexRecord(Record):
     included: tuple[str, ...] = ()
     throughput: Throughput = Throughput()
     on_demand: OnDemandLimit | None = None
+    warm: WarmThroughput | None = None
 
 
 class StreamRecord(Record):
@@ -89,6 +97,7 @@ class TableRecord(Record):
     on_demand_since: float | None = None
     throughput: Throughput = Throughput()
     on_demand: OnDemandLimit | None = None
+    warm: WarmThroughput | None = None
     table_class: str | None = None
     table_class_changed: float | None = None
     is_protected: bool = False

@@ -676,7 +676,7 @@ def test_what_a_table_is_to_be_ready_for_is_noted(backend: EmbeddedBackend) -> N
         **warmer,
         "Status": "ACTIVE",
     }
-    with pytest.raises(RequestRefused, match="at 'warmThroughput[.]readUnitsPerSecond'"):
+    with pytest.raises(RequestRefused, match=r"at 'warmThroughput\.readUnitsPerSecond'"):
         backend.execute("UpdateTable", {"TableName": "tab", "WarmThroughput": {"ReadUnitsPerSecond": 0}})
 
 

@@ -3,9 +3,11 @@ import { askServer, toast } from "./server.js";
 
 const number = (text) => (text === "" ? null : Number(text));
 
-document.querySelector("[data-task]")?.addEventListener("submit", async (event) => {
+const form = document.querySelector("[data-task]");
+const button = form.querySelector("button");
+
+form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  const form = event.currentTarget;
   const albums = [...form.querySelectorAll("[data-album]")]
     .filter((album) => album.querySelector('[name="keep"]').checked)
     .map((album) => ({
@@ -17,7 +19,6 @@ document.querySelector("[data-task]")?.addEventListener("submit", async (event) 
       price_estimate: number(album.querySelector('[name="price_estimate"]').value),
       price_confidence: number(album.querySelector('[name="price_confidence"]').value),
     }));
-  const button = form.querySelector("button");
   button.disabled = true;
   try {
     await askServer(form.dataset.task, { method: "POST", body: { albums } });
@@ -27,3 +28,6 @@ document.querySelector("[data-task]")?.addEventListener("submit", async (event) 
     button.disabled = false;
   }
 });
+
+// Before this script was there, the browser would have sent the form elsewhere.
+if (button) button.disabled = false;

@@ -3,13 +3,13 @@ import { refreshRegions } from "./app.js";
 import { askServer, toast } from "./server.js";
 
 const form = document.querySelector("[data-new-token]");
+const button = form.querySelector("button");
 const place = document.querySelector("[data-secret]");
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const { name, role, days } = Object.fromEntries(new FormData(form));
   const body = { name, role, expires_in_seconds: days ? Number(days) * 86400 : null };
-  const button = form.querySelector("button");
   button.disabled = true;
   try {
     const made = await askServer("/api/v1/tokens", { method: "POST", body });
@@ -24,3 +24,6 @@ form.addEventListener("submit", async (event) => {
     button.disabled = false;
   }
 });
+
+// Before this script was there, the browser would have put the form into the address.
+button.disabled = false;

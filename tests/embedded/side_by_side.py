@@ -48,7 +48,7 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("Cannot do operations on a non-existent table", "Requested resource not found"),
     ("Value (null|\\[\\]) at .*|Value t+ at .*", "1 validation error detected: Value .*"),
     ("Member must have length less than or equal to 100", "1 validation error detected: Value .* equal to 100"),
-    ("Invalid table/index name.*", "[12] validation errors? detected: .*tableName.*"),
+    ("Invalid table/index name.*", "[12] validation errors? detected: .*(tableName|Map keys must).*"),
     ("Cannot have null key for .*", "1 validation error detected: Value null at 'key' .*"),
     ("Item to put in PutItem cannot be null", "1 validation error detected: Value null at 'item' .*"),
     ("The supplied Item contains a null AttributeValue", "1 validation error detected: Value null at 'requestItems.*"),
@@ -101,16 +101,16 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("1 validation error detected: Value '0' at 'segment' .*", "1 validation error detected: Value '0' at 'total.*"),
     (
         "BatchGetItem must have some requests set|BatchWriteItem cannot have a null or no requests set",
-        "1 validation error detected: Value .* at 'requestItems' .*",
+        "1 validation error detected: Value .*at '[rR]equestItems' .*|The requestItems parameter is required .*",
     ),
-    ("The list of keys in RequestItems for .*", "1 validation error detected: Value .* at 'requestItems\\.hash.*"),
+    ("The list of keys in RequestItems for .*", "1 validation error detected: Value .*at '[rR]equestItems\\.hash.*"),
     (
         "The batch write request list for a table .*|Too many items requested for the BatchWriteItem call",
         "1 validation error detected: Value .* at 'requestItems' failed to satisfy constraint: Map value must .*",
     ),
     (
         "Too many items requested for the BatchGetItem call",
-        "1 validation error .* at 'requestItems\\.hash.* equal to 100",
+        "1 validation error .* at 'RequestItems\\.hash.* equal to 100",
     ),
 )
 

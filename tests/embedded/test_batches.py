@@ -93,15 +93,77 @@ def test_faults_of_writes_are_reported_as_dynamodb_does(filled_pair: Pair, reque
     assert filled_pair.both("BatchWriteItem", request_).code is not None
 
 
-@pytest.mark.parametrize("count", [0, 26])
-def test_too_few_and_too_many_writes_of_a_table_break_one_constraint(backend: EmbeddedBackend, count: int) -> None:
+NAMES = (
+    "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length"
+    " greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"
+)
+COUNTS = (
+    "Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length"
+    " greater than or equal to 1]"
+)
+CAPACITY = (
+    "Value 'OTHER' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set:"
+    " [INDEXES, TOTAL, NONE]"
+)
+WRONG_CAPACITY = {"ReturnConsumedCapacity": "OTHER"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (items(), "The requestItems parameter is required for BatchWriteItem"),
+        (
+            items(hash=[]),
+            "1 validation error detected: Value '{hash=[]}' at 'requestItems' failed to satisfy constraint: " + COUNTS,
+        ),
+        (
+            items(hash=[put(str(number)) for number in range(26)]),
+            "1 validation error detected: Value '{hash=[26 requests]}' at 'requestItems' failed to satisfy constraint:"
+            f" {COUNTS}",
+        ),
+        (
+            items(**{"a!": [put("1")]}),
+            "1 validation error detected: Value '{a!=[1 requests]}' at 'requestItems' failed to satisfy constraint:"
+            f" {NAMES}",
+        ),
+        (items(**{"a!": [put("1")]}) | WRONG_CAPACITY, f"1 validation error detected: {CAPACITY}"),
+    ],
+)
+def test_the_map_of_writes_breaks_its_constraints_as_a_whole(
+    backend: EmbeddedBackend, request_: Request, message: str
+) -> None:
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("BatchWriteItem", items(hash=[put(str(number)) for number in range(count)]))
-    assert caught.value.message == (
-        f"1 validation error detected: Value '{{hash=[{count} requests]}}' at 'requestItems' failed to satisfy"
-        " constraint: Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must"
-        " have length greater than or equal to 1]"
-    )
+        backend.execute("BatchWriteItem", request_)
+    assert caught.value.message == message
+
+
+SHORT = "failed to satisfy constraint: Member must have length greater than or equal to 1"
+BAD_NAME = """Value '{"a!":{"Keys":[{"pk":{"S":"1"}}]}}' at 'requestItems' failed to satisfy constraint: """ + NAMES
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (items(), f"1 validation error detected: Value at 'RequestItems' {SHORT}"),
+        (items(hash={"Keys": []}), f"1 validation error detected: Value at 'RequestItems.hash.member.Keys' {SHORT}"),
+        (
+            items(hash={"Keys": [key(str(number)) for number in range(101)]}),
+            "1 validation error detected: Value at 'RequestItems.hash.member.Keys' failed to satisfy constraint: Member"
+            " must have length less than or equal to 100",
+        ),
+        (items(**{"a!": {"Keys": [key("1")]}}), f"1 validation error detected: {BAD_NAME}"),
+        (
+            items(**{"a!": {"Keys": [key("1")]}}) | WRONG_CAPACITY,
+            f"2 validation errors detected: {BAD_NAME}; {CAPACITY}",
+        ),
+    ],
+)
+def test_the_map_of_keys_is_told_of_as_the_service_does(
+    backend: EmbeddedBackend, request_: Request, message: str
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("BatchGetItem", request_)
+    assert caught.value.message == message
 
 
 def test_writes_of_several_tables_are_done_and_charged_as_dynamodb_does(pair: Pair) -> None:

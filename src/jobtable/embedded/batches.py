@@ -27,7 +27,8 @@ from jobtable.embedded.requests import (
     constraints_broken,
     expect_type,
     find_table,
-    table_name_fault,
+    map_of_tables_faults,
+    unshown_constraint,
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Storage, Transaction, View
@@ -48,7 +49,7 @@ MAX_GETS = 100
 MAX_WRITES = 25
 MAX_RESPONSE_BYTES = 16 * 1024 * 1024
 
-_GET_MEMBERS = {"ReturnConsumedCapacity": CAPACITY, "RequestItems": REQUIRED_MAP}
+_GET_MEMBERS = {"RequestItems": Member(dict, required=True, names_tables=True), "ReturnConsumedCapacity": CAPACITY}
 _KEYS_MEMBERS = {
     "Keys": Member(list, required=True),
     "ConsistentRead": OPTIONAL_BOOLEAN,
@@ -63,6 +64,7 @@ _WRITE_MEMBERS = {
 _PUT_MEMBERS = {"Item": REQUIRED_MAP}
 _DELETE_MEMBERS = {"Key": REQUIRED_MAP}
 
+_AT_LEAST_ONE = "Member must have length greater than or equal to 1"
 _DUPLICATES = "Provided list of item keys contains duplicates"
 _ONE_REQUEST = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
@@ -110,12 +112,12 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         known = {name: _Gets(per_table, per_table["Keys"], None) for name, per_table in request["RequestItems"].items()}
         return _read(storage, known, wanted_capacity(request), as_json=True)
     check_members(request, _GET_MEMBERS)
-    _check_tables(request["RequestItems"])
+    if not request["RequestItems"]:
+        raise constraints_broken([unshown_constraint("RequestItems", _AT_LEAST_ONE)])
     count = 0
     for name, per_table in request["RequestItems"].items():
-        path = f"requestItems.{name}.member."
-        check_members(per_table, _KEYS_MEMBERS, path)
-        _check_length(per_table["Keys"], path + "keys")
+        check_members(per_table, _KEYS_MEMBERS, f"requestItems.{name}.member.")
+        _check_length(per_table["Keys"], f"RequestItems.{name}.member.Keys")
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
@@ -168,16 +170,7 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
     """Put and delete items of several tables. Every one of them is done when this returns."""
     check_members(request, _WRITE_MEMBERS)
     requests: dict[str, Any] = request["RequestItems"]
-    _check_tables(requests)
-    for name, per_table in requests.items():
-        expect_type(per_table, list)
-        if not 1 <= len(per_table) <= MAX_WRITES:
-            rule = (
-                f"Map value must satisfy constraint: [Member must have length less than or equal to {MAX_WRITES},"
-                " Member must have length greater than or equal to 1]"
-            )
-            shown = f"'{{{name}=[{len(per_table)} requests]}}'"
-            raise constraints_broken([constraint("requestItems", shown, rule)])
+    _check_lists_of_writes(requests)
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")
     changes = {
@@ -272,27 +265,30 @@ def collections_of(view: View, writes: list[Write]) -> list[dict[str, Any]]:
     return [one for one in metrics if one is not None]
 
 
-def _check_tables(requests: dict[str, Any]) -> None:
+def _check_lists_of_writes(requests: dict[str, Any]) -> None:
     if not requests:
-        rule = "Member must have length greater than or equal to 1"
-        raise constraints_broken([constraint("requestItems", "'{}'", rule)])
-    faults = [
-        constraint("tableName", f"'{name}'", fault)
-        for name in requests
-        if (fault := table_name_fault(name)) is not None
-    ]
-    if faults:
-        raise constraints_broken(faults)
+        raise RequestRefused("The requestItems parameter is required for BatchWriteItem")
+    for per_table in requests.values():
+        expect_type(per_table, list)
+    rules = map_of_tables_faults(requests)
+    if not all(1 <= len(per_table) <= MAX_WRITES for per_table in requests.values()):
+        rules.append(
+            f"Map value must satisfy constraint: [Member must have length less than or equal to {MAX_WRITES},"
+            f" {_AT_LEAST_ONE}]"
+        )
+    if rules:
+        counts = {name: f"{len(per_table)} requests" if per_table else "" for name, per_table in requests.items()}
+        shown = ", ".join(f"{name}=[{count}]" for name, count in counts.items())
+        raise constraints_broken([constraint("requestItems", f"'{{{shown}}}'", rule) for rule in rules])
 
 
 def _check_length(keys: list[Any], path: str) -> None:
     if not keys:
-        rule = "Member must have length greater than or equal to 1"
-    elif len(keys) > MAX_GETS:
-        rule = f"Member must have length less than or equal to {MAX_GETS}"
-    else:
-        return
-    raise constraints_broken([constraint(path, f"'[{len(keys)} keys]'" if keys else "'[]'", rule)])
+        raise constraints_broken([unshown_constraint(path, _AT_LEAST_ONE)])
+    if len(keys) > MAX_GETS:
+        raise constraints_broken(
+            [unshown_constraint(path, f"Member must have length less than or equal to {MAX_GETS}")]
+        )
 
 
 OPERATIONS = {"BatchGetItem": batch_get_item, "BatchWriteItem": batch_write_item}

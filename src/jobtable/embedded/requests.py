@@ -6,6 +6,7 @@ that do not go together, then values, then expressions, and only then the table.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,12 +34,14 @@ class Member:
     """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
     is_index_name: bool = False
+    names_tables: bool = False
+    """Whether the keys of a map are names of tables."""
     is_free: bool = field(init=False)
     """Whether every value of the type will do."""
 
     def __post_init__(self) -> None:
         constraints = (self.minimum, self.maximum, self.longest)
-        is_name = self.is_table_name or self.is_index_name
+        is_name = self.is_table_name or self.is_index_name or self.names_tables
         is_free = not self.enum and not is_name and constraints == (None, None, None)
         object.__setattr__(self, "is_free", is_free)
 
@@ -46,6 +49,8 @@ class Member:
         """The constraints that a value of the right type breaks."""
         if self.is_index_name:
             return index_name_faults(value)
+        if self.names_tables:
+            return map_of_tables_faults(value)
         fault = self._fault(value)
         return [] if fault is None else [fault]
 
@@ -114,6 +119,16 @@ def index_name_faults(name: str) -> list[str]:
     return faults
 
 
+def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
+    """The constraint that the keys of a map of tables break: it is told whole, and once for all of them."""
+    if all(table_name_fault(name) is None for name in requests):
+        return []
+    return [
+        "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length"
+        " greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"
+    ]
+
+
 def check_members(request: Any, members: Mapping[str, Member], path: str = "") -> None:
     """RequestRefused if a member has the wrong JSON type or breaks a constraint; unknown members are ignored.
 
@@ -130,14 +145,23 @@ def check_members(request: Any, members: Mapping[str, Member], path: str = "") -
         if type(value) is not member.type:
             expect_type(value, member.type)
         if not member.is_free:
-            faults += [constraint(path + lower_first(name), f"'{value}'", fault) for fault in member.faults(value)]
+            faults += [constraint(path + lower_first(name), _shown(value), fault) for fault in member.faults(value)]
     if faults:
         raise constraints_broken(faults)
+
+
+def _shown(value: Any) -> str:
+    return f"'{json.dumps(value, separators=(',', ':'), default=str) if isinstance(value, dict) else value}'"
 
 
 def constraint(path: str, value: str, rule: str) -> str:
     """One broken constraint, as DynamoDB words it."""
     return f"Value {value} at '{path}' failed to satisfy constraint: {rule}"
+
+
+def unshown_constraint(path: str, rule: str) -> str:
+    """One broken constraint of those that DynamoDB tells without the value, by the member's own name."""
+    return f"Value at '{path}' failed to satisfy constraint: {rule}"
 
 
 def constraints_broken(faults: list[str]) -> RequestRefused:

@@ -304,7 +304,7 @@ FAULTS: list[tuple[str, Request, str]] = [
     (
         "CreateTable",
         table(AttributeDefinitions=definitions("a", "a")),
-        f"{INVALID}Duplicate attribute name in AttributeDefinitions: a",
+        "Attribute Name is duplicated: a",
     ),
     (
         "CreateTable",
@@ -318,6 +318,44 @@ FAULTS: list[tuple[str, Request, str]] = [
         f"{INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b], keys used: [a]",
     ),
     ("CreateTable", table(KeySchema=keys("b")), not_defined("b", "a")),
+    (
+        "CreateTable",
+        table(KeySchema=keys("a", "b"), AttributeDefinitions=definitions("a", "c")),
+        not_defined("a, b", "a, c"),
+    ),
+    *(
+        ("CreateTable", wrong, "Invalid KeySchema: Some index key attribute have no definition")
+        for wrong in (table(AttributeDefinitions=[]), table(KeySchema=keys("a", "a")))
+    ),
+    (
+        "CreateTable",
+        table(TableName=None),
+        "The parameter 'TableName' is required but was not present in the request",
+    ),
+    (
+        "CreateTable",
+        table(TableName="ta"),
+        f"{BROKEN}'ta' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3",
+    ),
+    (
+        "CreateTable",
+        table(TableName="t!b"),
+        f"{BROKEN}'t!b' at 'tableName' failed to satisfy constraint: Member must satisfy regular expression pattern:"
+        " [a-zA-Z0-9_.-]+",
+    ),
+    (
+        "CreateTable",
+        table(LocalSecondaryIndexes=[index("ll", "a", "b")], GlobalSecondaryIndexes=[index("gg", "c")]),
+        "2 validation errors detected: Value 'gg' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy"
+        " constraint: Member must have length greater than or equal to 3; Value 'll' at"
+        " 'localSecondaryIndexes.1.member.indexName' failed to satisfy constraint: Member must have length greater than"
+        " or equal to 3",
+    ),
+    (
+        "CreateTable",
+        table(StreamSpecification={"StreamEnabled": False, "StreamViewType": "NEW_IMAGE"}),
+        f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified",
+    ),
     (
         "CreateTable",
         table(KeySchema=keys("a", "b")),
@@ -346,7 +384,7 @@ FAULTS: list[tuple[str, Request, str]] = [
     ),
     (
         "CreateTable",
-        table(KeySchema=keys("a", "a")),
+        table(KeySchema=keys("a", "a"), AttributeDefinitions=definitions("a", "b")),
         "Both the Hash Key and the Range Key element in the KeySchema have the same name",
     ),
     ("CreateTable", globals_(index("ggg", "aa")), "Invalid KeySchema: Duplicate attribute name: a"),

@@ -54,9 +54,16 @@ def attribute_definitions(request: Request) -> dict[str, KeyType]:
         check_members(definition, _DEFINITION_MEMBERS, f"attributeDefinitions.{number}.member.")
         name: str = definition["AttributeName"]
         if name in types:
-            raise RequestRefused(f"{_INVALID}Duplicate attribute name in AttributeDefinitions: {name}")
+            raise RequestRefused(f"Attribute Name is duplicated: {name}")
         types[name] = definition["AttributeType"]
     return types
+
+
+def table_key_schema(request: Request) -> KeySchema:
+    """The KeySchema of a table. DynamoDB counts its attributes before it looks at them."""
+    if len(_two_elements(request, "")) > len(maps(request, "AttributeDefinitions")):
+        raise RequestRefused("Invalid KeySchema: Some index key attribute have no definition")
+    return simple_key_schema(request)
 
 
 def simple_key_schema(structure: Request, path: str = "") -> KeySchema:
@@ -64,11 +71,7 @@ def simple_key_schema(structure: Request, path: str = "") -> KeySchema:
 
     `path` is where the structure stands in the request ("localSecondaryIndexes.1.member.").
     """
-    elements = _elements(structure, path)
-    if len(elements) > 2:
-        rule = "Member must have length less than or equal to 2"
-        raise constraints_broken([constraint(f"{path}keySchema", f"'[{len(elements)} elements]'", rule)])
-    partition, sort = _split(elements)
+    partition, sort = _split(_two_elements(structure, path))
     if len(partition) > 1:
         raise RequestRefused("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
     return partition, sort
@@ -126,6 +129,14 @@ def _elements(structure: Request, path: str) -> list[tuple[str, str]]:
     for number, element in enumerate(elements, start=1):
         check_members(element, _ELEMENT_MEMBERS, f"{path}keySchema.{number}.member.")
     return [(element["AttributeName"], element["KeyType"]) for element in elements]
+
+
+def _two_elements(structure: Request, path: str) -> list[tuple[str, str]]:
+    elements = _elements(structure, path)
+    if len(elements) > 2:
+        rule = "Member must have length less than or equal to 2"
+        raise constraints_broken([constraint(f"{path}keySchema", f"'[{len(elements)} elements]'", rule)])
+    return elements
 
 
 def _split(elements: list[tuple[str, str]]) -> KeySchema:

@@ -67,15 +67,34 @@ def valid_name(name: object) -> str:
     return text
 
 
+def name_of_new_table(request: Request) -> str:
+    """The name that CreateTable gives, or RequestRefused."""
+    name = request.get("TableName")
+    if name is None:
+        raise RequestRefused("The parameter 'TableName' is required but was not present in the request")
+    expect_type(name, str)
+    text = str(name)
+    fault = name_fault(text)
+    if fault is not None:
+        raise constraints_broken([constraint("tableName", f"'{text}'", fault)])
+    return text
+
+
+def index_name_fault(name: object, path: str) -> str | None:
+    """The constraint that a name for an index breaks, or None; `path` is where it stands in the request."""
+    if name is None:
+        return constraint(path, "null", "Member must not be null")
+    expect_type(name, str)
+    rule = name_fault(str(name))
+    return None if rule is None else constraint(path, f"'{name}'", rule)
+
+
 def valid_index_name(name: object, path: str) -> str:
     """A name for an index, or RequestRefused; `path` is where it stands in the request."""
-    if name is not None:
-        expect_type(name, str)
-    text = str(name)
-    fault = "Member must not be null" if name is None else name_fault(text)
+    fault = index_name_fault(name, path)
     if fault is not None:
-        raise constraints_broken([constraint(path, "null" if name is None else f"'{text}'", fault)])
-    return text
+        raise constraints_broken([fault])
+    return str(name)
 
 
 def valid_attribute_name(name: str) -> str:

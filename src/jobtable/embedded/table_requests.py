@@ -12,11 +12,12 @@ from jobtable.embedded.key_schemas import (
     maps,
     projection,
     simple_key_schema,
+    table_key_schema,
     text,
 )
-from jobtable.embedded.names import valid_index_name, valid_name
+from jobtable.embedded.names import index_name_fault, name_of_new_table, valid_index_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import Member, check_members, expect_type, lower_first
+from jobtable.embedded.requests import Member, check_members, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
@@ -69,16 +70,15 @@ class NewTable:
 
 def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     """The table that CreateTable asks for, or RequestRefused."""
-    name = valid_name(request.get("TableName"))
+    name = name_of_new_table(request)
     check_members(request, _REQUIRED_LISTS)
-    key = simple_key_schema(request)
+    _check_index_names(request)
+    key = table_key_schema(request)
     attributes = attribute_definitions(request)
     is_on_demand = billing_mode(request) == "PAY_PER_REQUEST"
     throughput = Throughput() if is_on_demand else table_throughput(request)
     if is_on_demand:
         refuse_table_throughput(request)
-    if key[1] and not {*key[0], *key[1]} <= attributes.keys():
-        raise RequestRefused("Invalid KeySchema: Some index key attribute have no definition")
     _check_defined(key, attributes)
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
@@ -91,7 +91,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         throughput=throughput,
         on_demand=on_demand_limit(request),
         warm=warm_throughput(request),
-        view=stream_view(request),
+        view=_view_of_new_table(request),
         table_class=table_class(request),
         is_protected=bool(flag(request, "DeletionProtectionEnabled")),
         encryption=encryption(request),
@@ -181,6 +181,15 @@ def encryption(request: Request) -> dict[str, str] | None:
         return None
     key = text(given, "KMSMasterKeyId")
     return {"SSEType": "KMS"} if key is None else {"SSEType": "KMS", "KMSMasterKeyArn": key}
+
+
+def _view_of_new_table(request: Request) -> ViewType | None:
+    given = request.get("StreamSpecification")
+    if isinstance(given, dict) and given.get("StreamEnabled") is False and given.get("StreamViewType"):
+        raise RequestRefused(
+            f"{_INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
+        )
+    return stream_view(request)
 
 
 def stream_view(request: Request) -> ViewType | None:
@@ -273,12 +282,25 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
     )
 
 
+def _check_index_names(request: Request) -> None:
+    """RequestRefused with all wrong names of indexes, those of global ones first."""
+    named = [*_placed(request, "GlobalSecondaryIndexes"), *_placed(request, "LocalSecondaryIndexes")]
+    faults = [index_name_fault(structure.get("IndexName"), f"{path}indexName") for path, structure in named]
+    broken = [fault for fault in faults if fault is not None]
+    if broken:
+        raise constraints_broken(broken)
+
+
 def _structures(request: Request, member: str) -> list[tuple[str, Request]]:
-    """The indexes that a request asks for, each with where it stands."""
-    structures = maps(request, member)
+    """The indexes that a request asks for, each with where it stands; RequestRefused for an empty list."""
+    structures = _placed(request, member)
     if not structures and request.get(member) is not None:
         raise RequestRefused(f"{_INVALID}List of {member} is empty")
-    return [(f"{lower_first(member)}.{number}.member.", one) for number, one in enumerate(structures, start=1)]
+    return structures
+
+
+def _placed(request: Request, member: str) -> list[tuple[str, Request]]:
+    return [(f"{lower_first(member)}.{number}.member.", one) for number, one in enumerate(maps(request, member), 1)]
 
 
 def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[NewIndex, ...]) -> None:

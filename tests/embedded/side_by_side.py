@@ -70,7 +70,7 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("Payload in response is too large.*", "Payload in response is too large.*"),
     ("One or more parameter values are not valid.*IndexKey: \\w+", "One or more .* not valid.*IndexKey: \\w+"),
     ("A value provided cannot be converted into a number", "The parameter cannot be converted to a numeric value.*"),
-    ("Limit must be greater than or equal to 1", "1 validation error detected: Value '-?\\d+' at 'limit' .*"),
+    ("Limit must be greater than or equal to 1", "1 validation error detected: Value .*at '[lL]imit' .*"),
     (
         "Return values set to invalid value",
         "ReturnValues can only be ALL_OLD or NONE|1 validation error detected: Value '\\w+' at 'returnValues' .*",

@@ -274,7 +274,7 @@ WITHOUT_INDEX = "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using a
 JUST_COUNT = "Cannot specify the ProjectionExpression when choosing to get only the Count"
 
 
-@pytest.mark.parametrize("operation", ["Query", "Scan"])
+@pytest.mark.parametrize(("operation", "counted"), [("Query", "1 validation error detected: "), ("Scan", "")])
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
@@ -283,18 +283,31 @@ JUST_COUNT = "Cannot specify the ProjectionExpression when choosing to get only 
         ({"Select": "COUNT", "ProjectionExpression": "a"}, JUST_COUNT),
     ],
 )
-def test_the_fault_of_a_selection_is_counted(
-    backend: EmbeddedBackend, operation: str, selection: Request, message: str
+def test_the_fault_of_a_selection_is_counted_by_queries(
+    backend: EmbeddedBackend, operation: str, counted: str, selection: Request, message: str
 ) -> None:
     with pytest.raises(RequestRefused) as caught:
         backend.execute(operation, (P if operation == "Query" else MAIN) | selection)
-    assert caught.value.message == f"1 validation error detected: {message}"
+    assert caught.value.message == counted + message
+
+
+@pytest.mark.parametrize(("request_", "named"), [(P, "Value at 'Limit'"), (MAIN, "Value '0' at 'limit'")])
+def test_only_a_scan_shows_a_limit_that_is_too_low(backend: EmbeddedBackend, request_: Request, named: str) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("Query" if request_ is P else "Scan", {**request_, "Limit": 0})
+    assert caught.value.message == (
+        f"1 validation error detected: {named} failed to satisfy constraint: Member must have value greater than or"
+        " equal to 1"
+    )
 
 
 def test_a_segment_must_be_below_their_number(backend: EmbeddedBackend) -> None:
     with pytest.raises(RequestRefused) as caught:
         backend.execute("Scan", {**MAIN, "Segment": 3, "TotalSegments": 3})
-    assert caught.value.message == "The Segment parameter is zero-based and must be less than parameter TotalSegments"
+    assert caught.value.message == (
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: 3 is not less than"
+        " TotalSegments: 3"
+    )
 
 
 @pytest.mark.parametrize("parameter", ["KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet"])

@@ -50,7 +50,12 @@ _READ_MEMBERS = {
     "ExpressionAttributeNames": OPTIONAL_MAP,
     "ExpressionAttributeValues": OPTIONAL_MAP,
 }
-_QUERY_MEMBERS = {**_READ_MEMBERS, "KeyConditionExpression": OPTIONAL_STRING, "ScanIndexForward": OPTIONAL_BOOLEAN}
+_QUERY_MEMBERS = {
+    **_READ_MEMBERS,
+    "Limit": Member(int, minimum=1, is_shown=False),
+    "KeyConditionExpression": OPTIONAL_STRING,
+    "ScanIndexForward": OPTIONAL_BOOLEAN,
+}
 _SCAN_MEMBERS = {
     **_READ_MEMBERS,
     "Segment": Member(int, minimum=0, maximum=999999),
@@ -97,7 +102,9 @@ def query(storage: Storage, request: Request) -> Response:
         _check_start_sort(source, start_key)
         start = _start_position(source, start_key)
         _check_start(source, condition, bounds, start_key)
-    _check_select(source)
+    fault = _fault_of_select(source)
+    if fault is not None:
+        raise constraints_broken([fault])
     _check_filter_of_query(source)
     _check_projected(source)
     refuse_nested_keys(source.table, placeholders.nested_names)
@@ -121,7 +128,9 @@ def scan(storage: Storage, request: Request) -> Response:
     if start_key is not None and source.index is not None:
         _check_start_partition(source, start_key)
         _check_start_sort(source, start_key)
-    _check_select(source)
+    fault = _fault_of_select(source)
+    if fault is not None:  # Query counts it, Scan does not.
+        raise RequestRefused(fault)
     _check_projected(source)
     start = None if start_key is None else _start_position(source, start_key)
     if start is not None and not _contains(bounds, start):
@@ -186,12 +195,6 @@ def _filter_and_projection(request: Request, placeholders: Placeholders) -> tupl
 def _source(storage: Storage, request: Request, filter_: Condition | None, projection: Projection | None) -> _Source:
     table = find_table(storage, request["TableName"])
     return _Source(table, _index(table, request), filter_, projection, request.get("Select"))
-
-
-def _check_select(source: _Source) -> None:
-    fault = _fault_of_select(source)
-    if fault is not None:
-        raise constraints_broken([fault])
 
 
 def _fault_of_select(source: _Source) -> str | None:
@@ -278,7 +281,10 @@ def _segment_bounds(request: Request) -> Range:
             " present"
         )
     if segment >= total:
-        raise RequestRefused("The Segment parameter is zero-based and must be less than parameter TotalSegments")
+        raise RequestRefused(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment:"
+            f" {segment} is not less than TotalSegments: {total}"
+        )
     return segment_range(segment, total)
 
 

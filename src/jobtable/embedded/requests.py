@@ -36,6 +36,8 @@ class Member:
     is_index_name: bool = False
     names_tables: bool = False
     """Whether the keys of a map are names of tables."""
+    is_shown: bool = True
+    """Whether DynamoDB shows the value that breaks a constraint."""
     is_free: bool = field(init=False)
     """Whether every value of the type will do."""
 
@@ -145,7 +147,12 @@ def check_members(request: Any, members: Mapping[str, Member], path: str = "") -
         if type(value) is not member.type:
             expect_type(value, member.type)
         if not member.is_free:
-            faults += [constraint(path + lower_first(name), _shown(value), fault) for fault in member.faults(value)]
+            faults += [
+                constraint(path + lower_first(name), _shown(value), fault)
+                if member.is_shown
+                else unshown_constraint(path + name, fault)
+                for fault in member.faults(value)
+            ]
     if faults:
         raise constraints_broken(faults)
 

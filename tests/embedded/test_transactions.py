@@ -90,6 +90,18 @@ def test_writes_are_refused_as_dynamodb_does(filled_pair: Pair, request_: Reques
     assert filled_pair.both("TransactWriteItems", request_).code is not None
 
 
+def test_a_token_that_is_too_long_is_told_before_other_members(backend: EmbeddedBackend) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute(
+            "TransactWriteItems", write(put("1"), ClientRequestToken="t" * 37, ReturnConsumedCapacity="OTHER")
+        )
+    assert caught.value.message == (
+        f"2 validation errors detected: Value '{'t' * 37}' at 'clientRequestToken' failed to satisfy constraint: Member"
+        " must have length less than or equal to 36; Value 'OTHER' at 'returnConsumedCapacity' failed to satisfy"
+        " constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+    )
+
+
 CANCELLED: list[tuple[Request, str]] = [
     (
         put("", Item={"pk": N(1)}),

@@ -60,10 +60,10 @@ MAX_ACTIONS = 100
 MAX_BYTES = 4 * 1024 * 1024
 
 _WRITE_MEMBERS = {
+    "ClientRequestToken": Member(str, longest=36),
     "ReturnConsumedCapacity": CAPACITY,
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
     "TransactItems": Member(list, required=True),
-    "ClientRequestToken": Member(str, longest=36),
 }
 _GET_MEMBERS = {"ReturnConsumedCapacity": CAPACITY, "TransactItems": Member(list, required=True)}
 _ACTION_MEMBERS = {

@@ -281,6 +281,10 @@ JUST_COUNT = "Cannot specify the ProjectionExpression when choosing to get only 
         ({"Select": "SPECIFIC_ATTRIBUTES"}, SPECIFIC),
         ({"Select": "ALL_PROJECTED_ATTRIBUTES"}, WITHOUT_INDEX),
         ({"Select": "COUNT", "ProjectionExpression": "a"}, JUST_COUNT),
+        (
+            {"Select": "ALL_PROJECTED_ATTRIBUTES", "ProjectionExpression": "a"},
+            "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
+        ),
     ],
 )
 def test_the_fault_of_a_selection_is_counted_by_queries(

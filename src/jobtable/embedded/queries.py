@@ -201,11 +201,11 @@ def _fault_of_select(source: _Source) -> str | None:
     select, projection = source.select, source.projection
     if select == "SPECIFIC_ATTRIBUTES" and projection is None:
         return "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
-    if select == "ALL_PROJECTED_ATTRIBUTES" and source.index is None:
-        return "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
     if projection is not None and select not in (None, "SPECIFIC_ATTRIBUTES"):
         what = "only the Count" if select == "COUNT" else select
         return f"Cannot specify the ProjectionExpression when choosing to get {what}"
+    if select == "ALL_PROJECTED_ATTRIBUTES" and source.index is None:
+        return "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
     return None
 
 

@@ -76,6 +76,11 @@ FAULTS = (
             "Too many items requested for the Batch{}Item call",
         ),
     ),
+    Fault(
+        Stage.MEMBERS,
+        "The requestItems parameter is required for BatchWriteItem",
+        ("BatchWriteItem {} have {} requests set",),
+    ),
     Fault(Stage.COMBINATION, "Invalid Request: Transact{}Request should contain {}"),
     Fault(
         Stage.COMBINATION,

@@ -291,6 +291,12 @@ def not_defined(keys_: str, attributes: str) -> str:
 FAULTS: list[tuple[str, Request, str]] = [
     ("CreateTable", table(), "Table already exists: tab"),
     ("DescribeTable", {"TableName": "none"}, "Requested resource not found: Table: none not found"),
+    ("DescribeTable", {}, "The parameter 'TableName' is required but was not present in the request"),
+    (
+        "DeleteTable",
+        {"TableName": "x"},
+        f"{BROKEN}'x' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3",
+    ),
     (
         "CreateTable",
         table(AttributeDefinitions=None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jobtable.embedded.requests import constraint, constraints_broken, expect_type, name_fault
+from jobtable.embedded.requests import constraint, constraints_broken, expect_type, lower_first, name_fault
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
@@ -69,15 +69,7 @@ def valid_name(name: object) -> str:
 
 def name_of_new_table(request: Request) -> str:
     """The name that CreateTable gives, or RequestRefused."""
-    name = request.get("TableName")
-    if name is None:
-        raise RequestRefused("The parameter 'TableName' is required but was not present in the request")
-    expect_type(name, str)
-    text = str(name)
-    fault = name_fault(text)
-    if fault is not None:
-        raise constraints_broken([constraint("tableName", f"'{text}'", fault)])
-    return text
+    return _checked_name(_given_name(request, "TableName"), "TableName")
 
 
 def index_name_fault(name: object, path: str) -> str | None:
@@ -106,12 +98,23 @@ def valid_attribute_name(name: str) -> str:
 
 def table_of(request: Request, member: str = "TableName") -> str:
     """The table that a request names, by its name or its ARN; RequestRefused if it names none."""
+    name = _given_name(request, member)
+    return table_of_arn(name) or _checked_name(name, member)
+
+
+def _given_name(request: Request, member: str) -> str:
     name = request.get(member)
     if name is None:
-        path = member[:1].lower() + member[1:]
-        raise RequestRefused(f"Value null at '{path}' failed to satisfy constraint: Member must not be null")
+        raise RequestRefused(f"The parameter '{member}' is required but was not present in the request")
     expect_type(name, str)
-    return table_of_arn(name) or valid_name(name)
+    return str(name)
+
+
+def _checked_name(name: str, member: str) -> str:
+    fault = name_fault(name)
+    if fault is not None:
+        raise constraints_broken([constraint(lower_first(member), f"'{name}'", fault)])
+    return name
 
 
 def no_such_table(name: str) -> RequestError:

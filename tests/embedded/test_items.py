@@ -259,6 +259,11 @@ COUNTED: list[tuple[str, Request, str]] = [
         {**PUT, "ExpressionAttributeValues": {":a": S("a")}},
         "ExpressionAttributeValues can only be specified when using expressions",
     ),
+    (
+        "DeleteItem",
+        {**ONE, "Expected": {"a": {"Exists": False}}, "ExpressionAttributeNames": {"#a": "a"}},
+        "ExpressionAttributeNames can only be specified when using expressions",
+    ),
     ("DeleteItem", {**HASH, "Key": {"pk": N("a")}}, "The parameter cannot be converted to a numeric value: a"),
     (
         "PutItem",

@@ -200,8 +200,12 @@ def check_parameters(request: Request, *expressions: str) -> None:
     `expressions` are those that the operation has. All but ProjectionExpression can use ExpressionAttributeValues.
     """
     given = [name for name in expressions if request.get(name) is not None]
-    if not _ANY_LEGACY.isdisjoint(request):
-        _refuse_legacy_parameters(request, given)
+    legacy = [] if _ANY_LEGACY.isdisjoint(request) else [name for name in _LEGACY if request.get(name) is not None]
+    if legacy and given:
+        raise RequestRefused(
+            "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
+            f" {{{', '.join(legacy)}}} Expression parameters: {{{', '.join(given)}}}"
+        )
     if given and given != [_PROJECTION]:
         return
     if request.get("ExpressionAttributeNames") is not None and not given:
@@ -213,21 +217,11 @@ def check_parameters(request: Request, *expressions: str) -> None:
             raise RequestRefused(message)
         verb = "is" if len(users_of_values) == 1 else "are"
         raise RequestRefused(f"{message}: {' and '.join(users_of_values)} {verb} null")
-
-
-def _refuse_legacy_parameters(request: Request, expressions: list[str]) -> None:
-    legacy = [name for name in _LEGACY if request.get(name) is not None]
-    if not legacy:
-        return
-    if expressions:
+    if legacy:
         raise RequestRefused(
-            "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
-            f" {{{', '.join(legacy)}}} Expression parameters: {{{', '.join(expressions)}}}"
+            f"The parameters from before expressions are not supported by this engine: {', '.join(legacy)}. Use"
+            " KeyConditionExpression, FilterExpression, ConditionExpression, UpdateExpression or ProjectionExpression"
         )
-    raise RequestRefused(
-        f"The parameters from before expressions are not supported by this engine: {', '.join(legacy)}. Use"
-        " KeyConditionExpression, FilterExpression, ConditionExpression, UpdateExpression or ProjectionExpression"
-    )
 
 
 class Tables(Protocol):

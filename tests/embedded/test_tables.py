@@ -257,14 +257,6 @@ def test_other_operations_answer_as_dynamodb_local(
     assert comparable(ours) == comparable(theirs)
 
 
-def test_a_new_index_leaves_the_types_of_other_attributes_alone(embedded: EmbeddedPeer) -> None:
-    """As the service does; DynamoDB Local refuses another type."""
-    assert embedded.ask("CreateTable", table()).code is None
-    wrong = definitions("a", kind="N") + definitions("b")
-    made = embedded.ask("UpdateTable", update({"Create": index("ggg", "b")}, AttributeDefinitions=wrong))
-    assert made.body["TableDescription"]["AttributeDefinitions"] == definitions("a", "b")
-
-
 def time_to_live(**specification: Any) -> Request:
     return {"TableName": "tab", "TimeToLiveSpecification": specification}
 

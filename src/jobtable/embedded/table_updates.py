@@ -169,14 +169,12 @@ def _with_new_index(
 ) -> TableRecord:
     defined = attribute_definitions(request)
     index = new_global_index(change.content, defined, change.path, is_on_demand=record.is_on_demand)
-    key_names = (*index.key[0], *index.key[1])
-    if any(record.attributes.get(name, defined[name]) != defined[name] for name in key_names):
+    if any(record.attributes.get(name, type_) != type_ for name, type_ in defined.items()):
         raise RequestRefused(
             f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as"
             " previously defined."
         )
-    # Another type for an attribute that the new index does not use changes nothing.
-    attributes = defined | record.attributes
+    attributes = record.attributes | defined
     if record.index(index.name) is not None:
         raise RequestRefused("Attempting to create an index which already exists")
     indexes = (*record.indexes, index_record(transaction, index))

@@ -378,16 +378,6 @@ KNOWN_DIFFERENCES = (
         ),
     ),
     KnownDifference(
-        "types of other attributes",
-        "The definitions beside a new index do not change attributes that it does not use; DynamoDB Local refuses "
-        "another type.",
-        lambda case: (
-            case.operation == "UpdateTable"
-            and case.embedded.code is None
-            and "SchemaElement redefined" in case.local.message
-        ),
-    ),
-    KnownDifference(
         "definitions that nothing uses",
         "A table has no definition that no key uses; DynamoDB Local counts an attribute of two indexes twice.",
         lambda case: (

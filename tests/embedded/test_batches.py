@@ -132,9 +132,13 @@ WRONG_CAPACITY = {"ReturnConsumedCapacity": "OTHER"}
 def test_the_map_of_writes_breaks_its_constraints_as_a_whole(
     backend: EmbeddedBackend, request_: Request, message: str
 ) -> None:
+    assert _refusal(backend, "BatchWriteItem", request_) == message
+
+
+def _refusal(backend: EmbeddedBackend, operation: str, request: Request) -> str:
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("BatchWriteItem", request_)
-    assert caught.value.message == message
+        backend.execute(operation, request)
+    return caught.value.message
 
 
 SHORT = "failed to satisfy constraint: Member must have length greater than or equal to 1"
@@ -161,9 +165,7 @@ BAD_NAME = """Value '{"a!":{"Keys":[{"pk":{"S":"1"}}]}}' at 'requestItems' faile
 def test_the_map_of_keys_is_told_of_as_the_service_does(
     backend: EmbeddedBackend, request_: Request, message: str
 ) -> None:
-    with pytest.raises(RequestRefused) as caught:
-        backend.execute("BatchGetItem", request_)
-    assert caught.value.message == message
+    assert _refusal(backend, "BatchGetItem", request_) == message
 
 
 def test_writes_of_several_tables_are_done_and_charged_as_dynamodb_does(pair: Pair) -> None:

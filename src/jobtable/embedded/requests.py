@@ -18,6 +18,7 @@ from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
+_PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 _JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
 
@@ -105,7 +106,7 @@ def name_fault(name: str) -> str | None:
     if len(name) > 255:
         return "Member must have length less than or equal to 255"
     if not _NAME.fullmatch(name):
-        return "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+        return _PATTERN_RULE
     return None
 
 
@@ -113,7 +114,7 @@ def index_name_faults(name: str) -> list[str]:
     """The constraints that the name of an index breaks."""
     faults = []
     if not _NAME.fullmatch(name):
-        faults.append("Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+        faults.append(_PATTERN_RULE)
     if len(name) < 3:
         faults.append("Member must have length greater than or equal to 3")
     if len(name) > 255:
@@ -127,7 +128,7 @@ def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
         return []
     return [
         "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length"
-        " greater than or equal to 3, Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+]"
+        f" greater than or equal to 3, {_PATTERN_RULE}]"
     ]
 
 

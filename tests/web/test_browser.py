@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
 from tests.conftest import REQUIRE_ALL
 from tests.running import run_jobs
 from tests.web.conftest import Served
@@ -179,8 +179,19 @@ def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
     job = client.post("/api/v1/jobs", json={"name": "not wanted", "queue": "quiet"}).json()
     client.post(f"/api/v1/jobs/{job['job_id']}/cancel")
     page.goto(f"/jobs/{job['job_id']}")
+    page.locator("[data-live-state][data-state=live]").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
+    visits: list[Route] = []
+
+    def hold(route: Route) -> None:
+        """Until the answer to the button and the live event have both told that the job is gone."""
+        visits.append(route)
+
+    page.route("**/jobs", hold)
     page.get_by_role("button", name="Delete").click()
+    page.wait_for_timeout(2_000)
+    assert len(visits) == 1
+    visits[0].continue_()
     page.wait_for_url("**/jobs")
     assert client.get(f"/api/v1/jobs/{job['job_id']}").status_code == 404
 

@@ -41,12 +41,22 @@ async function copyText(button) {
   toast("Copied");
 }
 
+// The answer to a button and the live events may both say that the page's subject is gone: one of them leaves.
+let isLeaving = false;
+export function leaveFor(path) {
+  if (isLeaving) return;
+  isLeaving = true;
+  location.assign(path);
+}
+// A page that the browser has kept is shown again without being loaded.
+addEventListener("pageshow", () => (isLeaving = false));
+
 async function act(button) {
   if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
   button.disabled = true;
   try {
     await askServer(button.dataset.act, { method: button.dataset.method });
-    if (button.dataset.then) location.assign(button.dataset.then);
+    if (button.dataset.then) leaveFor(button.dataset.then);
     else await refreshRegions();
   } catch (error) {
     toast(error.message, true);

@@ -1,6 +1,6 @@
 // The page of one job: its log grows, its parts follow, its metrics are drawn.
 import { askServer } from "./server.js";
-import { refreshRegions } from "./app.js";
+import { leaveFor, refreshRegions } from "./app.js";
 import { draw } from "./charts.js";
 
 const jobId = document.body.dataset.jobPage;
@@ -112,7 +112,7 @@ document.addEventListener("changes", ({ detail }) => {
   for (const { type, kind, values } of detail.changes) {
     if (type === "JobLog" && kind === "added") lines.push(values);
     else if (type === "JobMetric" && kind === "added") addValue(values);
-    else if (type === "Job" && kind === "removed") return location.assign("/jobs");
+    else if (type === "Job" && kind === "removed") return leaveFor("/jobs");
     else if (type !== "JobTimeline" && kind !== "removed") isOther = true;
   }
   lines.sort((one, other) => (one.timestamp < other.timestamp ? -1 : 1)).forEach(addLine);

@@ -21,7 +21,7 @@ from jobtable.jobs.reports import final_name
 from jobtable.jobs.tasks import task
 from jobtable.jobs.worker import Worker
 from jobtable.sweeps.parameters import float_range
-from jobtable.sweeps.planning import Planner
+from jobtable.sweeps.planner import Planner
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
 from jobtable.sweeps.trials import TrialConfig, trial_id
@@ -209,7 +209,7 @@ def _creation(folder: Path) -> None:
     Sweeps(jobs).submit(sweep, sweep_id="s")
     planner = Planner(jobs)
     begin = time.perf_counter()
-    made = sum(planner.plan("s", part) for part in range(sweep.generation_count()))
+    made = sum(planner.plan("s", part, is_inline=True) for part in range(sweep.generation_count()))
     rate = made / (time.perf_counter() - begin)
     begin = time.perf_counter()
     plain = jobs.submit_many(NewJob(name="plain", task=SWEEP.task, params={"x": 1.0, "y": 1.0}) for _ in range(made))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.web.conftest import Served
@@ -10,6 +11,9 @@ from tests.web.conftest import Served
 from jobtable.access.entities import Role
 from jobtable.app import Services
 from jobtable.settings import Settings
+
+REPOSITORY = Path(__file__).parents[2]
+"""From where workers find the tasks of the tests."""
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import pytest
 from tests.access_patterns.journeys import journey
 from tests.cli.test_up import up
 from tests.receipts.pictures import ocr_result
+from tests.remote.conftest import REPOSITORY
 from tests.running import run_jobs
 from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
@@ -24,7 +25,6 @@ from jobtable.albums.entities import ExecutionStatus
 from jobtable.albums.example import PATHS
 from jobtable.app import ServerServices, Services
 from jobtable.cli.main import app
-from jobtable.cli.output import ExitCode
 from jobtable.conversations.analysis.export import write_export
 from jobtable.conversations.analysis.generated import generate_export
 from jobtable.conversations.pipeline import Stage
@@ -330,8 +330,17 @@ class TestOnTheCommandLine:
         assert "No worker serves the queue cli now" in done.stderr
         sweep_id = self.run(served, "sweeps", "run", str(file)).stdout.strip()
         self.run(served, "sweeps", "stop", sweep_id)
-        refused = self.run(served, "sweeps", "run", str(file), "--workers", "2", code=ExitCode.USAGE)
-        assert "give --follow" in refused.stderr
+
+    def test_a_sweep_of_the_server_is_run_by_workers_here(
+        self, served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(REPOSITORY)
+        file = tmp_path / "sweep.json"
+        file.write_text(sweep(queue="here").model_dump_json())
+        done = self.run(served, "sweeps", "run", str(file), "--id", "here", "--workers", "2", "--json")
+        assert (json.loads(done.stdout)["status"], json.loads(done.stdout)["completed"]) == ("COMPLETED", 3)
+        assert served.services.sweeps.get_progress("here").completed == 3
+        assert self.run(served, "sweeps", "resume", "here", "--workers", "1").exit_code == 0
 
     def test_a_journey_is_created_run_and_followed(self, served: Served, tmp_path: Path) -> None:
         source = tmp_path / "catalogue.db"

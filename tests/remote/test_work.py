@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.cli.test_up import up
+from tests.remote.conftest import REPOSITORY
 from tests.running import jobs_in_memory
 from tests.web.conftest import Served
 from typer.testing import CliRunner
@@ -50,7 +51,6 @@ from jobtable.testing.clock import FakeClock
 from jobtable.web.recovery import Recovery
 
 TASKS = "tests.remote.tasks"
-REPOSITORY = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="module")

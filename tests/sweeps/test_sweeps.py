@@ -22,7 +22,7 @@ from jobtable.jobs.records import Status
 from jobtable.store import Store
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.parameters import float_range
-from jobtable.sweeps.planning import Planner
+from jobtable.sweeps.planner import Planner
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
 from jobtable.sweeps.trials import TrialRecords, trial_id
@@ -204,7 +204,7 @@ def test_a_trial_that_is_run_again_or_deleted_does_not_hold_up_the_planning() ->
         driver.run(most=9)
         assert sweeps.resume("s") > 0
         driver.jobs.delete(next(t.job_id for t in sweeps.list_trials("s") if t.status is Status.COMPLETED))
-        assert Planner(driver.jobs).plan("s", 1) == 8
+        assert Planner(driver.jobs).plan("s", 1, is_inline=True) == 8
         driver.run()
         assert driver.jobs.queries.get_job("s").status is Status.COMPLETED
         assert len(list(sweeps.list_trials("s"))) == 15
@@ -333,10 +333,16 @@ def test_thousands_of_trials_are_made_by_one_operation_that_can_be_repeated(monk
         with monkeypatch.context() as patch:
             patch.setattr(type(store.transaction()), "commit", cut_off)
             with pytest.raises(CutOffError):
-                planner.plan("s", 0)
+                planner.plan("s", 0, is_inline=True)
         some = Sweeps(driver.jobs).get_progress("s").open
         assert 0 < some < 500
-        assert [planner.plan("s", part) for part in (0, 1, 0, 2, 1)] == [500, 500, 500, MANY - 1000, 500]
+        assert [planner.plan("s", part, is_inline=True) for part in (0, 1, 0, 2, 1)] == [
+            500,
+            500,
+            500,
+            MANY - 1000,
+            500,
+        ]
         progress = Sweeps(driver.jobs).get_progress("s")
         assert (progress.open, progress.made, progress.total) == (MANY, MANY, MANY)
         assert driver.jobs.queries.list_dependents("s").count() == MANY

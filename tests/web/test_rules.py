@@ -14,11 +14,20 @@ from jobtable.errors import DefinitionError
 from jobtable.web.api import PREFIX
 from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
 from jobtable.web.api.store import read_items
+from jobtable.web.api.trials import get_earlier_runs, get_sweep_of_job, list_others_at_rung
 from jobtable.web.api.workers import get_held_job, list_queue_states
 from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, rule_of
 from jobtable.web.server import refuse_routes_without_rule
 
-_FOR_WORKERS = (find_checkpoint, get_checkpoint, get_held_job, list_queue_states)
+_FOR_WORKERS = (
+    find_checkpoint,
+    get_checkpoint,
+    get_earlier_runs,
+    get_held_job,
+    get_sweep_of_job,
+    list_others_at_rung,
+    list_queue_states,
+)
 """A worker reads what it needs for the jobs that it holds, and nothing else."""
 
 

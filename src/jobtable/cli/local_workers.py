@@ -53,11 +53,7 @@ class LocalWorkers:
         inline: bool = False,
         quiet: bool = True,
     ) -> None:
-        if settings.server is not None:
-            raise typer.BadParameter(
-                f"{settings.server} has workers of its own: start none here (--submit-only, or no --workers)"
-            )
-        if settings.store.startswith("memory:"):
+        if settings.server is None and settings.store.startswith("memory:"):
             raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
         self._command = _command(settings, queues, slots=slots, preload=preload, inline=inline)
         self._environment = _environment(settings)
@@ -150,7 +146,8 @@ class LocalWorkers:
 def _command(
     settings: Settings, queues: Sequence[str], *, slots: int, preload: Sequence[str], inline: bool
 ) -> list[str]:
-    command = [sys.executable, "-m", "jobtable", "worker", "--until-stdin-closes", f"--slots={slots}"]
+    through = [] if settings.server is None else [f"--server={settings.server}"]
+    command = [sys.executable, "-m", "jobtable", *through, "worker", "--until-stdin-closes", f"--slots={slots}"]
     command += [f"--lease-seconds={settings.lease_seconds}", f"--drain-seconds={_DRAIN_SECONDS}"]
     command += [f"--queue={queue}" for queue in dict.fromkeys(queues)]
     command += [f"--preload={module}" for module in preload]
@@ -158,8 +155,9 @@ def _command(
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """Where a worker's store is: its URL may hold a secret, and everybody can read command lines."""
-    environment = {**os.environ, variable("store"): settings.store}
-    if settings.objects is not None:
-        environment[variable("objects")] = settings.objects
-    return environment
+    """Where a worker's store is, or by what its server knows it: secrets, and everybody can read command lines."""
+    if settings.server is None:
+        told = {variable("store"): settings.store, variable("objects"): settings.objects}
+    else:
+        told = {variable("token"): settings.token}
+    return {**os.environ, **{name: value for name, value in told.items() if value is not None}}

@@ -69,7 +69,7 @@ def run(
     from jobtable.sweeps.file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
 
     sweep = read_sweep(file)
-    settings = _settings(store, objects, workers, user=user, lease_seconds=lease_seconds)
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with Services.from_settings(settings) as services:
         job = services.sweeps.submit(sweep, sweep_id=sweep_id, user=settings.user)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
@@ -96,7 +96,7 @@ def resume(
     Example:
         jobtable sweeps resume 6f1c1ad0 --workers 2
     """
-    settings = _settings(store, objects, workers, user=user, lease_seconds=lease_seconds)
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
     with Services.from_settings(settings) as services:
         sweeps = services.sweeps
         requeued = sweeps.resume(sweep_id, by=settings.user)
@@ -185,14 +185,6 @@ def stop(
         print_json(_as_json(progress))
     else:
         _print_progress(progress)
-
-
-def _settings(store: str | None, objects: str | None, workers: int, **flags: Any) -> Settings:
-    """The settings of a command that may start workers; refused before anything is submitted."""
-    settings = chosen_settings(store, objects, **flags)
-    if workers and settings.server is not None:
-        raise typer.BadParameter(f"{settings.server} has workers of its own: give --follow in place of --workers")
-    return settings
 
 
 def _working(

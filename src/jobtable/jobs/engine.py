@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
+from typing import TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobStateError
@@ -12,6 +14,7 @@ from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.entities import Job
 from jobtable.jobs.instances import Instances
+from jobtable.jobs.leases import Lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.recording import Recording
@@ -21,6 +24,8 @@ from jobtable.jobs.submission import Submission
 from jobtable.jobs.transitions import Refused, Transition
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
+
+T = TypeVar("T")
 
 _MOST_TRIES = 20
 
@@ -92,6 +97,10 @@ class Jobs:
             except Refused:
                 continue
         raise ConflictError(f"group {job_id} could not be sealed: its status changes all the time")
+
+    def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
+        """What the tasks of a system ask for in the name of the job that they run; elsewhere it asks a server."""
+        return kind(self, lease)
 
     def observer(self) -> LeaseObserver:
         """One worker's watch over the leases of all."""

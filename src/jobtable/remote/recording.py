@@ -44,7 +44,7 @@ class ServerRecording(Recording):
 
     def insist(self, call: Callable[[], T], what: str) -> T:
         """Do what a task must wait for, although the server may be away for a while."""
-        return _insist(call, what, self._clock)
+        return insist(call, what, self._clock)
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
         """What collects the lines and metrics that a run tells."""
@@ -120,7 +120,7 @@ class ServerText(RunText):
             kept.flush()
             file = Path(kept.name)
             query = {**_told(self._lease, file), "line_count": line_count, "part_count": part_count}
-            answer = _insist(
+            answer = insist(
                 lambda: self._server.upload("PUT", path, file, query=query), "the output of a job", self._clock
             )
             return JobLogText.model_validate(answer)
@@ -167,15 +167,13 @@ class ServerCheckpoints(Checkpoints):
             "ending": found[0] if found else None,
         }
         path = path_of("jobs", lease.job.job_id, "checkpoints")
-        answer = _insist(
-            lambda: self._server.upload("POST", path, file, query=query), "a checkpoint", self._store.clock
-        )
+        answer = insist(lambda: self._server.upload("POST", path, file, query=query), "a checkpoint", self._store.clock)
         return JobCheckpoint.model_validate(answer)
 
     def _find(self, *, best: bool) -> Checkpoint | None:
         path = path_of("jobs", self._lease.job.job_id, "checkpoint")
         query = {**lease_of(self._lease), "best": best}
-        found = _insist(lambda: self._server.read("GET", path, query=query), "a checkpoint", self._store.clock)
+        found = insist(lambda: self._server.read("GET", path, query=query), "a checkpoint", self._store.clock)
         return None if found is None else Checkpoint(JobCheckpoint.model_validate(found), self._objects)
 
 
@@ -191,7 +189,7 @@ class ServerArtifacts(Artifacts):
         file = _file(source)
         path = path_of("jobs", lease.job.job_id, "artifacts", *name.split("/"))
         query = _told(lease, file)
-        answer = _insist(lambda: self._server.upload("PUT", path, file, query=query), f"artifact {name}", clock)
+        answer = insist(lambda: self._server.upload("PUT", path, file, query=query), f"artifact {name}", clock)
         return JobArtifact.model_validate(answer)
 
 
@@ -211,7 +209,7 @@ class HeldObjects(ServerObjects):
             raise ObjectNotFoundError(f"there is no object {key} on {self._server.url}") from error
 
 
-def _insist(ask: Callable[[], T], what: str, clock: Clock) -> T:
+def insist(ask: Callable[[], T], what: str, clock: Clock) -> T:
     """The answer of a server that may be away for a while, as when it is started anew: a task is not to fail of that.
 
     A checkpoint whose answer was lost is saved twice; everything else takes the place of itself.

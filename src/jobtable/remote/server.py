@@ -79,10 +79,11 @@ class Server:
         *,
         query: Mapping[str, Any] | None = None,
         key: str | None = None,
+        timeout_seconds: float = _TIMEOUT_SECONDS,
     ) -> Any:
         """The answer to a request that changes something: it is sent once, and BackendUnavailable says that nobody
         knows whether it took effect. With a key it takes effect once, however often it is sent."""
-        connection = self._connect()
+        connection = self._connect(timeout_seconds)
         try:
             headers = {"Idempotency-Key": key} if key else {}
             return self._answer(self._send(connection, method, path + _asked(query), body, headers))

@@ -1,14 +1,21 @@
-"""Sweeps of a server: read as here, changed by its REST API."""
+"""Sweeps of a server: read as here, changed by its REST API, and run by workers elsewhere."""
 
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease
+from jobtable.remote.recording import insist, lease_of
 from jobtable.remote.server import Server, path_of
+from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
+
+_PLANNING_SECONDS = 600.0
+"""Some samplers think for long, where there are many trials to learn from."""
 
 
 class ServerSweeps(Sweeps):
@@ -30,3 +37,49 @@ class ServerSweeps(Sweeps):
     def resume(self, sweep_id: str, *, by: str = "local") -> int:
         """Put every trial back into the queue that has ended but is not COMPLETED; gives their number."""
         return int(self._server.write("POST", path_of("sweeps", sweep_id, "resume"))["count"])
+
+
+class ServerSweepDesk(SweepDesk):
+    """The sweep of a job that a worker elsewhere holds. A server that is away for a while is waited for."""
+
+    def __init__(self, server: Server, jobs: Jobs, lease: Lease) -> None:
+        super().__init__(jobs, lease)
+        self._server = server
+
+    def get_definition(self) -> Sweep:
+        """What the sweep is to do."""
+        return Sweep.model_validate(self._read("sweep"))
+
+    def plan(self, *, is_inline: bool) -> int:
+        """Let the server make the trials that this job is to plan; gives their number."""
+        return int(self._tell("POST", "sweep", "plan", is_inline=is_inline)["count"])
+
+    def find_earlier_runs(self) -> EarlierRuns:
+        """What this trial has come to, when others ran it."""
+        return EarlierRuns.model_validate(self._read("trial"))
+
+    def keep_rung(self, rung: int, value: float, *, epoch: int, is_stopped: bool) -> None:
+        """Record what the trial has at a rung, and whether it ends there; LeaseLostError if another worker has it."""
+        self._tell("PUT", "trial", "rungs", str(rung), value=value, training_epoch=epoch, is_stopped=is_stopped)
+
+    def list_others_at(self, rung: int) -> list[float]:
+        """What the other trials of the sweep have had at a rung so far."""
+        return [float(value) for value in self._read("trial", "rungs", str(rung))]
+
+    def adapt(self) -> int:
+        """Let the server put the trials that wait in order; gives how many have changed."""
+        return int(self._tell("POST", "sweep", "adapt")["count"])
+
+    def _read(self, *parts: str) -> Any:
+        path = path_of("jobs", self._lease.job.job_id, *parts)
+        lease = lease_of(self._lease)
+        return insist(lambda: self._server.read("GET", path, query=lease), "its sweep", self._jobs.clock)
+
+    def _tell(self, method: str, *parts: str, **more: Any) -> Any:
+        path = path_of("jobs", self._lease.job.job_id, *parts)
+        body = {**lease_of(self._lease), **more}
+        return insist(
+            lambda: self._server.write(method, path, body, timeout_seconds=_PLANNING_SECONDS),
+            "its sweep",
+            self._jobs.clock,
+        )

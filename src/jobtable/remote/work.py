@@ -5,9 +5,9 @@ Tasks find what their context gives them, and no store: what the context tells a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import LeaseLostError, NotFoundError, TaskError
@@ -20,11 +20,17 @@ from jobtable.jobs.recovery import LeaseObserver
 from jobtable.remote.backend import ServerBackend, ServerObjects
 from jobtable.remote.recording import ServerRecording, lease_of
 from jobtable.remote.server import Server, path_of
+from jobtable.remote.sweeps import ServerSweepDesk
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
+from jobtable.sweeps.desk import SweepDesk
+
+T = TypeVar("T")
 
 LONGEST_MESSAGE = 10_000
 """So many characters of what a task says with its progress does a server take."""
+_DESKS: dict[Any, Callable[[Server, Jobs, Lease], Any]] = {SweepDesk: ServerSweepDesk}
+"""The desks that a server has; what asks at another one needs the store itself."""
 
 
 def open_work(url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> ServerWork:
@@ -51,6 +57,11 @@ class ServerWork(Jobs):
         self.finish_many = self._finish_many
         self.release = self._release
         self.promote_due = lambda queue, *, limit=100: 0
+
+    def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
+        """What the tasks of a system ask for, asked of the server where it knows that desk."""
+        there = _DESKS.get(kind)
+        return kind(self, lease) if there is None else there(self._server, self, lease)
 
     def observer(self) -> LeaseObserver:
         """A watch that sees nobody."""

@@ -10,21 +10,21 @@ from weakref import WeakKeyDictionary
 from jobtable.errors import TaskError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import JobMetric
 from jobtable.jobs.tasks import StopTask, resolve, task
-from jobtable.sweeps.adaptation import Adaptation
+from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
-from jobtable.sweeps.sweep import Sweep, sweep_of
-from jobtable.sweeps.trials import TrialRecords, config_of, rung_name, stopped_name
+from jobtable.sweeps.sweep import Sweep
+from jobtable.sweeps.trials import config_of
 
 _DEFINITIONS: WeakKeyDictionary[Jobs, dict[str, Sweep]] = WeakKeyDictionary()
 """The sweeps that this process has run trials of. A definition never changes, and is read once."""
+_NOTHING = EarlierRuns(at_rungs={}, stopped_at=None, last_report=None)
 
 
-def _definition(jobs: Jobs, sweep_id: str) -> Sweep:
+def _definition(jobs: Jobs, sweep_id: str, desk: SweepDesk) -> Sweep:
     known = _DEFINITIONS.setdefault(jobs, {})
     if sweep_id not in known:
-        known[sweep_id] = sweep_of(jobs.queries.get_job(sweep_id))
+        known[sweep_id] = desk.get_definition()
     return known[sweep_id]
 
 
@@ -46,11 +46,11 @@ class Trial:
     def __init__(self, job: JobContext) -> None:
         self._job = job
         self._config = config_of(job.lease.job)
-        self._sweep = _definition(job.jobs, self._config.sweep_id)
-        self._records = TrialRecords(job.jobs.store, job.lease)
-        self._is_first_run = job.epoch == 1
-        self._at_rungs = {} if self._is_first_run else self._records.values_at_rungs()
-        self._last_value: float | None = None
+        self._desk = job.jobs.desk(SweepDesk, job.lease)
+        self._sweep = _definition(job.jobs, self._config.sweep_id, self._desk)
+        self._earlier = _NOTHING if job.epoch == 1 else self._desk.find_earlier_runs()
+        self._at_rungs = dict(self._earlier.at_rungs)
+        self._last_value = self._earlier.last_report
 
     def run(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run the task; gives its result, in which the objective is. StopTask if a stopper ends it."""
@@ -69,9 +69,9 @@ class Trial:
 
     def _stop_again(self) -> None:
         """End a trial that a stopper had ended, and whose worker died before it could say so."""
-        stopped = None if self._is_first_run else self._records.find(stopped_name(self._sweep.objective))
-        if stopped is not None:
-            raise StopTask(f"stopped at epoch {stopped.epoch}, before its worker died", {"epoch": stopped.epoch})
+        epoch = self._earlier.stopped_at
+        if epoch is not None:
+            raise StopTask(f"stopped at epoch {epoch}, before its worker died", {"epoch": epoch})
 
     def _take(self, name: str, value: float, step: int | None, epoch: int | None) -> None:
         """Hear of a report; at a rung, compare it."""
@@ -94,8 +94,7 @@ class Trial:
         self._at_rungs[rung] = value
         judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
         is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
-        kept = {rung_name(objective, rung): value}
-        self._records.keep({**kept, stopped_name(objective): value} if is_stopped else kept, epoch=epoch)
+        self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=is_stopped)
         if is_stopped:
             told = f"{objective} is {judged:g} at epoch {epoch}, and {cutoff:g} is needed to go on"
             raise StopTask(told, {objective: value, "epoch": epoch})
@@ -103,10 +102,7 @@ class Trial:
     def _cutoff(self, stopper: Asha | Median, rung: int) -> float | None:
         if stopper.peers == "earlier":
             return self._config.cutoffs.get(rung)
-        store, own = self._job.jobs.store, self._job.job_id
-        at_rung = JobMetric.key(job_id=self._config.sweep_id, metric_name=rung_name(self._sweep.objective, rung))
-        values = [metric.value for metric in store.query(at_rung) if metric.child_job_id != own]
-        return stopper.cutoff(values, self._sweep.direction)
+        return stopper.cutoff(self._desk.list_others_at(rung), self._sweep.direction)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
@@ -114,7 +110,7 @@ class Trial:
         """What the task returned as its objective, or else what it reported last."""
         given = returned.get(self._sweep.objective) if isinstance(returned, Mapping) else returned
         if given is None:
-            given = self._last_report()
+            given = self._last_value
         if given is None:
             raise TaskError(
                 f"{self._sweep.task} returned no {self._sweep.objective} and reported none: return the number, a dict "
@@ -130,13 +126,7 @@ class Trial:
             raise TaskError(f"the {self._sweep.objective} of the trial is {value}, which cannot be compared")
         return value
 
-    def _last_report(self) -> float | None:
-        if self._last_value is not None or self._is_first_run:
-            return self._last_value
-        earlier = self._records.find(self._sweep.objective)
-        return None if earlier is None else earlier.value
-
     def _adapt(self) -> None:
         every = self._sweep.adapt_every
         if every is not None and (self._config.number + 1) % every == 0:
-            Adaptation(self._job.jobs).adapt(self._config.sweep_id, self._sweep)
+            self._desk.adapt()

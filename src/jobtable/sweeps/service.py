@@ -14,7 +14,7 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.reports import final_name
 from jobtable.store import Query
 from jobtable.sweeps.parameters import Params
-from jobtable.sweeps.planning import new_planning, planning_id
+from jobtable.sweeps.planner import new_planning, planning_id
 from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of
 from jobtable.sweeps.trials import config_of, stopped_name, trial_id
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jobtable.errors import TransactionFailedError, ValueRefusedError
 from jobtable.jobs.entities import Job, JobMetric
@@ -26,7 +26,8 @@ from jobtable.jobs.leases import Lease, check_lease
 from jobtable.model import Timestamp
 from jobtable.store import Store
 
-_LAST_RUNG = 9_999_999
+LAST_RUNG = 9_999_999
+"""Rungs have seven digits."""
 
 
 class TrialConfig(BaseModel):
@@ -54,7 +55,12 @@ def config_of(job: Job) -> TrialConfig:
     place = config.get("sweep")
     if not isinstance(place, Mapping) or "sweep_id" not in place:
         raise ValueRefusedError(f"job {job.job_id} is no trial of a sweep")
-    return TrialConfig.model_validate(place)
+    try:
+        return TrialConfig.model_validate(place)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        named = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        raise ValueRefusedError(f"job {job.job_id} does not say which trial it is: {named}") from error
 
 
 def trial_id(sweep_id: str, number: int) -> str:
@@ -80,7 +86,7 @@ def rung_name(objective: str, rung: int) -> str:
 def find_rungs(store: Store, job_id: str, objective: str) -> Iterator[tuple[int, JobMetric]]:
     """The values at every rung under a trial, or under a sweep, by rung; those that a reader must see are seen."""
     first = JobMetric.key(job_id=job_id, metric_name=rung_name(objective, 0))
-    last = JobMetric.key(job_id=job_id, metric_name=rung_name(objective, _LAST_RUNG))
+    last = JobMetric.key(job_id=job_id, metric_name=rung_name(objective, LAST_RUNG))
     for metric in store.collection(first, until=last):
         if isinstance(metric, JobMetric):
             yield int(metric.metric_name.rpartition(".")[2]), metric

@@ -10,7 +10,7 @@ from jobtable.jobs.entities import Job, JobDependency, JobGates, SweepEntry
 from jobtable.jobs.records import Status
 from jobtable.model.selection import Selection
 from jobtable.store import Store
-from jobtable.sweeps.planning import planning_id
+from jobtable.sweeps.planner import planning_id
 from jobtable.sweeps.sweep import SWEEP
 
 

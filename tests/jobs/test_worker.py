@@ -18,7 +18,8 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.errors import TaskError, ValueRefusedError
-from jobtable.jobs import processes
+from jobtable.jobs import processes, worker
+from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
@@ -157,6 +158,31 @@ def test_queues_with_one_priority_take_turns(bench: Bench) -> None:
     starts = {job_id: bench.job(job_id).started_at for job_id in [*many, *few]}
     order = sorted(starts, key=lambda job_id: str(starts[job_id]))
     assert order == [many[0], few[0], many[1], few[1], many[2], many[3]]
+
+
+def test_an_idle_worker_sleeps_until_something_is_written(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_LONGEST_IDLE_SECONDS", 600.0)
+    tries: list[str] = []
+    claim = Claims.claim
+
+    def counted(claims: Claims, queue: str, **options: Any) -> list[Lease]:
+        tries.append(queue)
+        return claim(claims, queue, **options)
+
+    monkeypatch.setattr(Claims, "claim", counted)
+    idle = Worker(bench.opener, ["default"], mode="inline", lease_seconds=3000)
+    thread = threading.Thread(target=idle.run)
+    thread.start()
+    try:
+        bench.wait_for(lambda: bool(tries))
+        time.sleep(1.0)  # what it writes itself, as that it is there, wakes it too
+        before = len(tries)
+        time.sleep(1.0)
+        assert len(tries) == before
+        bench.wait_for_status(bench.submit("say", {"text": "now"}), Status.COMPLETED)
+    finally:
+        idle.drain()
+        thread.join()
 
 
 def test_a_paused_queue_is_left_alone(bench: Bench) -> None:

@@ -58,6 +58,10 @@ class EmbeddedBackend:
                 f"The request has text that is not Unicode: {error}", code="SerializationException"
             ) from error
 
+    def change_mark(self) -> object:
+        """Another value whenever any process has written something since; it may be another one without that."""
+        return self._storage.change_mark()
+
     def close(self) -> None:
         """Release the file. Closing twice is harmless."""
         self._storage.close()

@@ -6,7 +6,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Literal, Protocol
@@ -25,6 +25,8 @@ from jobtable.jobs.upkeep import Upkeep
 _LOG = logging.getLogger("jobtable.worker")
 _SHORTEST_IDLE_SECONDS = 0.01
 _LONGEST_IDLE_SECONDS = 0.5
+_LOOK_SECONDS = 0.02
+"""How often a store is asked whether something was written; at this rate an idle worker takes 0.4 % of a core."""
 
 
 class Slots(Protocol):
@@ -151,6 +153,7 @@ class Worker:
         while not self._is_draining and self._failure is None:
             self._keep_up()
             try:
+                mark = self._jobs.store.change_mark()
                 claimed = self._claim()
                 if not claimed and self._until_empty and self._slots.is_idle() and self._upkeep.is_all_done():
                     return
@@ -162,10 +165,12 @@ class Worker:
                 pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
                 continue
             pause = FIRST_PAUSE_SECONDS
-            idle = _SHORTEST_IDLE_SECONDS if claimed else min(idle * 2, _LONGEST_IDLE_SECONDS)
-            if not claimed:
-                to_upkeep = self._upkeep.next_at - self._jobs.clock.monotonic()
-                self._wait(max(to_upkeep, 0) if self._slots.room() == 0 else idle)
+            if claimed:
+                idle = _SHORTEST_IDLE_SECONDS
+            elif self._slots.room() == 0:
+                self._wait(max(self._upkeep.next_at - self._jobs.clock.monotonic(), 0))
+            else:
+                idle = self._wait_for_work(mark, idle)
 
     def _keep_up(self) -> None:
         """Do what is due for all; what cannot be done now is due again soon."""
@@ -197,15 +202,38 @@ class Worker:
             claimed += len(leases)
         return claimed
 
-    def _wait(self, seconds: float) -> None:
-        """Wait until a slot is free, something has failed, or the time is over."""
+    def _wait_for_work(self, mark: object | None, idle: float) -> float:
+        """Wait before the next try to claim; gives how long to wait at least before the one behind it.
+
+        A store that can tell that nothing was written is asked that all the time, so new work is begun at once. Where
+        it cannot, or others write all the time, tries become rarer.
+        """
+        until = self._jobs.clock.monotonic() + _LONGEST_IDLE_SECONDS
+        is_told = self._wait(idle)
+        if is_told or not self._is_unchanged(mark):
+            return min(idle * 2, _LONGEST_IDLE_SECONDS)
+        while not is_told and self._is_unchanged(mark) and self._jobs.clock.monotonic() < until:
+            is_told = self._wait(_LOOK_SECONDS)
+        return _SHORTEST_IDLE_SECONDS
+
+    def _is_unchanged(self, mark: object | None) -> bool:
+        """Whether the store is certainly as it was."""
+        try:
+            return mark is not None and self._jobs.store.change_mark() == mark
+        except JobtableError:
+            return False  # the next try to claim tells what is wrong
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait until a slot is free, something has failed, or the time is over; says whether it is not over."""
         try:
             failure = self._events.get(timeout=seconds)
+        except Empty:
+            return False
+        with suppress(Empty):
             while True:
                 self._failure = self._failure or failure
                 failure = self._events.get_nowait()
-        except Empty:
-            return
+        return True
 
     # --- set-up -----------------------------------------------------------------------------------------------------
 

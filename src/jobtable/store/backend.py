@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 AttributeValue: TypeAlias = dict[str, Any]
 """One value in wire form: {"S": "text"}, {"N": "1.5"}, {"B": "base64 text"}, {"L": [...]}, {"M": {...}}, ..."""
@@ -68,4 +68,13 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release what the backend holds; nothing acknowledged is lost. Closing twice is harmless."""
+        ...
+
+
+@runtime_checkable
+class TellsChanges(Protocol):
+    """A backend that can tell, for less than a read costs, that nothing was written."""
+
+    def change_mark(self) -> object:
+        """Another value whenever anyone has written something since; it may be another one without that."""
         ...

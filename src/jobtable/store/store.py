@@ -21,7 +21,7 @@ from jobtable.model.expressions import AttributeIs, Condition, Placeholders, Upd
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
-from jobtable.store.backend import Backend, Request, Response, StoreRequest
+from jobtable.store.backend import Backend, Request, Response, StoreRequest, TellsChanges
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
@@ -69,6 +69,13 @@ class Store:
     def close(self) -> None:
         """Close the backend; nothing acknowledged is lost."""
         self.backend.close()
+
+    def change_mark(self) -> object | None:
+        """What is the same as long as nobody writes anything; None if only reading can tell that.
+
+        Whoever waits for something compares it, often and for microseconds, and reads when it has changed.
+        """
+        return self.backend.change_mark() if isinstance(self.backend, TellsChanges) else None
 
     def table_name(self, table: Table) -> str:
         """The name of a table on the backend."""

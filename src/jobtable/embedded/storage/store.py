@@ -140,6 +140,17 @@ class Storage:
         self._give(connection)
         return rows
 
+    def change_mark(self) -> object:
+        """Another value whenever any process has committed something since; it may be another one without that."""
+        connection = self._take()
+        try:
+            (version,) = connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            self._connections.drop(connection)
+            raise self.explained(error) from error
+        self._give(connection)
+        return id(connection), version  # each connection counts for itself
+
     def take(self) -> sqlite3.Connection:
         """A connection for reading; give it back or drop it."""
         return self._connections.take()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from jobtable.jobs.dependencies import Dependencies
+from jobtable.jobs.edges import count_dependents
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobGates, QueueJob, main
 from jobtable.jobs.leases import has_lease
@@ -35,6 +36,7 @@ def check_records(jobs: Jobs) -> None:
             _check_place(place, everyone[place.job_id])
     for job in everyone.values():
         _check_history(jobs, job)
+        assert job.dependents == count_dependents(jobs.queries.list_dependents(job.job_id))
         if job.is_gated:
             counted = Dependencies(jobs.store, jobs.clock, jobs.queries).count_gates(job.job_id)
             stored = jobs.store.get(JobGates.key(job_id=job.job_id))

@@ -548,6 +548,52 @@ def test_a_cancelled_group_takes_its_children_along(jobs: Jobs) -> None:
     check_records(jobs)
 
 
+def test_who_comes_late_waits_for_a_retried_job_as_well(jobs: Jobs) -> None:
+    first = jobs.submit(new("first"))
+    jobs.cancel(first.job_id)
+    on = DependsOn(first.job_id, condition=EdgeCondition.FINISHED, gate="completion")
+    late = jobs.submit(new("late", depends_on=(on,)))
+    later = jobs.submit(new("later"))
+    jobs.add_dependency(later.job_id, on)
+    check_records(jobs)
+    jobs.retry(first.job_id)
+    check_records(jobs)
+    leases = {lease.job.name: lease for lease in claim(jobs)}
+    assert jobs.finish(leases["late"], Outcome.completed()).is_awaiting
+    assert jobs.finish(leases["later"], Outcome.completed()).is_awaiting
+    jobs.finish(leases["first"], Outcome.completed())
+    assert {jobs.queries.get_job(each.job_id).status for each in (first, late, later)} == {Status.COMPLETED}
+    assert jobs.queries.get_queue("default").job_count == 0
+    check_records(jobs)
+
+
+def test_a_job_is_not_kept_for_dependents_that_are_deleted(jobs: Jobs) -> None:
+    first = jobs.submit(new("first"))
+    on = DependsOn(first.job_id, condition=EdgeCondition.STARTED)
+    early = jobs.submit(new("early", depends_on=(on,)))
+    (running,) = claim(jobs)
+    late = jobs.submit(new("late", depends_on=(on,)))
+    for lease in claim(jobs):
+        jobs.finish(lease, Outcome.completed())
+    for each in (early, late):
+        jobs.delete(each.job_id)
+        check_records(jobs)
+    jobs.finish(jobs.refresh(running), Outcome.completed())
+    assert jobs.queries.get_queue("default").job_count == 0
+    check_records(jobs)
+
+
+def test_of_two_leases_of_one_job_one_is_lost(jobs: Jobs) -> None:
+    """As when a worker has lost a job, gets it again, and ends both runs at once."""
+    jobs.submit_many([new("one"), new("two")])
+    one, two = claim(jobs)
+    jobs.release(one, "drained")
+    (again,) = claim(jobs)
+    assert jobs.finish_many([(each, Outcome.completed()) for each in (one, two, again)]) == [one]
+    assert {job.status for job in jobs.queries.list_jobs()} == {Status.COMPLETED}
+    check_records(jobs)
+
+
 # --- crashes between two transactions -----------------------------------------------------------------------------
 
 

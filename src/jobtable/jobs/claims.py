@@ -204,9 +204,16 @@ class Claims:
         """End many runs, some tens in a transaction; gives the leases that were lost before."""
         lost: list[Lease] = []
         parents = self._endings.find_parents([lease.job for lease, _ in ended])
-        alone = [pair for pair in ended if pair[0].job.dependents and parents.edge_to(pair[0].job) is None]
-        together = [pair for pair in ended if not pair[0].job.dependents or parents.edge_to(pair[0].job) is not None]
-        for group in _groups(together):
+        together: dict[str, tuple[Lease, Outcome]] = {}
+        alone: list[tuple[Lease, Outcome]] = []
+        for pair in ended:
+            job = pair[0].job
+            # Of two leases of one job, one is lost.
+            if job.job_id in together or (job.dependents and parents.edge_to(job) is None):
+                alone.append(pair)
+            else:
+                together[job.job_id] = pair
+        for group in _groups(together.values()):
             transition = Transition(self._store, self._clock)
             gates = self._find_gates([lease.job for lease, _ in group])
             for lease, outcome in group:
@@ -437,7 +444,7 @@ class Claims:
             return  # another worker was faster, or the job was cancelled
 
 
-def _groups(ended: Sequence[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
+def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
     """Runs that end in one transaction each: so many of one queue as fit."""
     by_kind: dict[tuple[str | None, int], list[tuple[Lease, Outcome]]] = {}
     for pair in ended:

@@ -14,12 +14,12 @@ from jobtable.errors import (
 )
 from jobtable.jobs.cycles import awaited, find_path, gated
 from jobtable.jobs.definition import DependsOn, EdgeCondition
-from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by, outcome_of
 from jobtable.jobs.endings import COUNT_OF
 from jobtable.jobs.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status
-from jobtable.model import Update
+from jobtable.model import Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 
@@ -85,7 +85,7 @@ class Dependencies:
             condition=on.condition.value,
             gate=on.gate,
             created_at=self._clock.now(),
-            outcome=dependency.status if is_met_by(on.condition, dependency) else None,
+            **outcome_of(on.condition, dependency),
         )
 
     def _add_edge(self, tx: Transaction, job: Job, edge: JobDependency, on: DependsOn) -> None:
@@ -97,7 +97,7 @@ class Dependencies:
             tx.add(counts)
         elif changes := _increments(counts):
             tx.update(JobGates.key(job_id=job.job_id), *changes)
-        if edge.outcome is not None:
+        if edge.met_at_once:
             return
         watch(tx, on.job_id, [on.condition])
         if on.gate == "start" and job.queue_name is not None:
@@ -138,17 +138,24 @@ class Dependencies:
             if self._store.get(JobGates.key(job_id=edge.job_id)).broken_by == job_id:
                 updates.append(JobGates.broken_by.set(None))
             tx = self._store.transaction()
-            tx.update(edge, JobDependency.outcome.set(None), when=JobDependency.outcome == edge.outcome)
+            opened = [JobDependency.outcome.set(None), JobDependency.met_at_once.set(None)]
+            tx.update(edge, *opened, when=JobDependency.outcome == edge.outcome)
             tx.update(JobGates.key(job_id=edge.job_id), *updates)
-            tx.commit()
+            if edge.met_at_once:
+                watch(tx, job_id, [condition_of(edge)])
+            try:
+                tx.commit()
+            except TransactionFailedError:
+                if not self._queries.get_job(job_id).is_final:  # it has ended again already: they need not wait
+                    raise
 
     def remove_all(self, job_id: str) -> int:
         """Remove the edges from and to an ended job, and what other jobs count of them."""
         removed = 0
         for edge in self._store.query(JobDependency.key(job_id=job_id)):
             tx = self._store.transaction()
-            tx.delete(edge, when=JobDependency.outcome.missing() if edge.outcome is None else None)
-            if edge.outcome is None:
+            tx.delete(edge, when=unchanged(edge, JobDependency.met_at_once))
+            if not edge.met_at_once:
                 tx.update(Job.key(job_id=edge.dependency_job_id), Job.dependents.increment(-1))
             tx.commit()
             removed += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 from jobtable.jobs.definition import EdgeCondition
 from jobtable.jobs.entities import Job, JobDependency, JobGates
@@ -19,6 +20,17 @@ def count_edges(job_id: str, edges: Iterable[JobDependency], broken_by: str | No
         elif edge.gate == "completion" and edge.outcome in FINAL:
             counts[edge.outcome.value.lower()] += 1
     return JobGates(job_id=job_id, broken_by=broken_by).model_copy(update=dict(counts))
+
+
+def outcome_of(condition: EdgeCondition, dependency: Job) -> dict[str, Any]:
+    """What a new edge says of its dependency, as that is now."""
+    is_met = is_met_by(condition, dependency)
+    return {"outcome": dependency.status, "met_at_once": True} if is_met else {}
+
+
+def count_dependents(edges: Iterable[JobDependency]) -> int:
+    """How many of the edges to a job it counts itself, in `Job.dependents`."""
+    return sum(not edge.met_at_once for edge in edges)
 
 
 def condition_of(edge: JobDependency) -> EdgeCondition:

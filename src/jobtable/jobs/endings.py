@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
-from jobtable.jobs.edges import condition_of, is_broken_by, is_met_by
+from jobtable.jobs.edges import condition_of, count_dependents, is_broken_by, is_met_by
 from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
@@ -119,7 +119,7 @@ class Endings:
                 also_ended = self._tell(edge, ended)
                 if also_ended is not None and also_ended.dependents:
                     waiting.append(also_ended)
-            if len(edges) >= ended.dependents:
+            if count_dependents(edges) >= ended.dependents:
                 self._leave_settled(ended)
 
     def tell_started(self, jobs: Sequence[Job]) -> None:
@@ -137,7 +137,7 @@ class Endings:
         """The edges to a job: as many as the job counts, for which an index may need a moment."""
         edges = list(self._queries.list_dependents(job.job_id))
         for seconds in _INDEX_WAITS:
-            if len(edges) >= job.dependents:
+            if count_dependents(edges) >= job.dependents:
                 break
             self._clock.sleep(seconds)
             edges = list(self._queries.list_dependents(job.job_id))

@@ -143,6 +143,8 @@ class JobDependency(JobDependencyRecord, table=main, type="JOB_DEPENDENCY"):
 
     gate: Literal["start", "completion"] = "start"
     outcome: Attr[Status | None] = default(None)
+    met_at_once: Attr[bool | None] = default(None)
+    """True: it was met when it was added, so its dependency does not count it and need not tell it anything."""
 
 
 class JobGates(Entity, table=main, type="JOB_GATES"):

@@ -20,7 +20,7 @@ from jobtable.errors import (
 from jobtable.jobs.cycles import Event, awaited, find_path
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.dependencies import graph_version, raise_version, watch
-from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue, QueueJob
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL, Status, rank_of
@@ -146,19 +146,17 @@ class Submission:
                 raise JobStateError(
                     f"{new.name!r} waits for job {on.job_id} to be {on.condition}, but that is {dependency.status}"
                 )
-            is_met = is_met_by(on.condition, dependency)
-            edges.append(
-                JobDependency(
-                    job_id=str(new.job_id),
-                    dependency_job_id=on.job_id,
-                    type=on.type,
-                    condition=on.condition.value,
-                    gate=on.gate,
-                    created_at=now,
-                    outcome=dependency.status if is_met else None,
-                )
+            edge = JobDependency(
+                job_id=str(new.job_id),
+                dependency_job_id=on.job_id,
+                type=on.type,
+                condition=on.condition.value,
+                gate=on.gate,
+                created_at=now,
+                **outcome_of(on.condition, dependency),
             )
-            if not is_met:
+            edges.append(edge)
+            if not edge.met_at_once:
                 watched.append(on)
         return tuple(edges), tuple(watched)
 

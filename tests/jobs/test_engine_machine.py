@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -164,7 +165,7 @@ class JobsMachine(RuleBasedStateMachine):
         return True
 
     @precondition(lambda self: self.ids)
-    @rule(number=PICK, act=st.sampled_from(["cancel", "stop", "retry", "retry tree", "prioritise", "delete"]))
+    @rule(number=PICK, act=st.sampled_from(["cancel", "stop", "retry", "retry tree", "prioritise"]))
     def act(self, number: int, act: str) -> None:
         job_id = self.pick(number)
         acts: dict[str, Callable[[], object]] = {
@@ -173,21 +174,30 @@ class JobsMachine(RuleBasedStateMachine):
             "retry": lambda: self.jobs.retry(job_id),
             "retry tree": lambda: self.jobs.retry(job_id, tree=True),
             "prioritise": lambda: self.jobs.prioritise(job_id, number % 1000),
-            "delete": lambda: self._delete(job_id),
         }
         self.attempt(acts[act])
 
-    def _delete(self, job_id: str) -> None:
-        waited_for = [edge.job_id for edge in self.jobs.queries.list_dependents(job_id)]
-        if not waited_for and self.jobs.queries.get_job(job_id).parent_job_id is None:
-            self.jobs.delete(job_id)
-            self.ids.remove(job_id)
+    @precondition(lambda self: self.ids)
+    @rule(number=PICK, tree=st.booleans())
+    def delete(self, number: int, tree: bool) -> None:
+        self.attempt(lambda: self.jobs.delete(self.pick(number), tree=tree))
+        left = {job.job_id for job in self.jobs.queries.list_jobs()}
+        self.ids = [job_id for job_id in self.ids if job_id in left]
 
     @precondition(lambda self: len(self.ids) > 1)
-    @rule(one=PICK, other=PICK, condition=CONDITIONS)
-    def add_edge(self, one: int, other: int, condition: EdgeCondition) -> None:
-        on = DependsOn(self.pick(other), condition=condition)
-        self.attempt(lambda: self.jobs.add_dependency(self.pick(one), on))
+    @rule(one=PICK, other=PICK, condition=CONDITIONS, gate=st.sampled_from(["start", "completion"]))
+    def add_edge(self, one: int, other: int, condition: EdgeCondition, gate: Literal["start", "completion"]) -> None:
+        if gate == "start" or condition is not EdgeCondition.STARTED:
+            on = DependsOn(self.pick(other), condition=condition, gate=gate)
+            self.attempt(lambda: self.jobs.add_dependency(self.pick(one), on))
+
+    @rule(queue=st.sampled_from(QUEUES), is_paused=st.booleans())
+    def pause(self, queue: str, is_paused: bool) -> None:
+        self.jobs.queues.ensure(queue)
+        if is_paused:
+            self.jobs.pause_queue(queue)
+        else:
+            self.jobs.resume_queue(queue)
 
     @rule(queue=st.sampled_from(QUEUES), limit=st.integers(1, 3))
     def limit_queue(self, queue: str, limit: int) -> None:
@@ -205,6 +215,7 @@ class JobsMachine(RuleBasedStateMachine):
         self.finish_all(together=True) if self.leases else None
         for queue in QUEUES:
             self.jobs.queues.ensure(queue)
+            self.jobs.resume_queue(queue)
             self.jobs.change_queue(queue, max_concurrent_jobs=100)
         for _ in range(4 * len(self.ids) + 10):
             self.clock.advance(LEASE_SECONDS + 1)

@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "io_errors",
     "differential",
     "logs",
+    "machine",
     "claims",
     "workers",
     "zombies",

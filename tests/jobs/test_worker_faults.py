@@ -28,6 +28,7 @@ def faults_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("workers", {"trials": 3, "at_once": 3}, "interrupted", 0),
         ("zombies", {"trials": 2, "at_once": 2}, "refused", 12),
         ("clock_jumps", {"trials": 1}, "trials", 1),
+        ("machine", {"trials": 3}, "trials", 3),
     ],
 )
 def test_nothing_is_violated(name: str, options: dict[str, Any], counted: str, at_least: int) -> None:

@@ -179,6 +179,7 @@ def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, cont
 def test_waiting_ends_with_5_unless_all_are_completed(cli: CommandLine) -> None:
     good, bad = submit(cli), submit(cli, FAIL)
     late = cli.run("jobs", "wait", good, bad, "--timeout", "0", code=ExitCode.NOT_COMPLETED)
+    assert "No worker serves the queue default now; this waits until one does." in late.stderr
     assert good in late.stderr
     cli.work()
     assert [job["status"] for job in cli.json("jobs", "wait", good)] == ["COMPLETED"]

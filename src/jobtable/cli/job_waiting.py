@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
-from jobtable.jobs.records import Status
+from jobtable.jobs.records import CLAIMABLE, InstanceStatus, Status
 
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -36,6 +36,14 @@ def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *
         raise typer.Exit(ExitCode.NOT_COMPLETED)
 
 
+def say_what_nobody_serves(jobs: Jobs, queues: Iterable[str]) -> None:
+    """Tell of each queue that no worker serves, to whoever is about to wait for it."""
+    there = list(jobs.queries.list_instances_by_status(InstanceStatus.RUNNING))
+    for queue in queues:
+        if not any(queue in (instance.queues or ()) for instance in there):
+            say(f"No worker serves the queue {queue} now; this waits until one does.")
+
+
 def seconds_of(job: Job) -> float | None:
     """How long the job ran, as precisely as people want to know."""
     return None if job.duration_seconds is None else round(job.duration_seconds, 2)
@@ -55,6 +63,8 @@ def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job
     clock = jobs.clock
     deadline = None if timeout is None else clock.monotonic() + timeout
     seen = {job_id: jobs.queries.get_job(job_id) for job_id in job_ids}
+    waiting = [job.queue_name for job in seen.values() if job.status in CLAIMABLE and job.queue_name is not None]
+    say_what_nobody_serves(jobs, dict.fromkeys(waiting))
     pause = _PAUSE_SECONDS
     with _bars() as bars:
         shown = {job_id: bars.add_task(job.name, total=100) for job_id, job in seen.items()}

@@ -8,9 +8,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from jobtable.app import Services
+from jobtable.cli.job_waiting import say_what_nobody_serves
 from jobtable.cli.local_workers import LocalWorkers, look_until
-from jobtable.cli.output import say
-from jobtable.jobs.records import InstanceStatus
 from jobtable.settings import Settings
 
 _PAUSE_SECONDS = 0.5
@@ -25,10 +24,7 @@ class ServerWorkers:
         self._queues = queues
 
     def __enter__(self) -> Self:
-        there = list(self._services.jobs.queries.list_instances_by_status(InstanceStatus.RUNNING))
-        for queue in self._queues:
-            if not any(queue in (instance.queues or ()) for instance in there):
-                say(f"No worker serves the queue {queue} now; this waits until one does.")
+        say_what_nobody_serves(self._services.jobs, self._queues)
         return self
 
     def __exit__(

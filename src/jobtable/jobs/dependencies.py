@@ -155,7 +155,9 @@ class Dependencies:
         for edge in self._store.query(JobDependency.key(job_id=job_id)):
             tx = self._store.transaction()
             tx.delete(edge, when=unchanged(edge, JobDependency.met_at_once))
-            if not edge.met_at_once:
+            dependency = None if edge.met_at_once else self._store.find(Job.key(job_id=edge.dependency_job_id))
+            # Edges that an earlier version has written do not say that they are not counted.
+            if dependency is not None and dependency.dependents:
                 tx.update(Job.key(job_id=edge.dependency_job_id), Job.dependents.increment(-1))
             tx.commit()
             removed += 1

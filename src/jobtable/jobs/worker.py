@@ -26,7 +26,7 @@ _LOG = logging.getLogger("jobtable.worker")
 _SHORTEST_IDLE_SECONDS = 0.01
 _LONGEST_IDLE_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
-"""How often a store is asked whether something was written; at this rate an idle worker takes 0.4 % of a core."""
+"""How often a store is asked whether something was written; idle, a worker takes half a per cent of a core."""
 
 
 class Slots(Protocol):

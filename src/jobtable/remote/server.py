@@ -29,7 +29,7 @@ from jobtable.errors import (
 )
 
 API = "/api/v1"
-_TIMEOUT_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 _UPLOAD_TIMEOUT_SECONDS = 600.0
 """What a server does with a large file may take a while, behind its last byte."""
 _CONSENT_SECONDS = 5.0
@@ -79,7 +79,7 @@ class Server:
         *,
         query: Mapping[str, Any] | None = None,
         key: str | None = None,
-        timeout_seconds: float = _TIMEOUT_SECONDS,
+        timeout_seconds: float = TIMEOUT_SECONDS,
     ) -> Any:
         """The answer to a request that changes something: it is sent once, and BackendUnavailable says that nobody
         knows whether it took effect. With a key it takes effect once, however often it is sent."""
@@ -144,7 +144,7 @@ class Server:
         self._kept.append(connection)
         return self._understood(response, content)
 
-    def _connect(self, timeout_seconds: float = _TIMEOUT_SECONDS) -> http.client.HTTPConnection:
+    def _connect(self, timeout_seconds: float = TIMEOUT_SECONDS) -> http.client.HTTPConnection:
         host, port = self._parts.hostname or "", self._parts.port
         if self._parts.scheme == "https":
             return http.client.HTTPSConnection(

@@ -9,7 +9,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
 from jobtable.remote.recording import insist, lease_of
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server import TIMEOUT_SECONDS, Server, path_of
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
@@ -52,7 +52,8 @@ class ServerSweepDesk(SweepDesk):
 
     def plan(self, *, is_inline: bool) -> int:
         """Let the server make the trials that this job is to plan; gives their number."""
-        return int(self._tell("POST", "sweep", "plan", is_inline=is_inline)["count"])
+        planned = self._tell("POST", "sweep", "plan", timeout_seconds=_PLANNING_SECONDS, is_inline=is_inline)
+        return int(planned["count"])
 
     def find_earlier_runs(self) -> EarlierRuns:
         """What this trial has come to, when others ran it."""
@@ -75,11 +76,11 @@ class ServerSweepDesk(SweepDesk):
         lease = lease_of(self._lease)
         return insist(lambda: self._server.read("GET", path, query=lease), "its sweep", self._jobs.clock)
 
-    def _tell(self, method: str, *parts: str, **more: Any) -> Any:
+    def _tell(self, method: str, *parts: str, timeout_seconds: float = TIMEOUT_SECONDS, **more: Any) -> Any:
         path = path_of("jobs", self._lease.job.job_id, *parts)
         body = {**lease_of(self._lease), **more}
         return insist(
-            lambda: self._server.write(method, path, body, timeout_seconds=_PLANNING_SECONDS),
+            lambda: self._server.write(method, path, body, timeout_seconds=timeout_seconds),
             "its sweep",
             self._jobs.clock,
         )

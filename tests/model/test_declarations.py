@@ -218,6 +218,33 @@ def test_an_entity_may_have_private_attributes_and_a_beginning_of_its_own() -> N
     assert (begun, counted._undeclared) == (["2"], None)
 
 
+def test_an_entity_that_was_read_has_its_private_attributes_and_beginning_too() -> None:
+    class Wheel(Part):
+        size: int
+        _turns: int = PrivateAttr(default=0)
+
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+        wheel: Wheel
+        _seen: list[str] = PrivateAttr(default_factory=list)
+
+        def model_post_init(self, _: object) -> None:
+            self._seen.append(self.a)
+
+    codec = Thing.__schema__.codec
+    item = codec.encode(Thing(a="1", wheel=Wheel(size=3)))
+    more = {"S": "kept"}
+    first, second = codec.decode_all([item, {**item, "more": more}])
+    first._seen.append("x")
+    first.wheel._turns = 7
+    assert (first._seen, second._seen, second.wheel._turns) == (["1", "x"], ["1"], 0)
+    assert (first._undeclared, second._undeclared) == (None, {"more": more})
+    assert codec.copy(second)._seen == ["1"]
+    assert second.with_undeclared(None)._seen == ["1"]
+    assert second.replace(a="2")._seen == ["2"]
+
+
 def test_a_field_of_the_key_is_stored_only_if_it_says_so() -> None:
     class Thing(Entity, table=make_table(), type="THING"):
         key = Key("T#{a}", "T#{b}")

@@ -69,7 +69,7 @@ def _whole_items(view: View, reading: Reading) -> Page:
     bodies: list[bytes] = []
     total = 0
     is_cut = False
-    for _, size, body in entries:
+    for size, body in entries:
         bodies.append(body)
         total += size
         if len(bodies) == limit:
@@ -93,7 +93,7 @@ def _projected_items(view: View, reading: Reading, index: IndexSchema) -> Page:
     fetched_sizes: list[int] = []
     total = page_bytes = 0
     last: Item | None = None
-    for _, size, body in entries:
+    for size, body in entries:
         item: Item = from_json(body)
         entry = table.projected(index, item)
         entry_size = item_size(entry)

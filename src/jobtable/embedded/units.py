@@ -130,5 +130,5 @@ def collection_metrics(view: View, table: TableSchema, key: Item) -> dict[str, A
 
 def _collection_sizes(view: View, table: TableSchema, key: Item) -> Iterator[int]:
     low, high = table.key_range(None, [key[table.partition.name]])
-    for _, size, _ in view.range(table, None, low, high):
+    for size, _ in view.range(table, None, low, high):
         yield size

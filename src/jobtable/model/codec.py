@@ -49,7 +49,6 @@ class PartCodec:
     def _decoder(self) -> Callable[[dict[str, Any]], Any]:
         writer = Source()
         writer.line("def decode(item):")
-        writer.line("    get = item.get")
         known = writer.names.of(frozenset(f.attribute for f in self.fields.values()), "known")
         writer.line(
             f"    more = None if {known}.issuperset(item) else {{k: item[k] for k in item if k not in {known}}}"
@@ -245,7 +244,6 @@ class EntityCodec:
 
     def _decode_one(self, writer: Source) -> None:
         schema = self.schema
-        writer.line("    get = item.get")
         if schema.table.type_attribute:
             writer.line(f'    if item[{schema.table.type_attribute!r}]["S"] != {schema.type_name!r}: raise ValueError')
         sources = self._key_sources(writer)
@@ -257,7 +255,7 @@ class EntityCodec:
         )
         if envelope:
             inner = writer.names.of(self._known_inside, "inner")
-            writer.line(f'    data = item[{envelope!r}]["M"]; get_inside = data.get')
+            writer.line(f'    data = item[{envelope!r}]["M"]')
             writer.line(f"    if not {inner}.issuperset(data):")
             writer.line(f"        rest = {{k: data[k] for k in data if k not in {inner}}}")
             writer.line(f'        more = {{**(more or {{}}), {envelope!r}: {{"M": rest}}}}')
@@ -372,22 +370,22 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
         if field.name in sources:
             pairs[field.name] = sources[field.name]
             continue
-        get, item = ("get_inside", "data") if field.envelope else ("get", "item")
+        item = "data" if field.envelope else "item"
         decoded = field.kind.decode("a", writer.names)
         if field.optional:
-            absent = f"{get}({field.attribute!r})"
+            absent = f"{item}.get({field.attribute!r})"
             if field.info.is_required() or field.info.default is None:
                 pairs[field.name] = f"(None if (a := {absent}) is None or 'NULL' in a else {decoded})"
             else:
                 pairs[field.name] = f"(None if 'NULL' in (a := {item}[{field.attribute!r}]) else {decoded})"
         elif field.kind.empty_is_absent:
             empty = "frozenset()" if getattr(field.kind, "frozen", False) else "set()"
-            pairs[field.name] = f"({empty} if (a := {get}({field.attribute!r})) is None else {decoded})"
+            pairs[field.name] = f"({empty} if (a := {item}.get({field.attribute!r})) is None else {decoded})"
         elif not field.info.is_required() and field.info.default_factory is None:
             default = writer.names.of(field.info.default, "default")
             if isinstance(field.info.default, list | dict):
                 default = f"{default}.copy()"
-            pairs[field.name] = f"({default} if (a := {get}({field.attribute!r})) is None else {decoded})"
+            pairs[field.name] = f"({default} if (a := {item}.get({field.attribute!r})) is None else {decoded})"
         else:
             pairs[field.name] = field.kind.decode(f"{item}[{field.attribute!r}]", writer.names)
     writer.line(f"    values = {{{', '.join(f'{k!r}: {v}' for k, v in pairs.items())}}}")

@@ -13,7 +13,7 @@ from jobtable.model import wire
 from jobtable.model.codec import EntityCodec, PartCodec
 from jobtable.model.declaration import Alias, Declaration, read_fields
 from jobtable.model.expressions import Attribute
-from jobtable.model.instances import UNDECLARED, put_private, shallow_copy
+from jobtable.model.instances import UNDECLARED, begin, put_undeclared, shallow_copy
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
@@ -28,11 +28,6 @@ def camel_case(name: str) -> str:
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
 class PartMeta(ModelMetaclass):
     """Tells the checker that parts are immutable and made with keywords."""
-
-
-def _begin(record: BaseModel, _: Any, /) -> None:
-    """Give a new instance its one private attribute."""
-    put_private(record, {UNDECLARED: None})
 
 
 class Record(BaseModel, frozen=True):
@@ -55,9 +50,9 @@ class Record(BaseModel, frozen=True):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         # Pydantic would initialise the private attributes of a new instance once for every class that it descends from.
-        if unwrap(cls.model_post_init) in (_begin, Record.model_post_init):
+        if unwrap(cls.model_post_init) in (begin, Record.model_post_init):
             is_known = set(cls.__private_attributes__) == {UNDECLARED}
-            cls.model_post_init = _begin if is_known else Record.model_post_init  # type: ignore[method-assign]
+            cls.model_post_init = begin if is_known else Record.model_post_init  # type: ignore[method-assign]
 
     @model_validator(mode="before")
     @classmethod
@@ -81,7 +76,7 @@ class Record(BaseModel, frozen=True):
 
     def with_undeclared(self, attributes: dict[str, Any] | None) -> Self:
         """The same, with attributes in wire form that the class does not declare and that are written back."""
-        put_private(self, {UNDECLARED: attributes or None})
+        put_undeclared(self, attributes)
         return self
 
 

@@ -15,17 +15,24 @@ M = TypeVar("M", bound=BaseModel)
 UNDECLARED = "_undeclared"
 """The private attribute of an entity that keeps the attributes it does not declare."""
 
-_INSTANCE = {
-    "__dict__": "values",
-    "__pydantic_fields_set__": "{fields_set}",
-    "__pydantic_extra__": "None",
-    "__pydantic_private__": f"{{{{{UNDECLARED!r}: more}}}}",
-}
-"""What an instance of a pydantic model consists of: slot -> source of its value."""
-
+_SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+"""What an instance of a pydantic model consists of."""
 
 _new = object.__new__
-_put_values, _put_fields_set, _put_extra, put_private = (vars(BaseModel)[slot].__set__ for slot in _INSTANCE)
+_put_values, _put_fields_set, _put_extra, _put_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
+
+_NOTHING_MORE: dict[str, Any] = {UNDECLARED: None}
+"""The private attributes of most instances. They share it: it is put in place of another, and never changed."""
+
+
+def begin(model: BaseModel, _: Any, /) -> None:
+    """The `model_post_init` of a class that has no private attribute but one."""
+    _put_private(model, _NOTHING_MORE)
+
+
+def put_undeclared(model: BaseModel, attributes: dict[str, Any] | None) -> None:
+    """Give an instance the attributes that its class does not declare."""
+    _put_private(model, {**(model.__pydantic_private__ or {}), UNDECLARED: attributes or None})
 
 
 def shallow_copy(model: M) -> M:
@@ -34,7 +41,7 @@ def shallow_copy(model: M) -> M:
     _put_values(copied, model.__dict__.copy())
     _put_fields_set(copied, model.__pydantic_fields_set__.copy())
     _put_extra(copied, None)
-    put_private(copied, dict(model.__pydantic_private__ or ()))
+    _put_private(copied, dict(model.__pydantic_private__ or ()))
     return copied
 
 
@@ -55,9 +62,14 @@ def copier(cls: type[BaseModel], fields: Iterable[FieldSchema]) -> Callable[[Any
 
 def construct(writer: Source, cls: type[BaseModel]) -> None:
     """Write the statements that make an instance, `self`, from `values` and `more`, without validation."""
-    name = writer.names.of(cls, "cls")
-    fields_set = writer.names.of(set(cls.model_fields), "fields_set")
-    writer.line(f"    self = {writer.names.of(object.__new__, 'new')}({name})")
-    for slot, value in _INSTANCE.items():
-        put = writer.names.of(vars(BaseModel)[slot].__set__, "put")
-        writer.line(f"    {put}(self, {value.format(fields_set=fields_set)})")
+    of = writer.names.of
+    writer.line(f"    self = {of(_new, 'new')}({of(cls, 'cls')})")
+    writer.line(f"    {of(_put_values, 'put_values')}(self, values)")
+    writer.line(f"    {of(_put_fields_set, 'put_fields_set')}(self, {of(set(cls.model_fields), 'fields_set')})")
+    writer.line(f"    {of(_put_extra, 'put_extra')}(self, None)")
+    if cls.model_post_init is begin:
+        private = f"{of(_NOTHING_MORE, 'nothing_more')} if more is None else {{{UNDECLARED!r}: more}}"
+        writer.line(f"    {of(_put_private, 'put_private')}(self, {private})")
+    else:
+        writer.line("    self.model_post_init(None)")
+        writer.line(f"    if more is not None: {of(put_undeclared, 'put_undeclared')}(self, more)")

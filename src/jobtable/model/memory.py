@@ -43,18 +43,24 @@ class Memory:
 
     def entities(self, bodies: list[bytes]) -> list[Any]:
         """The same for several items. Those that were read together mostly come again together, or not at all."""
-        found = [self._kept.get(body) for body in bodies]
-        new = [body for body, kept in zip(bodies, found, strict=True) if kept is None]
+        if not bodies:
+            return []
+        kept = self._kept
+        if bodies[0] not in kept and bodies[-1] not in kept:
+            return self._decode_new(bodies)
+        found = [kept.get(body) for body in bodies]
+        new = [body for body, entity in zip(bodies, found, strict=True) if entity is None]
         if not new:
-            return [self._copy(kept) for kept in found]
+            return [self._copy(entity) for entity in found]
+        rest = iter(self._decode_new(new))
+        return [next(rest) if entity is None else self._copy(entity) for entity in found]
+
+    def _decode_new(self, bodies: list[bytes]) -> list[Any]:
         # One call parses all of them.
-        decoded = self._decode(from_json(b"[" + b",".join(new) + b"]", cache_strings="keys"))
-        if self._comes_again(new[0], len(new)):
-            self._keep(new, decoded)
-        if len(new) == len(bodies):
-            return decoded
-        rest = iter(decoded)
-        return [next(rest) if kept is None else self._copy(kept) for kept in found]
+        decoded = self._decode(from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys"))
+        if self._comes_again(bodies[0], len(bodies)):
+            self._keep(bodies, decoded)
+        return decoded
 
     def _comes_again(self, body: bytes, count: int = 1) -> bool:
         """Whether an item, the first of so many, was read before: most of what is read once never comes again."""

@@ -74,4 +74,4 @@ def everything(storage: Storage, index: str | None = None, name: str = "tab") ->
     with storage.read() as view:
         table = table_of(view, name)
         chosen = None if index is None else table.indexes[index]
-        return [from_json(stored) for _, _, stored in view.range(table, chosen, b"", None)]
+        return [from_json(stored) for _, stored in view.range(table, chosen, b"", None)]

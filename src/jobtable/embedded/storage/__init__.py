@@ -12,7 +12,8 @@
 
     Snapshot.table(name), Snapshot.get(table, position), Snapshot.sized(table, position)
     Snapshot.read(table, position) -> Sized             the item, its size and its JSON
-    Snapshot.range(table, index_or_None, low, high, reverse=False) -> iterator of Entry
+    Snapshot.range(table, index_or_None, low, high, reverse=False) -> iterator of (size, JSON)
+    Snapshot.entries(table, index_or_None) -> iterator of Entry: all of them, with their positions
 
     Transaction is a view like Snapshot, and
     Transaction.put(table, position, new, old)         old is what read() gives there now; keeps every index, the TTL

@@ -27,7 +27,7 @@ def inconsistencies(storage: Storage) -> list[str]:
 
 
 def _of_table(view: View, table: TableSchema) -> Iterator[str]:
-    stored = [(position, size, from_json(item)) for position, size, item in view.range(table, None, b"", None)]
+    stored = [(position, size, from_json(item)) for position, size, item in view.entries(table, None)]
     for position, size, item in stored:
         if position != table.position(item) or size != item_size(item):
             yield f"table {table.name}: the item {table.key_of(item)} has a wrong position or size"
@@ -50,7 +50,7 @@ def _of_index(
         place = table.index_position(index, item)
         if place is not None:
             rebuilt[place] = item
-    listed = {position: from_json(item) for position, _, item in view.range(table, index, b"", None)}
+    listed = {position: from_json(item) for position, _, item in view.entries(table, index)}
     (entries,) = view.connection.execute(f"SELECT count(*) FROM index_{index.id}").fetchone()  # noqa: S608 - a number
     if listed != rebuilt or entries != len(rebuilt):
         yield f"index {table.name}/{index.name}: {entries} entries differ from a rebuild with {len(rebuilt)}"

@@ -134,5 +134,5 @@ def _fill_expiry(transaction: Transaction, table: TableSchema) -> None:
 
 
 def _items(transaction: Transaction, table: TableSchema) -> Iterator[tuple[bytes, int, Item]]:
-    for position, size, item in transaction.range(table, None, b"", None):
+    for position, size, item in transaction.entries(table, None):
         yield position, size, from_json(item)

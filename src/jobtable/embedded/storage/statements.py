@@ -76,16 +76,26 @@ def of_index(index_id: int) -> IndexStatements:
 
 @lru_cache(maxsize=4096)
 def of_range(table_id: int, index_id: int | None, is_bounded: bool, reverse: bool) -> str:
-    """Entries from a position on, up to another one where it is bounded, in order or backwards."""
-    bounds = "a.position >= ?" + (" AND a.position < ?" if is_bounded else "")
-    order = f"ORDER BY a.position {'DESC' if reverse else 'ASC'}"
+    """Size and item of the entries from a position on, up to another one where it is bounded, in order or backwards."""
+    source, position = _entries(table_id, index_id)
+    bounds = f"{position} >= ?" + (f" AND {position} < ?" if is_bounded else "")
+    order = f"ORDER BY {position} {'DESC' if reverse else 'ASC'}"
+    return f"SELECT i.size, i.item FROM {source} WHERE {bounds} {order}"  # noqa: S608 - made from numbers
+
+
+def of_entries(table_id: int, index_id: int | None) -> str:
+    """Position, size and item of every entry, in order."""
+    source, position = _entries(table_id, index_id)
+    return f"SELECT {position}, i.size, i.item FROM {source} ORDER BY {position}"  # noqa: S608 - made from numbers
+
+
+def _entries(table_id: int, index_id: int | None) -> tuple[str, str]:
+    """Where the entries of a table or an index are read, with their items, `i`; and the column of their positions."""
     if index_id is None:
-        return f"SELECT a.position, a.size, a.item FROM items_{table_id} a WHERE {bounds} {order}"  # noqa: S608 - numbers
+        return f"items_{table_id} i", "i.position"
     # CROSS JOIN keeps SQLite from starting with the table.
-    return (
-        f"SELECT a.position, b.size, b.item FROM index_{index_id} a CROSS JOIN items_{table_id} b"  # noqa: S608 - numbers
-        f" ON b.position = substr(a.position, a.target) WHERE {bounds} {order}"
-    )
+    joined = f"index_{index_id} a CROSS JOIN items_{table_id} i ON i.position = substr(a.position, a.target)"
+    return joined, "a.position"
 
 
 @lru_cache(maxsize=4096)

@@ -81,13 +81,19 @@ class View:
 
     def range(
         self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False
-    ) -> Iterator[Entry]:
-        """Every entry with low <= position < high (None: to the end), in order or backwards, read as it is asked for.
+    ) -> Iterator[tuple[int, bytes]]:
+        """Size and item of every entry with low <= position < high (None: to the end), in order or backwards.
 
-        An entry of an index has the position in the index, and the size and the whole item of the table.
+        They are read as they are asked for. Those of an index are the size and the whole item of the table.
         """
         sql = statements.of_range(table.id, None if index is None else index.id, high is not None, reverse)
         cursor = self.connection.execute(sql, (low,) if high is None else (low, high))
+        self._cursors.append(cursor)
+        return cursor
+
+    def entries(self, table: TableSchema, index: IndexSchema | None) -> Iterator[Entry]:
+        """Every entry with its position in the table or index, in order, read as it is asked for."""
+        cursor = self.connection.execute(statements.of_entries(table.id, None if index is None else index.id))
         self._cursors.append(cursor)
         return cursor
 

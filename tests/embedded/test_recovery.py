@@ -154,6 +154,38 @@ def test_only_what_is_kept_can_be_restored(backend: EmbeddedBackend, clock: Fake
     assert items(backend, "restored")["a"]["text"] == {"S": "2"}
 
 
+def test_a_longer_period_does_not_bring_back_what_is_gone(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    switch(backend, RecoveryPeriodInDays=1)
+    started = clock.seconds()
+    for day in range(20):
+        put(backend, "a", str(day))
+        clock.advance(DAY)
+        backend._storage.keep_up()
+    assert switch(backend, RecoveryPeriodInDays=35)["EarliestRestorableDateTime"] == started + 19 * DAY
+    for days in (5.5, 18.5):
+        with pytest.raises(RequestError) as refused:
+            restore(backend, RestoreDateTime=started + days * DAY)
+        assert refused.value.code == "InvalidRestoreTimeException"
+    clock.advance(DAY)
+    restore(backend, RestoreDateTime=started + 19 * DAY + 5)
+    assert items(backend, "restored")["a"]["text"] == {"S": "19"}
+
+
+def test_a_period_is_thirty_five_days_unless_it_is_said(backend: EmbeddedBackend) -> None:
+    assert switch(backend, RecoveryPeriodInDays=7)["RecoveryPeriodInDays"] == 7
+    assert switch(backend)["RecoveryPeriodInDays"] == 35
+
+
+@pytest.mark.parametrize("specification", [{}, {"RecoveryPeriodInDays": 7}])
+def test_recovery_is_not_switched_off_by_saying_nothing(backend: EmbeddedBackend, specification: Request) -> None:
+    switch(backend)
+    request = {"TableName": "tab", "PointInTimeRecoverySpecification": specification}
+    with pytest.raises(RequestRefused, match=r"pointInTimeRecoveryEnabled' .* must not be null"):
+        backend.execute("UpdateContinuousBackups", request)
+    description = backend.execute("DescribeContinuousBackups", {"TableName": "tab"})["ContinuousBackupsDescription"]
+    assert description["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+
+
 def test_the_latest_state_and_the_options_of_the_restored_table(backend: EmbeddedBackend, clock: FakeClock) -> None:
     switch(backend)
     put(backend, "a", "1")
@@ -171,6 +203,42 @@ def test_the_latest_state_and_the_options_of_the_restored_table(backend: Embedde
     assert description["RestoreSummary"]["RestoreInProgress"] is False
 
 
+def test_a_restored_table_has_the_units_that_are_asked_for(backend: EmbeddedBackend) -> None:
+    switch(backend)
+    backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": {"Enabled": True}})
+    backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": 5}})
+    units = {"ReadCapacityUnits": 9, "WriteCapacityUnits": 8}
+    provisioned = restore(
+        backend,
+        UseLatestRestorableTime=True,
+        BillingModeOverride="PROVISIONED",
+        ProvisionedThroughputOverride={"ReadCapacityUnits": 2, "WriteCapacityUnits": 3},
+        GlobalSecondaryIndexOverride=[{"IndexName": "by_group", "ProvisionedThroughput": units}],
+        SSESpecificationOverride={"Enabled": False},
+    )
+    assert provisioned["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == units
+    assert "SSEDescription" not in provisioned
+    assert "OnDemandThroughput" not in provisioned
+    backend.execute("UpdateTable", {"TableName": "restored", "DeletionProtectionEnabled": True})
+    backend.execute(
+        "UpdateContinuousBackups",
+        {"TableName": "restored", "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}},
+    )
+    again = restore(
+        backend,
+        SourceTableName="restored",
+        TargetTableName="again",
+        UseLatestRestorableTime=True,
+        BillingModeOverride="PAY_PER_REQUEST",
+        OnDemandThroughputOverride={"MaxWriteRequestUnits": 60},
+    )
+    assert "ProvisionedThroughput" not in again["GlobalSecondaryIndexes"][0]
+    assert again["OnDemandThroughput"] == {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 60}
+    as_it_was = restore(backend, TargetTableName="same", UseLatestRestorableTime=True)
+    assert as_it_was["OnDemandThroughput"] == {"MaxReadRequestUnits": 5, "MaxWriteRequestUnits": -1}
+    assert as_it_was["SSEDescription"]["Status"] == "ENABLED"
+
+
 @pytest.mark.parametrize(
     ("others", "code"),
     [
@@ -184,6 +252,15 @@ def test_the_latest_state_and_the_options_of_the_restored_table(backend: Embedde
             "ValidationException",
         ),
         ({"UseLatestRestorableTime": True, "BillingModeOverride": "PROVISIONED"}, "ValidationException"),
+        (
+            {
+                "UseLatestRestorableTime": True,
+                "BillingModeOverride": "PROVISIONED",
+                "ProvisionedThroughputOverride": {"ReadCapacityUnits": 2, "WriteCapacityUnits": 3},
+            },
+            "ValidationException",
+        ),
+        ({"UseLatestRestorableTime": True, "VectorIndexOverride": [{"IndexName": "v"}]}, "ValidationException"),
     ],
 )
 def test_a_restore_that_cannot_be_is_refused(backend: EmbeddedBackend, others: Request, code: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import re
@@ -228,6 +229,67 @@ def test_a_disabled_stream_ends_and_can_still_be_read(backend: EmbeddedBackend, 
     assert first_page["Streams"] + backend.execute("ListStreams", request)["Streams"] == listed
 
 
+def test_a_closed_stream_goes_after_a_day_though_its_table_has_recovery(
+    backend: EmbeddedBackend, clock: FakeClock
+) -> None:
+    arn = create(backend)
+    put(backend, 1)
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    backend.execute("UpdateContinuousBackups", {"TableName": "tab", "PointInTimeRecoverySpecification": recovery})
+    backend.execute("UpdateTable", {"TableName": "tab", "StreamSpecification": {"StreamEnabled": False}})
+    clock.advance(25 * 3600)
+    storage_of(backend).keep_up()
+    assert backend.execute("ListStreams", {}) == {"Streams": []}
+    with pytest.raises(TableNotFound):
+        read(backend, arn)
+
+
+def test_a_list_of_streams_goes_on_behind_one_that_is_gone(backend: EmbeddedBackend) -> None:
+    create(backend)
+    for name in ("aaa", "zzz"):
+        backend.execute("CreateTable", {**definition("KEYS_ONLY"), "TableName": name})
+    gone = "arn:aws:dynamodb:ddblocal:000000000000:table/bbb/stream/2020-01-01T00:00:00.000"
+    listed = backend.execute("ListStreams", {"ExclusiveStartStreamArn": gone})["Streams"]
+    assert [one["TableName"] for one in listed] == ["tab", "zzz"]
+
+
+def test_a_shard_is_not_its_own_child(backend: EmbeddedBackend) -> None:
+    arn = create(backend)
+    filter_ = {"Type": "CHILD_SHARDS", "ShardId": shard(backend, arn)["ShardId"]}
+    request = {"StreamArn": arn, "ShardFilter": filter_}
+    assert backend.execute("DescribeStream", request)["StreamDescription"]["Shards"] == []
+
+
+@pytest.mark.parametrize("numbers_", ["9" * 30 + "|1", "9" * 21 + "|1", "1|" + "9" * 400, "0|1"])
+def test_an_iterator_with_other_numbers_is_refused(backend: EmbeddedBackend, numbers_: str) -> None:
+    arn = create(backend)
+    content = f"{shard(backend, arn)['ShardId']}|{numbers_}"
+    iterator = f"{arn}|001|{base64.b64encode(content.encode()).decode()}"
+    with pytest.raises(RequestRefused, match="Invalid ShardIterator"):
+        backend.execute("GetRecords", {"ShardIterator": iterator})
+
+
+def test_an_iterator_can_start_at_a_time(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    arn = create(backend)
+    started = clock.seconds()
+    for number in range(5):
+        put(backend, number)
+        clock.advance(10)
+
+    def numbers_at(moment: float) -> list[str]:
+        request = {**shard(backend, arn), "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": moment}
+        iterator = backend.execute("GetShardIterator", request)["ShardIterator"]
+        found = backend.execute("GetRecords", {"ShardIterator": iterator})["Records"]
+        return [record["dynamodb"]["Keys"]["b"]["N"] for record in found]
+
+    assert numbers_at(started - 3 * 24 * 3600) == ["0", "1", "2", "3", "4"]
+    assert numbers_at(started + 20) == ["2", "3", "4"]
+    assert numbers_at(started + 21) == ["3", "4"]
+    assert numbers_at(clock.seconds()) == []
+    with pytest.raises(RequestRefused, match="future"):
+        numbers_at(clock.seconds() + 60)
+
+
 def test_the_stream_of_a_deleted_table_can_be_read_for_a_day(backend: EmbeddedBackend, clock: FakeClock) -> None:
     arn = create(backend)
     put(backend, 1)
@@ -307,6 +369,10 @@ def storage_of(backend: EmbeddedBackend) -> Storage:
         ("GetRecords", {"ShardIterator": "a|b|c"}),
         ("GetRecords", {"ShardIterator": "ARN|001|" + "ÿ"}),
         ("GetRecords", {"ShardIterator": "x", "Limit": 1001}),
+        ("DescribeStream", {"StreamArn": "ARN", "ShardFilter": {"Type": "FOO"}}),
+        ("GetShardIterator", {"ShardId": "SHARD", **HORIZON}),
+        ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "AT_TIMESTAMP"}),
+        ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "Timestamp": 1, **HORIZON}),
         ("GetShardIterator", {}),
         ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD"}),
         ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "OLDEST"}),

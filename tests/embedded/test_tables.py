@@ -804,3 +804,93 @@ def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
     assert "SSEDescription" not in changed
     with pytest.raises(RequestRefused, match="ReplicaUpdates"):
         backend.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
+
+
+def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> None:
+    index = {"IndexName": "by_b", "KeySchema": keys("b"), "Projection": {"ProjectionType": "ALL"}}
+    other = {"IndexName": "by_c", "KeySchema": keys("c"), "Projection": {"ProjectionType": "ALL"}}
+    request = table(
+        AttributeDefinitions=definitions("a", "b", "c"),
+        GlobalSecondaryIndexes=[index, other],
+        OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 20},
+        WarmThroughput={"ReadUnitsPerSecond": 20000, "WriteUnitsPerSecond": 6000},
+    )
+    backend.execute("CreateTable", request)
+    change: Request = {
+        "OnDemandThroughput": {"MaxReadRequestUnits": 30},
+        "WarmThroughput": {"ReadUnitsPerSecond": 30000},
+        "GlobalSecondaryIndexUpdates": [
+            {"Update": {"IndexName": "by_b", "OnDemandThroughput": {"MaxReadRequestUnits": 7}}}
+        ],
+    }
+    changed = backend.execute("UpdateTable", {"TableName": "tab", **change})["TableDescription"]
+    assert changed["OnDemandThroughput"] == {"MaxReadRequestUnits": 30, "MaxWriteRequestUnits": 20}
+    assert changed["WarmThroughput"]["WriteUnitsPerSecond"] == 6000
+    by_b, by_c = changed["GlobalSecondaryIndexes"]
+    assert (by_b["IndexName"], by_c["IndexName"]) == ("by_b", "by_c")
+    assert by_b["OnDemandThroughput"] == {"MaxReadRequestUnits": 7, "MaxWriteRequestUnits": -1}
+    off = backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": -1}})
+    assert off["TableDescription"]["OnDemandThroughput"]["MaxReadRequestUnits"] == -1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"OnDemandThroughput": {}},
+        {"OnDemandThroughput": {"MaxReadRequestUnits": 0}},
+        {"OnDemandThroughput": {"MaxWriteRequestUnits": -7}},
+        {"SSESpecification": {"Enabled": True, "SSEType": "FOO"}},
+        {"SSESpecification": {"Enabled": True, "SSEType": "AES256"}},
+        {"GlobalSecondaryIndexUpdates": [{"Update": {"IndexName": "by_b", "ProvisionedThroughput": units(3, 3)}}]},
+        {"VectorIndexUpdates": [{}]},
+    ],
+)
+def test_options_that_cannot_be_are_refused(backend: EmbeddedBackend, change: Request) -> None:
+    index = {"IndexName": "by_b", "KeySchema": keys("b"), "Projection": {"ProjectionType": "ALL"}}
+    backend.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), GlobalSecondaryIndexes=[index]))
+    before = backend.execute("DescribeTable", {"TableName": "tab"})
+    with pytest.raises(RequestRefused):
+        backend.execute("UpdateTable", {"TableName": "tab", **change})
+    assert backend.execute("DescribeTable", {"TableName": "tab"}) == before
+
+
+@pytest.mark.parametrize("member", ["ResourcePolicy", "VectorIndexes", "GlobalTableSourceArn"])
+def test_what_the_engine_does_not_keep_is_refused(backend: EmbeddedBackend, member: str) -> None:
+    with pytest.raises(RequestRefused, match=member):
+        backend.execute("CreateTable", table(**{member: "x"}))
+
+
+@pytest.mark.parametrize(
+    ("operation", "others"),
+    [
+        ("GetItem", {"Key": {"a": {"S": "1"}}}),
+        ("PutItem", {"Item": {"a": {"S": "1"}}}),
+        (
+            "Query",
+            {"KeyConditionExpression": "a = :a", "ExpressionAttributeValues": {":a": {"S": "1"}}},
+        ),
+    ],
+)
+def test_a_table_is_told_of_as_it_was_named(backend: EmbeddedBackend, operation: str, others: Request) -> None:
+    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+    for name in (arn, "tab"):
+        answer = backend.execute(operation, {"TableName": name, "ReturnConsumedCapacity": "TOTAL", **others})
+        assert answer["ConsumedCapacity"]["TableName"] == name
+    for wrong in ("arn:aws:s3:::table/tab", "arn:foo", "arn:" + "x" * 3000):
+        with pytest.raises(RequestRefused):
+            backend.execute(operation, {"TableName": wrong, **others})
+
+
+def test_tables_of_batches_and_transactions_are_told_of_as_they_were_named(backend: EmbeddedBackend) -> None:
+    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+    key = {"a": {"S": "1"}}
+    for name in (arn, "tab"):
+        requests: dict[str, Request] = {
+            "BatchGetItem": {"RequestItems": {name: {"Keys": [key]}}},
+            "BatchWriteItem": {"RequestItems": {name: [{"PutRequest": {"Item": key}}]}},
+            "TransactWriteItems": {"TransactItems": [{"Put": {"TableName": name, "Item": key}}]},
+            "TransactGetItems": {"TransactItems": [{"Get": {"TableName": name, "Key": key}}]},
+        }
+        for operation, request in requests.items():
+            answer = backend.execute(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
+            assert [one["TableName"] for one in answer["ConsumedCapacity"]] == [name]

@@ -141,7 +141,7 @@ def _read(storage: Storage, gets: dict[str, _Gets], capacity: str | None, *, as_
             if len(bodies) < len(wanted.keys):
                 unprocessed[name] = wanted.unprocessed(len(bodies))
             if capacity:
-                consumed.append(units.report(wanted.table.name, capacity))
+                consumed.append(units.report(name, capacity))
     response: Response = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if capacity:
         response["ConsumedCapacity"] = consumed
@@ -243,7 +243,7 @@ def _write(storage: Storage, request: Request, writes: dict[str, list[Write]]) -
                     if capacity:
                         units.add_write(old, new, changes)
             if capacity:
-                consumed.append(units.report(per_table[0].table.name, capacity))
+                consumed.append(units.report(name, capacity))
             collections = collections_of(transaction, per_table) if wants_metrics else []
             if collections:
                 metrics[name] = collections

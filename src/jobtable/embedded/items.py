@@ -77,7 +77,7 @@ def get_item(storage: Storage, request: Request) -> Response:
         else:
             item: Item = from_json(body, cache_strings="keys")
             response["Item"] = item if projection is None else projection.apply(item)
-    consumed = read_report(request, table.name, size)
+    consumed = read_report(request, request["TableName"], size)
     if consumed is not None:
         response["ConsumedCapacity"] = consumed
     return response
@@ -214,7 +214,7 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
     if wanted:
         units = Units()
         units.add_write(old, new, changes)
-        response["ConsumedCapacity"] = units.report(write.table.name, wanted)
+        response["ConsumedCapacity"] = units.report(request["TableName"], wanted)
     if metrics:
         response["ItemCollectionMetrics"] = metrics
     return response

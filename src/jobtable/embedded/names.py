@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
-from jobtable.embedded.requests import constraint, constraints_broken, expect_type, lower_first, name_fault
+from jobtable.embedded.requests import (
+    constraint,
+    constraints_broken,
+    expect_type,
+    lower_first,
+    name_fault,
+    table_of_arn,
+)
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
@@ -13,7 +20,6 @@ ACCOUNT = "000000000000"
 _TABLES = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/"
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}", re.ASCII)
-_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
 _STREAM_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/[a-zA-Z0-9_.-]+/stream/.+", re.ASCII)
 _INVALID_NAME = (
     "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the"
@@ -48,12 +54,6 @@ def stream_of_arn(arn: str) -> tuple[str, str] | None:
 def is_stream_arn(text: str) -> bool:
     """Whether a text has the form of a stream's ARN, in whichever region and account."""
     return _STREAM_ARN.fullmatch(text) is not None
-
-
-def table_of_arn(arn: str) -> str | None:
-    """The table that an ARN names, in whichever region and account; None if it is none."""
-    match = _ARN.fullmatch(arn)
-    return match and match[1]
 
 
 def valid_name(name: object) -> str:

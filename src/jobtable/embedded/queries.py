@@ -404,7 +404,7 @@ def _report_capacity(response: dict[str, Any], request: Request, source: _Source
     wanted = wanted_capacity(request)
     if wanted:
         units = page.units(source.index, read_rate(request))
-        response["ConsumedCapacity"] = units.report(source.table.name, wanted)
+        response["ConsumedCapacity"] = units.report(request["TableName"], wanted)
 
 
 OPERATIONS = {"Query": query, "Scan": scan}

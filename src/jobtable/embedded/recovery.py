@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from collections.abc import Iterator
 
 from pydantic_core import from_json
 
 from jobtable.embedded.descriptions import describe_table
 from jobtable.embedded.key_schemas import maps, text
-from jobtable.embedded.names import table_arn, table_of, table_of_arn, valid_name
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.names import table_arn, table_of, valid_name
+from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, lower_first, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, journal, statements
 from jobtable.embedded.storage.catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes, new_id
-from jobtable.embedded.table_requests import billing_mode, flag, table_throughput
+from jobtable.embedded.table_requests import (
+    billing_mode,
+    encryption,
+    flag,
+    global_index_throughput,
+    on_demand_limit,
+    refuse_what_is_not_kept,
+    table_throughput,
+)
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 from jobtable.store.sizes import item_size
 
-_DEFAULT_DAYS = 35
+_MOST_DAYS = 35
 _DAY = 86_400
+_OVERRIDES = ("ProvisionedThroughput", "OnDemandThroughput", "SSESpecification")
+_MEMBERS = {"PointInTimeRecoverySpecification": REQUIRED_MAP}
+_SPECIFICATION_MEMBERS = {
+    "PointInTimeRecoveryEnabled": Member(bool, required=True),
+    "RecoveryPeriodInDays": Member(int, minimum=1, maximum=_MOST_DAYS),
+}
 
 
 def describe(storage: Storage, request: Request) -> Response:
@@ -36,15 +50,11 @@ def describe(storage: Storage, request: Request) -> Response:
 def update(storage: Storage, request: Request) -> Response:
     """UpdateContinuousBackups: from now on every change is kept for as many days; or no longer."""
     name = table_of(request)
-    specification = request.get("PointInTimeRecoverySpecification")
-    if specification is None:
-        raise RequestRefused(
-            "1 validation error detected: Value null at 'pointInTimeRecoverySpecification' failed to satisfy"
-            " constraint: Member must not be null"
-        )
-    expect_type(specification, dict)
-    is_enabled = bool(flag(specification, "PointInTimeRecoveryEnabled"))
-    days = _days(specification.get("RecoveryPeriodInDays"))
+    check_members(request, _MEMBERS)
+    specification = request["PointInTimeRecoverySpecification"]
+    check_members(specification, _SPECIFICATION_MEMBERS, "pointInTimeRecoverySpecification.")
+    is_enabled = specification["PointInTimeRecoveryEnabled"]
+    days = specification.get("RecoveryPeriodInDays") or _MOST_DAYS
 
     def action(transaction: Transaction) -> Response:
         record = transaction.record(name)
@@ -53,9 +63,9 @@ def update(storage: Storage, request: Request) -> Response:
         now = storage.now()
         recovery = None
         if is_enabled:
-            since = now if record.recovery is None else record.recovery.enabled
-            kept = _DEFAULT_DAYS if record.recovery is None else record.recovery.days
-            recovery = RecoveryRecord(enabled=since, days=kept if days is None else days)
+            # What is older than the days until now is gone, also if there are more days from now on.
+            since = now if record.recovery is None else _earliest(record.recovery, now)
+            recovery = RecoveryRecord(enabled=since, days=days)
         after = record.model_copy(update={"recovery": recovery})
         change_table(transaction, record, after)
         return _described(after, now)
@@ -66,6 +76,7 @@ def update(storage: Storage, request: Request) -> Response:
 def restore(storage: Storage, request: Request) -> Response:
     """RestoreTableToPointInTime: the items as they were at the end of that second, in a new table."""
     source, target = _source(request), valid_name(request.get("TargetTableName"))
+    refuse_what_is_not_kept(request)
 
     def action(transaction: Transaction) -> Response:
         record = transaction.record(source)
@@ -101,19 +112,6 @@ def _described(record: TableRecord, now: float) -> Response:
 
 def _earliest(recovery: RecoveryRecord, now: float) -> float:
     return max(recovery.enabled, now - recovery.days * _DAY)
-
-
-def _days(days: Any) -> int | None:
-    if days is None:
-        return None
-    expect_type(days, int)
-    if not 1 <= days <= _DEFAULT_DAYS:
-        bound = "greater than or equal to 1" if days < 1 else f"less than or equal to {_DEFAULT_DAYS}"
-        raise RequestRefused(
-            f"1 validation error detected: Value '{days}' at 'pointInTimeRecoverySpecification.recoveryPeriodInDays'"
-            f" failed to satisfy constraint: Member must have value {bound}"
-        )
-    return int(days)
 
 
 def _source(request: Request) -> str:
@@ -154,11 +152,14 @@ def _restored_record(
     """The new table: keys and indexes of the source, but no stream, TTL, recovery, tags or protection."""
     mode = billing_mode({"BillingMode": request.get("BillingModeOverride")})
     is_on_demand = source.is_on_demand if mode is None else mode == "PAY_PER_REQUEST"
-    override = {"ProvisionedThroughput": request.get("ProvisionedThroughputOverride")}
+    override = {name: request.get(f"{name}Override") for name in _OVERRIDES}
     throughput = Throughput() if is_on_demand else source.throughput
     if not is_on_demand and (override["ProvisionedThroughput"] is not None or source.is_on_demand):
         throughput = table_throughput(override)
-    indexes = tuple(_restored_index(transaction, index) for index in _indexes(source, request))
+    indexes = tuple(
+        _restored_index(index, given, path, is_on_demand).model_copy(update={"id": new_id(transaction)})
+        for index, given, path in _indexes(source, request)
+    )
     used = {source.partition, source.sort, *(name for index in indexes for name in (*index.partition, *index.sort))}
     return TableRecord(
         id=new_id(transaction),
@@ -172,28 +173,42 @@ def _restored_record(
         is_on_demand=is_on_demand,
         on_demand_since=now if is_on_demand else None,
         throughput=throughput,
+        on_demand=on_demand_limit(override, source.on_demand) if is_on_demand else None,
         table_class=source.table_class,
-        encryption=source.encryption,
+        encryption=source.encryption if override["SSESpecification"] is None else encryption(override),
         restored_from={"SourceTableArn": table_arn(source.name), "RestoreDateTime": moment},
     )
 
 
-def _indexes(source: TableRecord, request: Request) -> list[IndexRecord]:
-    """The indexes to restore: all, or those of the overrides, which must be indexes of the source."""
-    chosen: list[IndexRecord] = []
+def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecord, Request, str]]:
+    """The indexes to restore, each with its override, if there is one, and where in the request that stands.
+
+    They are all, or those of the overrides, which must be indexes of the source.
+    """
     for is_local, member in ((True, "LocalSecondaryIndexOverride"), (False, "GlobalSecondaryIndexOverride")):
         own = [index for index in source.indexes if index.is_local == is_local]
-        if request.get(member) is not None:
-            wanted = {text(one, "IndexName") for one in maps(request, member)}
-            if wanted - {index.name for index in own}:
-                raise RequestRefused(f"{member} must name indexes of the source table")
-            own = [index for index in own if index.name in wanted]
-        chosen += own
-    return chosen
+        if request.get(member) is None:
+            yield from ((index, {}, "") for index in own)
+            continue
+        given = {text(one, "IndexName"): (one, number) for number, one in enumerate(maps(request, member), start=1)}
+        if given.keys() - {index.name for index in own}:
+            raise RequestRefused(f"{member} must name indexes of the source table")
+        for index in own:
+            if index.name in given:
+                one, number = given[index.name]
+                yield index, one, f"{lower_first(member)}.{number}.member."
 
 
-def _restored_index(transaction: Transaction, index: IndexRecord) -> IndexRecord:
-    return index.model_copy(update={"id": new_id(transaction)})
+def _restored_index(index: IndexRecord, given: Request, path: str, is_on_demand: bool) -> IndexRecord:
+    """An index with the units that the restored table has."""
+    if index.is_local:
+        return index
+    if is_on_demand or given.get("ProvisionedThroughput") is not None or not index.throughput.read:
+        throughput = global_index_throughput({**given, "IndexName": index.name}, path, is_on_demand=is_on_demand)
+    else:
+        throughput = index.throughput
+    limit = on_demand_limit(given, index.on_demand) if is_on_demand else None
+    return index.model_copy(update={"throughput": throughput, "on_demand": limit})
 
 
 def _copy_items(transaction: Transaction, source: TableRecord, target: TableRecord, moment: float) -> None:

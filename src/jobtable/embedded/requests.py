@@ -18,6 +18,7 @@ from jobtable.errors import RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
+_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 _JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
@@ -96,7 +97,13 @@ _PROJECTION = "ProjectionExpression"
 
 def table_name_fault(name: str) -> str | None:
     """The constraint that a table name breaks, or None. A table's ARN is accepted in its place."""
-    return None if name.startswith("arn:") else name_fault(name)
+    return None if name.startswith("arn:") and table_of_arn(name) else name_fault(name)
+
+
+def table_of_arn(arn: str) -> str | None:
+    """The table that an ARN names, in whichever region and account; None if it is none."""
+    match = _ARN.fullmatch(arn)
+    return match and match[1]
 
 
 def name_fault(name: str) -> str | None:
@@ -245,7 +252,7 @@ class Lookup:
 
 def find_table(tables: Tables, name: str) -> TableSchema:
     """The table of that name or ARN, or TableNotFound."""
-    table = tables.table(name.rpartition(":table/")[2] if name.startswith("arn:") else name)
+    table = tables.table(table_of_arn(name) or name if name.startswith("arn:") else name)
     if table is None:
         raise table_not_found()
     return table

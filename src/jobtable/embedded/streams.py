@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from jobtable.embedded.key_schemas import text
-from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, table_of_arn, valid_name
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, valid_name
+from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.stream_records import record_of
@@ -22,6 +22,11 @@ _MOST_RECORDS = 1000
 _MOST_BYTES = 1024 * 1024
 _ITERATOR_SECONDS = 15 * 60
 _DIGITS = 21
+_LARGEST = 2**62
+_INVALID = "One or more parameter values were invalid: "
+_ITERATOR_TYPES = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
+_ITERATOR_MEMBERS = {"ShardIteratorType": Member(str, required=True, enum=_ITERATOR_TYPES)}
+_FILTER_MEMBERS = {"Type": Member(str, enum=("CHILD_SHARDS",)), "ShardId": Member(str)}
 _TRIMMED = "The operation attempted to read past the oldest stream record in a shard."
 
 
@@ -67,13 +72,12 @@ def list_streams(storage: Storage, request: Request) -> Response:
     name, start = text(request, "TableName"), _arn(request, "ExclusiveStartStreamArn")
     if name is not None:
         name = table_of_arn(name) or valid_name(name)
+    after = None if start is None else stream_of_arn(start)
     with storage.read() as view:
-        found = [stream_arn(one.table_name, one.label) for one in journal.streams(view, name)]
-    if start is not None:
-        found = found[found.index(start) + 1 :] if start in found else []
-    response: Response = {"Streams": [_summary(arn) for arn in found[:limit]]}
+        found = [] if start is not None and after is None else journal.streams(view, name, after)
+    response: Response = {"Streams": [_summary(stream) for stream in found[:limit]]}
     if len(found) > limit:
-        response["LastEvaluatedStreamArn"] = found[limit - 1]
+        response["LastEvaluatedStreamArn"] = response["Streams"][-1]["StreamArn"]
     return response
 
 
@@ -83,6 +87,9 @@ def describe(storage: Storage, request: Request) -> Response:
     if arn is None:
         raise RequestRefused("Invalid StreamArn")
     _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
+    shard_filter = request.get("ShardFilter")
+    if shard_filter is not None:
+        check_members(shard_filter, _FILTER_MEMBERS, "shardFilter.")
     with storage.read() as view:
         stream = _find(view, arn)
     if stream is None:
@@ -100,24 +107,33 @@ def describe(storage: Storage, request: Request) -> Response:
         "CreationRequestDateTime": stream.created,
         "TableName": stream.table_name,
         "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in stream.key],
-        "Shards": [shard] if _shard(stream) > start else [],
+        # It is never divided, so it has no children, which are all that a filter can ask for.
+        "Shards": [shard] if _shard(stream) > start and shard_filter is None else [],
     }
     return {"StreamDescription": description}
 
 
 def iterator(storage: Storage, request: Request) -> Response:
     """GetShardIterator; it can be used for 15 minutes."""
-    shard, arn, kind = text(request, "ShardId"), _arn(request, "StreamArn"), text(request, "ShardIteratorType")
+    shard, arn = text(request, "ShardId"), _arn(request, "StreamArn")
     if shard is None:
         raise RequestRefused("No ShardId specified.")
+    if arn is None:
+        raise RequestRefused("One or more parameter values were invalid: streamArn cannot be empty or null.")
+    check_members(request, _ITERATOR_MEMBERS)
+    kind = request["ShardIteratorType"]
     number = _sequence_number(request, kind)
+    moment = _timestamp(request, kind, storage.now())
     with storage.read() as view:
-        stream = None if arn is None else _find(view, arn)
-        if stream is None or arn is None:
+        stream = _find(view, arn)
+        if stream is None:
             raise TableNotFound("Stream does not exist")
         if shard != _shard(stream):
             raise TableNotFound("Shard does not exist")
-        sequence = _start(view, stream, kind, number, storage.now())
+        if moment is not None:
+            sequence = _sequence_at(view, stream, moment, storage.now())
+        else:
+            sequence = _start(view, stream, kind, number, storage.now())
     return {"ShardIterator": _iterator_text(Iterator(stream, sequence, storage.now()))}
 
 
@@ -146,9 +162,9 @@ def records(storage: Storage, request: Request) -> Response:
     return {"Records": found, "NextShardIterator": _iterator_text(Iterator(stream, sequence, now))}
 
 
-def _summary(arn: str) -> dict[str, str]:
-    table, label = stream_of_arn(arn) or ("", "")
-    return {"StreamArn": arn, "TableName": table, "StreamLabel": label}
+def _summary(stream: StreamRecord) -> dict[str, str]:
+    arn = stream_arn(stream.table_name, stream.label)
+    return {"StreamArn": arn, "TableName": stream.table_name, "StreamLabel": stream.label}
 
 
 def _limit(request: Request, most: int, message: str) -> int:
@@ -188,36 +204,45 @@ def _number(sequence: int) -> str:
     return f"{sequence:0{_DIGITS}d}"
 
 
-def _sequence_number(request: Request, kind: str | None) -> int | None:
+def _timestamp(request: Request, kind: str, now: float) -> float | None:
+    """The time from which on an iterator is to read."""
+    moment = request.get("Timestamp")
+    if kind != "AT_TIMESTAMP":
+        if moment is not None:
+            raise RequestRefused(f"{_INVALID}Timestamp should not be passed for this iterator type")
+        return None
+    if moment is None:
+        raise RequestRefused(f"{_INVALID}Timestamp must be passed for this iterator type")
+    if isinstance(moment, bool) or not isinstance(moment, int | float):
+        raise RequestRefused("Timestamp must be a number of seconds", code="SerializationException")
+    if moment > now:
+        raise RequestRefused(f"{_INVALID}Timestamp must not be in the future")
+    return float(moment)
+
+
+def _sequence_number(request: Request, kind: str) -> int | None:
     number = text(request, "SequenceNumber")
-    if kind not in ("TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
-        shown = "null" if kind is None else f"'{kind}'"
-        rule = (
-            "not be null"
-            if kind is None
-            else ("satisfy enum value set: [AT_SEQUENCE_NUMBER, AFTER_SEQUENCE_NUMBER, TRIM_HORIZON, LATEST]")
-        )
-        raise RequestRefused(
-            f"1 validation error detected: Value {shown} at 'shardIteratorType' failed to satisfy constraint: Member"
-            f" must {rule}"
-        )
-    if kind in ("TRIM_HORIZON", "LATEST"):
+    if kind in ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"):
         if number is not None:
-            raise RequestRefused(
-                "One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type"
-            )
+            raise RequestRefused(f"{_INVALID}SequenceNumber should not be passed for this iterator type")
         return None
     if number is not None and len(number) < _DIGITS:
-        raise RequestRefused(
-            f"1 validation error detected: Value '{number}' at 'sequenceNumber' failed to satisfy constraint: Member"
-            f" must have length greater than or equal to {_DIGITS}"
-        )
+        rule = f"Member must have length greater than or equal to {_DIGITS}"
+        raise constraints_broken([constraint("sequenceNumber", f"'{number}'", rule)])
     if number is None or not (number.isascii() and number.isdigit()) or len(number) > 40:
-        raise RequestRefused("One or more parameter values were invalid: Invalid SequenceNumber")
+        raise RequestRefused(f"{_INVALID}Invalid SequenceNumber")
     return int(number)
 
 
-def _start(view: View, stream: StreamRecord, kind: str | None, number: int | None, now: float) -> int:
+def _sequence_at(view: View, stream: StreamRecord, moment: float, now: float) -> int:
+    """The first change at or after a time; records tell their times in whole seconds."""
+    oldest = _oldest(view, stream, now)
+    if not journal.exists(view, stream.table_id):
+        return oldest
+    return max(oldest, journal.sequence_after(view, stream.table_id, int(moment) - 1e-6))
+
+
+def _start(view: View, stream: StreamRecord, kind: str, number: int | None, now: float) -> int:
     """The first change that an iterator reads."""
     oldest = _oldest(view, stream, now)
     end = (journal.last_sequence(view, stream.table_id) if stream.last_sequence is None else stream.last_sequence) + 1
@@ -257,6 +282,6 @@ def _place(view: View, given: str | None) -> Iterator:
     stream = _find(view, arn)
     if stream is None:
         raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")
-    if shard != _shard(stream) or numbers[0] <= stream.after_sequence:
+    if shard != _shard(stream) or not stream.after_sequence < numbers[0] < _LARGEST or numbers[1] > _LARGEST:
         raise RequestRefused("Invalid ShardIterator")
     return Iterator(stream, numbers[0], numbers[1] / 1000)

@@ -17,7 +17,7 @@ from jobtable.embedded.key_schemas import (
 )
 from jobtable.embedded.names import index_name_fault, name_of_new_table, valid_index_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import Member, check_members, constraints_broken, expect_type, lower_first
+from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
@@ -32,6 +32,18 @@ _UNIT = Member(int, required=True, minimum=1)
 _UNIT_MEMBERS = {"WriteCapacityUnits": _UNIT, "ReadCapacityUnits": _UNIT}
 _WARM_MEMBERS = {"ReadUnitsPerSecond": Member(int, minimum=1), "WriteUnitsPerSecond": Member(int, minimum=1)}
 _REQUIRED_LISTS = {"AttributeDefinitions": Member(list, required=True), "KeySchema": Member(list, required=True)}
+_NOT_KEPT = (
+    "ReplicaUpdates",
+    "GlobalTableWitnessUpdates",
+    "GlobalTableSourceArn",
+    "GlobalTableSettingsReplicationMode",
+    "MultiRegionConsistency",
+    "ResourcePolicy",
+    "VectorIndexes",
+    "VectorIndexUpdates",
+    "VectorIndexOverride",
+)
+NO_LIMIT = -1
 _VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 
 
@@ -71,6 +83,7 @@ class NewTable:
 def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     """The table that CreateTable asks for, or RequestRefused."""
     name = name_of_new_table(request)
+    refuse_what_is_not_kept(request)
     check_members(request, _REQUIRED_LISTS)
     _check_index_names(request)
     key = table_key_schema(request)
@@ -97,6 +110,13 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         encryption=encryption(request),
         tags=tags,
     )
+
+
+def refuse_what_is_not_kept(request: Request) -> None:
+    """RequestRefused for what the engine has not; leaving it out without a word would be a promise."""
+    refused = [name for name in _NOT_KEPT if request.get(name)]
+    if refused:
+        raise RequestRefused(f"This engine does not know {', '.join(refused)}")
 
 
 def flag(structure: Request, member: str) -> bool | None:
@@ -153,22 +173,43 @@ def no_index_throughput(name: str | None) -> RequestRefused:
     return RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified for index: {name}")
 
 
-def on_demand_limit(structure: Request) -> OnDemandLimit | None:
-    """OnDemandThroughput, or None."""
+def global_index_throughput(structure: Request, path: str, *, is_on_demand: bool) -> Throughput:
+    """The ProvisionedThroughput of a global index: there must be one, or none if the table is billed by requests."""
+    if not is_on_demand:
+        return index_throughput(structure, path)
+    if structure.get("ProvisionedThroughput") is not None:
+        raise RequestRefused(
+            f"{_INVALID}ProvisionedThroughput should not be specified for index: {structure.get('IndexName')} when"
+            " BillingMode is PAY_PER_REQUEST"
+        )
+    return Throughput()
+
+
+def on_demand_limit(structure: Request, before: OnDemandLimit | None = None) -> OnDemandLimit | None:
+    """OnDemandThroughput; what it does not say stays as it was before."""
     given = structure.get("OnDemandThroughput")
     if given is None:
-        return None
+        return before
     expect_type(given, dict)
-    return OnDemandLimit(read=_units(given, "MaxReadRequestUnits"), write=_units(given, "MaxWriteRequestUnits"))
+    before = before or OnDemandLimit()
+    read, write = _request_units(given, "MaxReadRequestUnits"), _request_units(given, "MaxWriteRequestUnits")
+    if read is None and write is None:
+        raise RequestRefused(
+            f"{_INVALID}OnDemandThroughput must specify MaxReadRequestUnits, MaxWriteRequestUnits, or both"
+        )
+    return OnDemandLimit(read=before.read if read is None else read, write=before.write if write is None else write)
 
 
-def warm_throughput(structure: Request, path: str = "") -> WarmThroughput | None:
-    """WarmThroughput, or None."""
+def warm_throughput(structure: Request, path: str = "", before: WarmThroughput | None = None) -> WarmThroughput | None:
+    """WarmThroughput; what it does not say stays as it was before."""
     given = structure.get("WarmThroughput")
     if given is None:
-        return None
+        return before
     check_members(given, _WARM_MEMBERS, f"{path}warmThroughput.")
-    return WarmThroughput(read=given.get("ReadUnitsPerSecond"), write=given.get("WriteUnitsPerSecond"))
+    before = before or WarmThroughput()
+    return WarmThroughput(
+        read=given.get("ReadUnitsPerSecond", before.read), write=given.get("WriteUnitsPerSecond", before.write)
+    )
 
 
 def encryption(request: Request) -> dict[str, str] | None:
@@ -177,6 +218,9 @@ def encryption(request: Request) -> dict[str, str] | None:
     if given is None:
         return None
     expect_type(given, dict)
+    _one_of(given, "SSEType", ("AES256", "KMS"), "sSESpecification.")
+    if given.get("SSEType") == "AES256":
+        raise RequestRefused(f"{_INVALID}The only supported value of SSEType is KMS")
     if not flag(given, "Enabled"):
         return None
     key = text(given, "KMSMasterKeyId")
@@ -215,12 +259,7 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], path: s
     key = global_key_schema(structure, path)
     _check_defined(key, attributes)
     kind, included = projection(structure, path)
-    throughput = Throughput() if is_on_demand else index_throughput(structure, path)
-    if is_on_demand and structure.get("ProvisionedThroughput") is not None:
-        raise RequestRefused(
-            f"{_INVALID}ProvisionedThroughput should not be specified for index: {name} when BillingMode is"
-            " PAY_PER_REQUEST"
-        )
+    throughput = global_index_throughput(structure, path, is_on_demand=is_on_demand)
     warm = warm_throughput(structure, path)
     return NewIndex(name, False, key, kind, included, throughput, on_demand_limit(structure), warm)
 
@@ -332,19 +371,19 @@ def _throughput(structure: Request, path: str) -> Throughput:
     return Throughput(read=read, write=write)
 
 
-def _units(structure: Request, member: str) -> int | None:
+def _request_units(structure: Request, member: str) -> int | None:
+    """A limit of requests; -1 is none."""
     value = structure.get(member)
     if value is not None:
         expect_type(value, int)
+        if value != NO_LIMIT and value < 1:
+            raise RequestRefused(f"{_INVALID}{member} must be {NO_LIMIT} or greater than or equal to 1")
     return value
 
 
-def _one_of(structure: Request, member: str, allowed: tuple[str, ...]) -> str | None:
+def _one_of(structure: Request, member: str, allowed: tuple[str, ...], path: str = "") -> str | None:
     value = text(structure, member)
     if value is not None and value not in allowed:
-        path = member[:1].lower() + member[1:]
-        raise RequestRefused(
-            f"1 validation error detected: Value '{value}' at '{path}' failed to satisfy constraint: Member must"
-            f" satisfy enum value set: [{', '.join(allowed)}]"
-        )
+        rule = f"Member must satisfy enum value set: [{', '.join(allowed)}]"
+        raise constraints_broken([constraint(path + lower_first(member), f"'{value}'", rule)])
     return value

@@ -18,11 +18,12 @@ from jobtable.embedded.table_requests import (
     check_index_counts,
     encryption,
     flag,
-    index_throughput,
+    global_index_throughput,
     new_global_index,
     no_index_throughput,
     on_demand_limit,
     refuse_table_throughput,
+    refuse_what_is_not_kept,
     stream_view,
     table_class,
     table_throughput,
@@ -42,7 +43,6 @@ _PARAMETERS: dict[str, type] = {
     "TableClass": str,
     "GlobalSecondaryIndexUpdates": list,
 }
-_NOT_SUPPORTED = ("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency")
 _ACTIONS = ("Update", "Create", "Delete")
 _INVALID = "One or more parameter values were invalid: "
 
@@ -56,9 +56,7 @@ def check_types(request: Request) -> None:
 
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
     """The table as UpdateTable asks for it, or RequestRefused."""
-    refused = [name for name in _NOT_SUPPORTED if request.get(name)]
-    if refused:
-        raise RequestRefused(f"This engine has one copy of a table, so it does not know {', '.join(refused)}")
+    refuse_what_is_not_kept(request)
     if not any(request.get(name) not in (None, []) for name in _PARAMETERS):
         raise RequestRefused(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or"
@@ -152,16 +150,20 @@ def _with_index_change(
     others = tuple(other for other in record.indexes if other is not index)
     if change.action == "Delete":
         return _replaced(record, indexes=others, attributes=_used_attributes(record, others))
-    warm = warm_throughput(change.content, change.path)
-    if warm is not None:
-        index = index.model_copy(update={"warm": warm})
-        if change.content.get("ProvisionedThroughput") is None:
-            return _replaced(record, indexes=(*others, index))
-    wanted = index_throughput(change.content, change.path)
+    changed = _updated_index(index, change, now, is_on_demand=record.is_on_demand)
+    return _replaced(record, indexes=tuple(changed if one is index else one for one in record.indexes))
+
+
+def _updated_index(index: IndexRecord, change: _IndexChange, now: float, *, is_on_demand: bool) -> IndexRecord:
+    given, path = change.content, change.path
+    options = {"warm": warm_throughput(given, path, index.warm), "on_demand": on_demand_limit(given, index.on_demand)}
+    is_said = any(given.get(name) is not None for name in ("WarmThroughput", "OnDemandThroughput"))
+    if is_said and given.get("ProvisionedThroughput") is None:
+        return index.model_copy(update=options)
+    wanted = global_index_throughput(given, path, is_on_demand=is_on_demand)
     if (wanted.read, wanted.write) == (index.throughput.read, index.throughput.write):
         raise RequestRefused("The requested throughput value equals the current value")
-    throughput = _changed(index.throughput, wanted, now)
-    return _replaced(record, indexes=(*others, index.model_copy(update={"throughput": throughput})))
+    return index.model_copy(update={**options, "throughput": _changed(index.throughput, wanted, now)})
 
 
 def _with_new_index(
@@ -206,8 +208,8 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         is_protected=record.is_protected if protection is None else protection,
         table_class=chosen_class or record.table_class,
         table_class_changed=now if chosen_class else record.table_class_changed,
-        on_demand=on_demand_limit(request) or record.on_demand,
-        warm=warm_throughput(request) or record.warm,
+        on_demand=on_demand_limit(request, record.on_demand),
+        warm=warm_throughput(request, before=record.warm),
         encryption=record.encryption if request.get("SSESpecification") is None else encryption(request),
     )
 

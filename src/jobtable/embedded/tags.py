@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from jobtable.embedded.key_schemas import maps, text
-from jobtable.embedded.names import table_of_arn
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import expect_type, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
@@ -32,6 +32,7 @@ from jobtable.embedded.requests import (
     expect_type,
     find_table,
     lower_first,
+    table_of_arn,
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Sized, Storage, Transaction
@@ -264,6 +265,7 @@ class _Run:
 
     def __init__(self, writes: list[Write], request: Request, text: bytes) -> None:
         self._writes = writes
+        self._actions: list[Request] = request["TransactItems"]
         self._token: str | None = request.get("ClientRequestToken")
         self._identity = hashlib.sha256(text).digest()
         self._capacity = wanted_capacity(request)
@@ -301,8 +303,10 @@ class _Run:
         """The response, after the transaction has been run."""
         response: Response = {}
         if self._capacity:
+            given = _given_names(action for actions in self._actions for action in actions.values())
             response["ConsumedCapacity"] = [
-                units.report(name, self._capacity, self._split) for name, units in self._consumed.items()
+                units.report(given.get(name, name), self._capacity, self._split)
+                for name, units in self._consumed.items()
             ]
         if self._metrics:
             response["ItemCollectionMetrics"] = self._metrics
@@ -341,6 +345,12 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
     return to_json(units)
 
 
+def _given_names(actions: Iterable[Request]) -> dict[str, str]:
+    """The ARNs by which actions have named tables, by the tables' names: a table is told of as it was named."""
+    named = [action["TableName"] for action in actions if action["TableName"].startswith("arn:")]
+    return {table_of_arn(arn) or arn: arn for arn in named}
+
+
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
@@ -369,8 +379,9 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     response: Response = {"Responses": responses}
     capacity = wanted_capacity(request)
     if capacity:
+        given = _given_names(bodies)
         response["ConsumedCapacity"] = [
-            units.report(name, capacity, "ReadCapacityUnits") for name, units in consumed.items()
+            units.report(given.get(name, name), capacity, "ReadCapacityUnits") for name, units in consumed.items()
         ]
     return response
 

@@ -40,13 +40,13 @@ class Client:
     def send(self, data: bytes) -> None:
         self._socket.sendall(data)
 
-    def response(self) -> tuple[int, dict[str, str], bytes]:
+    def response(self, *, has_body: bool = True) -> tuple[int, dict[str, str], bytes]:
         status = int(self._file.readline().split()[1])
         headers: dict[str, str] = {}
         while line := self._file.readline().strip():
             name, _, value = line.decode().partition(": ")
             headers[name.lower()] = value
-        return status, headers, self._file.read(int(headers.get("content-length", "0")))
+        return status, headers, self._file.read(int(headers.get("content-length", "0")) if has_body else 0)
 
     def ask(self, data: bytes) -> dict[str, Any]:
         self.send(data)
@@ -101,6 +101,12 @@ def test_a_body_in_chunks_is_put_together(client: Client) -> None:
     assert client.ask(b"GET /next HTTP/1.1\r\nHost: h\r\n\r\n")["target"] == "/next"
 
 
+def test_an_answer_to_head_has_no_body(client: Client) -> None:
+    client.send(b"HEAD / HTTP/1.1\r\nHost: h\r\n\r\nGET /next HTTP/1.1\r\nHost: h\r\n\r\n")
+    assert client.response(has_body=False)[0] == 200
+    assert json.loads(client.response()[2])["target"] == "/next"
+
+
 def test_expect_continue_is_answered_before_the_body(client: Client) -> None:
     client.send(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
     assert client.response()[0] == 100
@@ -131,6 +137,10 @@ def test_the_connection_is_closed_when_the_client_asks(client: Client, request_h
         (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 501),
         (b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501),
         (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nab\r\n0\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0x2\r\nab\r\n0\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0_2\r\nab\r\n0\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nContent-Length: " + b"9" * 5000 + b"\r\n\r\n", 413),
         (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n", 400),
         (b"GET / HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", 431),
         (b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (MAX_BODY_BYTES + 1), 413),

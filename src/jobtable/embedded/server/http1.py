@@ -7,6 +7,7 @@ The standard library's server spends most of its time in an e-mail parser; this 
 from __future__ import annotations
 
 import email.utils
+import re
 import socket
 import time
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 16 * 1024 * 1024
 
 _RECEIVE_BYTES = 256 * 1024
+_MOST_DIGITS = 20
+_CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]+")
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -92,8 +95,8 @@ class HttpConnection:
         keep_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
         return HttpRequest(method, target, headers, body, keep_alive)
 
-    def send(self, response: HttpResponse, keep_alive: bool) -> None:
-        """Send a whole response, or raise OSError."""
+    def send(self, response: HttpResponse, keep_alive: bool, *, has_body: bool = True) -> None:
+        """Send a whole response, or raise OSError. An answer to HEAD has the headers of a body that it has not."""
         lines = [f"HTTP/1.1 {response.status} {_REASONS[response.status]}"]
         lines += [f"{name}: {value}" for name, value in response.headers]
         lines.append(f"Date: {_http_date()}")
@@ -102,7 +105,7 @@ class HttpConnection:
             lines.append("Connection: close")
         head = "\r\n".join(lines) + "\r\n\r\n"
         self._socket.settimeout(self._timeouts.response)
-        self._socket.sendall(head.encode("latin-1") + response.body)
+        self._socket.sendall(head.encode("latin-1") + (response.body if has_body else b""))
 
     def drain(self, seconds: float = 2.0) -> None:
         """Read away what the client still sends, so that it sees the last answer and not a reset connection."""
@@ -140,23 +143,21 @@ class HttpConnection:
         if length_text is None:
             return self._read_chunks()
         if not (length_text.isascii() and length_text.isdigit()):
-            raise HttpError(400, "InvalidRequest", f"Content-Length {length_text!r} is not a number")
-        return self._take(_checked_length(int(length_text)))
+            raise HttpError(400, "InvalidRequest", f"Content-Length {length_text[:20]!r} is not a number")
+        return self._take(_checked_length(length_text, 10))
 
     def _read_chunks(self) -> bytes:
         body = bytearray()
         while True:
             size_text = self._take_line().partition(b";")[0].strip()
-            try:
-                size = int(size_text, 16)
-            except ValueError:
-                raise HttpError(400, "InvalidRequest", f"{size_text[:20]!r} is not the size of a chunk") from None
+            if not _CHUNK_SIZE.fullmatch(size_text):
+                raise HttpError(400, "InvalidRequest", f"{size_text[:20]!r} is not the size of a chunk")
+            size = _checked_length(size_text, 16, len(body))
             if size == 0:
                 while self._take_line():
                     pass  # Trailers say nothing that is needed here.
                 return bytes(body)
-            _checked_length(len(body) + abs(size))
-            body += self._take(abs(size))
+            body += self._take(size)
             if self._take_line():
                 raise HttpError(400, "InvalidRequest", "A chunk is longer than it says")
 
@@ -201,8 +202,10 @@ class HttpConnection:
         return bool(received)
 
 
-def _checked_length(length: int) -> int:
-    if length > MAX_BODY_BYTES:
+def _checked_length(digits: str | bytes, base: int, before: int = 0) -> int:
+    """A number of bytes that follow so many others; HttpError if that is too much, however many digits say so."""
+    length = int(digits, base) if len(digits) <= _MOST_DIGITS else MAX_BODY_BYTES + 1
+    if before + length > MAX_BODY_BYTES:
         message = f"The request body exceeds {MAX_BODY_BYTES} bytes"
         raise HttpError(413, "RequestEntityTooLargeException", message)
     return length

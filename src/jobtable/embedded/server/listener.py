@@ -141,7 +141,7 @@ class Server:
             return False
         response = self._respond(request)
         keep_alive = request.keep_alive and not self._is_stopping()
-        connection.send(response, keep_alive)
+        connection.send(response, keep_alive, has_body=request.method != "HEAD")
         return keep_alive
 
     def _is_stopping(self) -> bool:

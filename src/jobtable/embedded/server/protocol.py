@@ -64,7 +64,7 @@ class DynamoDbProtocol:
     def respond(self, request: HttpRequest) -> HttpResponse:
         """The response to one request."""
         try:
-            if request.method == "GET":
+            if request.method in ("GET", "HEAD"):
                 return health_response(request)
             operation, body = self._understand(request)
             content = self._backend.execute(operation, body)

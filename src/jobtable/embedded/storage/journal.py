@@ -84,11 +84,19 @@ def states_at(view: View, table_id: int, first_undone: int) -> Iterator[tuple[by
     return iter(view.connection.execute(sql, (first_undone,)))
 
 
-def streams(view: View, table_name: str | None = None) -> list[StreamRecord]:
-    """All streams that can be read, of one table or of all, the newest of a table first."""
-    sql = "SELECT record FROM streams WHERE table_name = ? OR ? IS NULL ORDER BY table_name, label DESC"
-    rows = view.connection.execute(sql, (table_name, table_name))
-    return [StreamRecord.model_validate_json(row) for (row,) in rows]
+def streams(view: View, table_name: str | None = None, after: tuple[str, str] | None = None) -> list[StreamRecord]:
+    """All streams that can be read, of one table or of all, the newest of a table first.
+
+    `after` is the table and the label of a stream that they follow in this order, whether it is still there or not.
+    """
+    after_table, after_label = after or ("", "")
+    sql = (
+        "SELECT record FROM streams WHERE (:table IS NULL OR table_name = :table)"
+        " AND (table_name > :after_table OR (table_name = :after_table AND label < :after_label))"
+        " ORDER BY table_name, label DESC"
+    )
+    names = {"table": table_name, "after_table": after_table, "after_label": after_label}
+    return [StreamRecord.model_validate_json(row) for (row,) in view.connection.execute(sql, names)]
 
 
 def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
@@ -111,5 +119,13 @@ def trim_some(transaction: Transaction, table_id: int, horizon: float | None) ->
     connection.execute(f"DELETE FROM journal_{table_id} WHERE sequence < ?", (stop,))  # noqa: S608 - a number
     if horizon is None and stop >= end:
         connection.execute(statements.of_journal(table_id).drop)
-        connection.execute("DELETE FROM streams WHERE table_id = ?", (table_id,))
     return stop < end
+
+
+def forget_streams(transaction: Transaction, table_id: int, closed_before: float) -> None:
+    """Remove the streams of a table that were closed before a time: they cannot be read any more."""
+    for stream in streams(transaction):
+        if stream.table_id == table_id and stream.closed is not None and stream.closed <= closed_before:
+            transaction.has_written = True
+            gone = (stream.table_name, stream.label)
+            transaction.connection.execute("DELETE FROM streams WHERE table_name = ? AND label = ?", gone)

@@ -137,15 +137,15 @@ def _remove_some(name: str, transaction: Transaction) -> bool:
 
 
 def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
+    journal.forget_streams(transaction, table_id, now - journal.STREAM_SECONDS)
     return journal.trim_some(transaction, table_id, _horizon(transaction, table_id, now))
 
 
 def _horizon(transaction: Transaction, table_id: int, now: float) -> float | None:
     """From when on the changes of a table are kept; None: nobody needs them."""
     needed: list[float] = []
-    for stream in journal.streams(transaction):
-        if stream.table_id == table_id and (stream.closed is None or stream.closed > now - journal.STREAM_SECONDS):
-            needed.append(now - journal.STREAM_SECONDS)
+    if any(stream.table_id == table_id for stream in journal.streams(transaction)):
+        needed.append(now - journal.STREAM_SECONDS)
     row = transaction.connection.execute("SELECT record FROM tables WHERE id = ?", (table_id,)).fetchone()
     record = None if row is None else TableRecord.model_validate_json(row[0])
     if record is not None and record.recovery is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import types
+import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from enum import Enum
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, PrivateAttr, ValidationError
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from jobtable.errors import DefinitionError
 from jobtable.model import Attr, Entity, Index, Key, OrNull, Part, Stored, Table, Timestamp, default
@@ -20,6 +22,11 @@ def make_table() -> Table:
 
 class Plain(BaseModel):
     x: int
+
+
+class Mixed(Enum):
+    WORD = "word"
+    NUMBER = 1
 
 
 def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thing", **members: Any) -> object:
@@ -53,7 +60,7 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
         (lambda: declare({"a": str}, key=Key("T#{a}", "T"), by_x=Key("X", "Y", index="GSI9")), "no index GSI9"),
         (lambda: declare({"a": str}, key=Key("T#{a}", "T"), by_x=Key("X", "Y")), r"Thing\.by_x: the primary key alone"),
         (lambda: declare({"a": str}, key=Key("T#{a}", "T", index="GSI1")), r"Thing\.key: the primary key alone"),
-        (lambda: declare({"a": str}, key=Key(("T", "#{a}"), "T")), "need 1 templates"),
+        (lambda: declare({"a": str}, key=Key(("T", "#{a}"), "T")), "it has 2 templates for PK"),
         (
             lambda: declare(
                 {"a": str}, key=Key("T#{a}", "T"), x=Key("X", "Y", index="GSI1"), y=Key("Z", "Y", index="GSI1")
@@ -74,6 +81,21 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
         (lambda: Table("same", pk="PK", sk="PK"), "'PK' is the partition attribute and the sort attribute"),
         (lambda: Index("many", ("a", "b", "c", "d", "e")), "one to four partition"),
         (lambda: Index("no", ()), "3 to 255"),
+        (lambda: Table("twice", pk="PK", indexes=[Index("one", "a"), Index("one", "b")]), "two indexes"),
+        (lambda: Table("told", pk="PK", type_attribute="PK"), "the type attribute and one of the primary key"),
+        (lambda: types.new_class("Thing", (Entity,), {"tabel": make_table()}), "Thing: .* unknown tabel"),
+        (lambda: types.new_class("Wheel", (Part,), {"alis": str.upper}), "Wheel: .* unknown alis"),
+        (lambda: declare({"a": str, "b": Mixed}, key=Key("T#{a}", "T")), "Mixed: .* all text, or all int"),
+        (lambda: declare({"a": str, "b": uuid.UUID}, key=Key("T#{a}", "T")), r"Thing\.b: .*declare it as Uuid"),
+        (lambda: declare({"a": str, "b": Literal[1, 2]}, key=Key("T#{a}", "T")), r"Thing\.b: .*Literal is of texts"),
+        (
+            lambda: declare({"a": str, "b": Annotated[str, Field(alias="c")]}, key=Key("T#{a}", "T")),
+            r"Thing\.b: .* given by Name",
+        ),
+        (
+            lambda: declare({"a": str}, Table("alone", pk="PK", type_attribute="TYPE"), key=Key("T#{a}", "T")),
+            "1 templates for no sort attribute",
+        ),
     ],
 )
 def test_it_says_what_is_wrong(make: Callable[[], object], message: str) -> None:

@@ -30,13 +30,19 @@ def text_of(condition: Condition) -> tuple[str, dict[str, str], list[object]]:
     [
         (Job.status == Status.DONE, "#n0 = :v0", ["DONE"]),
         (Job.priority != 3, "#n0 <> :v0", ["3"]),
-        ((Job.priority > 3) & (Job.attempts <= 5), "#n0 > :v0 AND #n1 <= :v1", ["3", "5"]),
+        ((Job.priority > 99) & (Job.attempts >= 5), "#n0 > :v0 AND #n1 >= :v1", ["99", "5"]),
         ((Job.priority < 3) | ~(Job.attempts >= 5), "#n0 < :v0 OR NOT #n1 >= :v1", ["3", "5"]),
         (~((Job.priority < 3) | (Job.attempts > 1)), "NOT (#n0 < :v0 OR #n1 > :v1)", ["3", "1"]),
         (Job.priority.between(1, 2), "#n0 BETWEEN :v0 AND :v1", ["1", "2"]),
         (Job.status.is_in(Status.DONE, Status.RUNNING), "#n0 IN (:v0, :v1)", ["DONE", "RUNNING"]),
-        (Job.queue == None, "attribute_not_exists(#n0)", []),  # noqa: E711 - it makes a condition
-        (Job.queue != None, "attribute_exists(#n0)", []),  # noqa: E711
+        (Job.queue == None, "attribute_not_exists(#n0) OR #n0 = :v0", [True]),  # noqa: E711 - it makes a condition
+        (Job.queue != None, "NOT (attribute_not_exists(#n0) OR #n0 = :v0)", [True]),  # noqa: E711
+        (Job.priority == 50, "(attribute_not_exists(#n0) OR #n0 = :v0)", ["50"]),
+        (~(Job.priority == 50), "NOT (attribute_not_exists(#n0) OR #n0 = :v0)", ["50"]),
+        (Job.priority != 50, "attribute_exists(#n0) AND #n0 <> :v0", ["50"]),
+        (Job.priority <= 50, "(attribute_not_exists(#n0) OR #n0 <= :v0)", ["50"]),
+        (Job.priority.between(1, 50), "(attribute_not_exists(#n0) OR #n0 BETWEEN :v0 AND :v1)", ["1", "50"]),
+        (Job.priority.is_in(1, 50), "(attribute_not_exists(#n0) OR #n0 IN (:v0, :v1))", ["1", "50"]),
         (Job.queue.begins_with("g"), "begins_with(#n0, :v0)", ["g"]),
         (Job.tags.contains("a"), "contains(#n0, :v0)", ["a"]),
         (Job.history.size() > 3, "size(#n0) > :v0", ["3"]),
@@ -53,7 +59,7 @@ def test_conditions(condition: Condition, text: str, values: list[object]) -> No
 
 
 def test_conditions_of_one_word_stand_in_one_row() -> None:
-    first, second, third = Job.priority > 1, Job.priority > 2, Job.priority > 3
+    first, second, third = Job.priority > 51, Job.priority > 52, Job.priority > 53
     for row in ((first & second) & third, first & (second & third)):
         assert text_of(row)[0] == "#n0 > :v0 AND #n0 > :v1 AND #n0 > :v2"
     assert text_of((first | second) & third)[0] == "(#n0 > :v0 OR #n0 > :v1) AND #n0 > :v2"
@@ -63,8 +69,9 @@ def test_what_was_read_can_be_asked_for() -> None:
     at = datetime(2025, 11, 1, tzinfo=UTC)
     job = Job(job_id="1", created_at=at, created_by="dana", priority=7, tags=frozenset({"x"}))
     same = unchanged(job, Job.priority, Job.queue, Job.tags, Job.status)
-    text = "#n0 = :v0 AND attribute_not_exists(#n1) AND #n2 = :v1 AND #n3 = :v2"
-    assert text_of(same)[::2] == (text, ["7", ["x"], "PENDING"])
+    queue, status = "attribute_not_exists(#n1) OR #n1 = :v1", "attribute_not_exists(#n3) OR #n3 = :v3"
+    text = f"#n0 = :v0 AND ({queue}) AND #n2 = :v2 AND ({status})"
+    assert text_of(same)[::2] == (text, ["7", True, ["x"], "PENDING"])
     assert text_of(unchanged(job.replace(tags=frozenset()), Job.tags))[0] == "attribute_not_exists(#n0)"
 
 
@@ -82,8 +89,8 @@ def test_the_names_of_an_envelope_are_followed() -> None:
         (Job.status.set(Status.DONE), "SET #n0 = :v0"),
         (Job.queue.set(None), "REMOVE #n0"),
         (Job.queue.remove(), "REMOVE #n0"),
-        (Job.attempts.increment(), "SET #n0 = #n0 + :v0"),
-        (Job.attempts.increment(-1), "SET #n0 = #n0 + :v0"),
+        (Job.attempts.increment(), "SET #n0 = if_not_exists(#n0, :v0) + :v1"),
+        (Job.attempts.increment(-1), "SET #n0 = if_not_exists(#n0, :v0) + :v1"),
         (Job.attempts.add(2), "ADD #n0 :v0"),
         (Job.attempts.add(-2), "ADD #n0 :v0"),
         (Job.tags.add(frozenset({"x"})), "ADD #n0 :v0"),

@@ -28,6 +28,7 @@ from jobtable.errors import (
     ValueRefusedError,
 )
 from jobtable.jobs.engine import Jobs
+from jobtable.model import unchanged
 
 _ANSWER = TypeAdapter(list[AlbumData])
 _NAMES = {field.attribute: name for name, field in AlbumData.__codec__.fields.items()}
@@ -102,7 +103,7 @@ class Answers:
             ValidationTask.status.set(status),
             ValidationTask.validated_data.set(albums),
             ValidationTask.completed_at.set(move.now),
-            when=(ValidationTask.status == TaskStatus.PENDING) & (ValidationTask.token_sha256 == task.token_sha256),
+            when=(ValidationTask.status == TaskStatus.PENDING) & unchanged(task, ValidationTask.token_sha256),
         )
         try:
             execution = self._move(move, execution, definition, status)

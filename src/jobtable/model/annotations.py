@@ -5,12 +5,15 @@ from __future__ import annotations
 import functools
 import operator
 import types
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import AfterValidator, BeforeValidator, WrapValidator
 
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
@@ -43,6 +46,8 @@ class Described:
     kind: wire.WireType
     optional: bool
     marks: tuple[Any, ...]
+    is_any_text: bool = True
+    """Whether a text may be any, and not only one of some."""
 
     @property
     def is_stored(self) -> bool:
@@ -55,7 +60,16 @@ class Described:
     @property
     def is_constrained(self) -> bool:
         """Whether pydantic has more to look at than the type."""
+        if isinstance(self.kind, wire.Text) and not self.is_any_text:
+            return True
         return any(not isinstance(mark, Form | Name) and mark not in _TIMESTAMP_MARKS for mark in self.marks)
+
+    @property
+    def is_validated(self) -> bool:
+        """Whether a function of the declaration makes the values, and not one of a type of this package."""
+        if any(isinstance(mark, Form) and mark in _FORMS for mark in self.marks):
+            return False
+        return any(isinstance(mark, BeforeValidator | AfterValidator | WrapValidator) for mark in self.marks)
 
     @property
     def name(self) -> Name | None:
@@ -73,7 +87,17 @@ def describe(annotation: Any, metadata: Sequence[Any], owner: str) -> Described:
         inner, more = _unwrap(rest[0] if len(rest) == 1 else functools.reduce(operator.or_, rest))
         marks = (*marks, *more)
     kind = _kind(inner, marks, owner)
-    return Described(kind, optional or isinstance(kind, wire.Anything), marks)
+    return Described(kind, optional or isinstance(kind, wire.Anything), marks, get_origin(inner) is not Literal)
+
+
+def element_of(annotation: Any) -> Any:
+    """What a list, a set or a map holds; None for anything else, or where it is not said."""
+    inner, _ = _unwrap(annotation)
+    if get_origin(inner) in (Union, types.UnionType):
+        inner, _ = _unwrap(next(arm for arm in get_args(inner) if arm is not type(None)))
+    arguments = get_args(inner)
+    is_container = get_origin(inner) in (list, set, frozenset, dict, Mapping)
+    return arguments[-1] if is_container and arguments else None
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -120,9 +144,17 @@ def _compound(annotation: Any, owner: str) -> wire.WireType:
         if inner.tag in ("S", "N", "B") and not isinstance(inner, wire.Anything | wire.Choice):
             return wire.Distinct(inner, frozen=origin is frozenset)
         raise DefinitionError(f"{owner}: a set holds texts, numbers or binaries")
-    raise DefinitionError(
-        f"{owner}: {annotation!r} has no form in DynamoDB; a model nested in an entity derives from Part"
-    )
+    raise DefinitionError(f"{owner}: {annotation!r} has no form in DynamoDB; {_advice(annotation, origin)}")
+
+
+def _advice(annotation: Any, origin: Any) -> str:
+    if annotation is uuid.UUID:
+        return "declare it as Uuid"
+    if origin in (Union, types.UnionType):
+        return "a field has one type, or that and None"
+    if origin is Literal:
+        return "a Literal is of texts"
+    return "a model nested in an entity derives from Part"
 
 
 def _element(annotation: Any, owner: str) -> wire.WireType:

@@ -6,6 +6,7 @@ decoder fail, and then goes through pydantic, which either understands it or say
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model.instances import UNDECLARED, construct, copier
+from jobtable.model.instances import UNDECLARED, AsRead, construct, copier, put_as_read
 from jobtable.model.memory import Memory
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
@@ -23,7 +24,7 @@ from jobtable.model.templates import Template, escape, unescape
 if TYPE_CHECKING:
     from jobtable.model.entity import Part
 
-_SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError)
+_SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, struct.error)
 """What the fast decoder raises where an item does not have the declared shape."""
 
 MOST_BYTES = {"partition": 2048, "sort": 1024}
@@ -306,7 +307,19 @@ class EntityCodec:
             raise ItemShapeError(f"{schema.name} {self.describe_key(item)}: {details}") from error
         except _SHAPE_ERRORS as error:
             raise ItemShapeError(f"{schema.name} {self.describe_key(item)}: {error}") from error
+        put_as_read(entity, self._other_forms(entity, item))
         return entity.with_undeclared(self._undeclared_in(item))
+
+    def _other_forms(self, entity: Any, item: Mapping[str, Any]) -> dict[str, AsRead]:
+        """The fields that the item has in another form than the one in which they are written."""
+        forms = {}
+        for field in self.schema.fields.values():
+            holder = item if field.envelope is None else item[field.envelope]["M"]
+            if not field.is_key_only and field.attribute in holder:
+                value, stored = getattr(entity, field.name), holder[field.attribute]
+                if stored != ({"NULL": True} if value is None else field.kind.to_wire(value)):
+                    forms[field.name] = (value, stored)
+        return forms
 
     def _check_type(self, item: Mapping[str, Any]) -> None:
         name = self.schema.table.type_attribute
@@ -371,7 +384,7 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
             pairs[field.name] = sources[field.name]
             continue
         item = "data" if field.envelope else "item"
-        decoded = field.kind.decode("a", writer.names)
+        decoded = _decode_source(field, "a", writer)
         if field.optional:
             absent = f"{item}.get({field.attribute!r})"
             if field.info.is_required() or field.info.default is None:
@@ -383,28 +396,48 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
             pairs[field.name] = f"({empty} if (a := {item}.get({field.attribute!r})) is None else {decoded})"
         elif not field.info.is_required() and field.info.default_factory is None:
             default = writer.names.of(field.info.default, "default")
-            if isinstance(field.info.default, list | dict):
-                default = f"{default}.copy()"
+            default = field.kind.copy(default, writer.names) or default
             pairs[field.name] = f"({default} if (a := {item}.get({field.attribute!r})) is None else {decoded})"
         else:
-            pairs[field.name] = field.kind.decode(f"{item}[{field.attribute!r}]", writer.names)
+            pairs[field.name] = _decode_source(field, f"{item}[{field.attribute!r}]", writer)
     writer.line(f"    values = {{{', '.join(f'{k!r}: {v}' for k, v in pairs.items())}}}")
+
+
+def _decode_source(field: FieldSchema, wire_form: str, writer: Source) -> str:
+    decoded = field.kind.decode(wire_form, writer.names)
+    return f"{writer.names.of(_as_it_stands(field), 'as_it_stands')}({decoded})" if field.is_validated else decoded
+
+
+def _as_it_stands(field: FieldSchema) -> Callable[[Any], Any]:
+    """A function that gives a value if the field takes it as it is; others go the slow way, which keeps both forms."""
+
+    def as_it_stands(value: Any) -> Any:
+        if field.accept(value) != value:
+            raise ValueError(f"{field.name} is not in the form in which it is written")
+        return value
+
+    return as_it_stands
 
 
 def loose_values(fields: Iterable[FieldSchema], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The values of fields in attributes of any shape, by field name, for pydantic to judge."""
     values: dict[str, Any] = {}
     for field in fields:
-        if field.attribute in attributes:
+        if field.attribute in attributes and not _means_default(field, attributes[field.attribute]):
             try:
                 values[field.name] = field.kind.loosen(attributes[field.attribute])
             except _SHAPE_ERRORS as error:
                 raise ValueError(f"{field.name}: {error}") from error
-        elif field.kind.empty_is_absent and field.info.is_required():
+        elif field.kind.empty_is_absent and not field.optional:
             values[field.name] = set()
         elif field.optional and (field.info.is_required() or field.info.default is None):
             values[field.name] = None  # said, not left to a default: the item has no value
     return values
+
+
+def _means_default(field: FieldSchema, stored: Mapping[str, Any]) -> bool:
+    """Whether an attribute says as little as a missing one: other programs write NULL where they have no value."""
+    return "NULL" in stored and not field.optional and not field.info.is_required()
 
 
 def render_source(template: Template, writer: Source, texts: dict[str, str], indent: str) -> str:
@@ -458,6 +491,8 @@ def _parse_source(template: Template, text: str, writer: Source) -> dict[str, st
             continue
         checks.append(f"not {name}")
         field, form = segment
+        if form.read is int:
+            checks.append(f"len({name}) != {form.width} or not ({name}.isascii() and {name}.isdigit())")
         read = "" if form.read is str else writer.names.of(form.read, "read")
         sources[field] = (
             f"{name} if '%' not in {name} else {read}({name})" if form.read is unescape else f"{read}({name})"

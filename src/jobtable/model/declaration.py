@@ -28,6 +28,8 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
         raise DefinitionError(f"{cls.__name__}: declare the types of its fields before it")
     fields = {}
     for name, info in cls.model_fields.items():
+        if info.alias is not None or info.validation_alias is not None:
+            raise DefinitionError(f"{cls.__name__}.{name}: its name in the item is given by Name, not by an alias")
         described = describe(info.annotation, info.metadata, f"{cls.__name__}.{name}")
         named = described.name
         fields[name] = FieldSchema(
@@ -41,6 +43,7 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             is_key_only=False,
             is_stored=described.is_stored,
             is_constrained=described.is_constrained,
+            is_validated=described.is_validated,
             info=info,
         )
     return fields
@@ -127,7 +130,8 @@ class Declaration:
         if not templates:
             return tuple(self._natural_part(owner, attribute, fields) for attribute in attributes)
         if len(templates) != len(attributes):
-            raise DefinitionError(f"{owner}: {', '.join(attributes)} need {len(attributes)} templates")
+            there = ", ".join(attributes) or "no sort attribute"
+            raise DefinitionError(f"{owner}: it has {len(templates)} templates for {there}")
         forms = {field.name: _forms_of(field) for field in fields.values()}
         pairs = zip(attributes, templates, strict=True)
         return tuple(KeyPart(attribute, template=Template(text, forms, owner)) for attribute, text in pairs)

@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Self, dataclass_transform
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic._internal._model_construction import ModelMetaclass  # pydantic has no public name for its metaclass
 
+from jobtable.errors import DefinitionError
 from jobtable.model import wire
 from jobtable.model.codec import EntityCodec, PartCodec
 from jobtable.model.declaration import Alias, Declaration, read_fields
 from jobtable.model.expressions import Attribute
-from jobtable.model.instances import UNDECLARED, begin, put_undeclared, shallow_copy
+from jobtable.model.instances import AS_READ, UNDECLARED, AsRead, begin, put_undeclared, shallow_copy
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
@@ -41,6 +42,7 @@ class Record(BaseModel, frozen=True):
         val_json_bytes="base64",
     )
     _undeclared: dict[str, Any] | None = PrivateAttr(default=None)
+    _as_read: dict[str, AsRead] | None = PrivateAttr(default=None)
     __choices__: ClassVar[Mapping[str, wire.Choice]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -48,10 +50,13 @@ class Record(BaseModel, frozen=True):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        unknown = kwargs.keys() - ConfigDict.__annotations__.keys()
+        if unknown:
+            raise DefinitionError(f"{cls.__name__}: its class line has the unknown {', '.join(sorted(unknown))}")
         super().__pydantic_init_subclass__(**kwargs)
         # Pydantic would initialise the private attributes of a new instance once for every class that it descends from.
         if unwrap(cls.model_post_init) in (begin, Record.model_post_init):
-            is_known = set(cls.__private_attributes__) == {UNDECLARED}
+            is_known = set(cls.__private_attributes__) == {UNDECLARED, AS_READ}
             cls.model_post_init = begin if is_known else Record.model_post_init  # type: ignore[method-assign]
 
     @model_validator(mode="before")

@@ -7,16 +7,20 @@ Only placeholders reach the text of an expression: names and values from outside
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import wire
+from jobtable.model.instances import AS_READ, private_of
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Entity
-    from jobtable.model.schema import FieldSchema
+    from jobtable.model.schema import Element, FieldSchema
 
 T = TypeVar("T")
 N = TypeVar("N")
@@ -26,8 +30,10 @@ WireForm = dict[str, Any]
 class Placeholders:
     """The names and values of one request's expressions; a second set in one request takes another letter."""
 
-    def __init__(self, letter: str = "n") -> None:
+    def __init__(self, letter: str = "n", *, pk: str | None = None) -> None:
         self._letter = letter
+        self.pk = pk
+        """The attribute that every item has, where it is not known that there is an item."""
         self._known: dict[str, str] = {}
         self.names: dict[str, str] = {}
         self.values: dict[str, WireForm] = {}
@@ -124,6 +130,20 @@ class _Comparison(Condition):
 
     def write(self, placeholders: Placeholders) -> str:
         return f"{self.left.write(placeholders)} {self.operator} {self.right.write(placeholders)}"
+
+
+@dataclass(slots=True, eq=False)
+class _OrDefault(Condition):
+    """Holds also for an item that lacks the attribute, because its default would make the condition hold."""
+
+    path: _Path
+    condition: Condition
+
+    def write(self, placeholders: Placeholders) -> str:
+        is_default = f"attribute_not_exists({self.path.write(placeholders)})"
+        if placeholders.pk is not None:
+            is_default = f"attribute_exists({placeholders.name(placeholders.pk)}) AND {is_default}"
+        return f"({is_default} OR {self.condition.write(placeholders)})"
 
 
 @dataclass(slots=True, eq=False)
@@ -243,14 +263,14 @@ class AttributeIs(Condition):
 class Attribute(Generic[T]):
     """A field of an entity in conditions and updates; indexing it reaches into lists, maps and parts."""
 
-    __slots__ = ("_kind", "_path", "_slot", "_steps", "field", "is_nested")
+    __slots__ = ("_default", "_kind", "_path", "_slot", "_steps", "field", "is_nested")
 
     def __init__(
         self,
         field: FieldSchema,
         steps: tuple[str | int, ...] = (),
         kind: wire.WireType | None = None,
-        slot: FieldSchema | None = None,
+        slot: FieldSchema | Element | None = None,
     ) -> None:
         self.field = field
         self.is_nested = bool(steps)
@@ -259,6 +279,8 @@ class Attribute(Generic[T]):
         self._kind = kind or field.kind
         self._slot = slot if steps else field
         self._path = _Path((*field.path, *steps))
+        self._default = None if steps else field.default
+        """What an item without the attribute has as far as entities go, where that is something."""
 
     def __repr__(self) -> str:
         inside = "".join(f"[{step!r}]" for step in self._steps)
@@ -266,7 +288,7 @@ class Attribute(Generic[T]):
 
     def __getitem__(self, step: str | int) -> Attribute[Any]:
         """The element of a list, the value of a map, or the field of a part."""
-        kind, slot, name = _inside(self._kind, step, self)
+        kind, slot, name = _inside(self._kind, self._slot, step, self)
         return Attribute(self.field, (*self._steps, name), kind, slot)
 
     @property
@@ -280,20 +302,17 @@ class Attribute(Generic[T]):
         """A value as the attribute holds it."""
         return self._slot.accept(value) if self._slot else value
 
-    @property
-    def _writes_null(self) -> bool:
-        return self._slot is None or self._slot.is_null_written
-
     def wire_form(self, value: Any) -> WireForm:
         """A value in wire form."""
         return {"NULL": True} if value is None else self.encode(self.accept(value))
 
     def encode(self, value: Any) -> WireForm:
         """An accepted value in wire form."""
-        if value is None:
-            return {"NULL": True}
+        return {"NULL": True} if value is None else self._encoded(self._kind, value)
+
+    def _encoded(self, kind: wire.WireType, value: Any) -> WireForm:
         try:
-            return self._kind.to_wire(value)
+            return kind.to_wire(value)
         except (TypeError, AttributeError, KeyError) as error:
             raise ValueRefusedError(f"{self!r} cannot hold {value!r:.100}") from error
 
@@ -302,28 +321,50 @@ class Attribute(Generic[T]):
         kind = self._kind.inner if isinstance(self._kind, wire.Nullable) else self._kind
         if not isinstance(kind, wire.Int | wire.Float | wire.DecimalNumber | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a number, so {amount!r} cannot be added to it")
+        if isinstance(kind, wire.Int) and amount % 1:
+            raise ValueRefusedError(f"{self!r} is a whole number, so {amount!r} cannot be added to it")
         return wire.wire_form(amount)
 
-    def _element_form(self, value: Any) -> WireForm:
+    def element_form(self, value: Any) -> WireForm:
+        """What is put into a list, or looked for in a list, a set or a text, in wire form."""
         inner = getattr(self._kind, "inner", None)
         kind = inner if isinstance(self._kind, wire.Many | wire.Distinct) and inner else self._kind
-        return wire.wire_form(value) if isinstance(kind, wire.Anything) else kind.to_wire(value)
+        if isinstance(kind, wire.Anything):
+            return wire.wire_form(value)
+        element = self._slot.element if self._slot is not None else None
+        return self._encoded(kind, value if element is None else element.accept(value))
 
     def _operand(self, value: Any) -> Operand:
         return value.path if isinstance(value, Attribute) else _Value(self.wire_form(value))
 
     def _compare(self, operator: str, value: Any) -> Condition:
-        return _Comparison(self.path, operator, self._operand(value))
+        condition = _Comparison(self.path, operator, self._operand(value))
+        if self._default is None or isinstance(value, Attribute):
+            return condition
+        return self._for_default(condition, operator, value)
+
+    def _for_default(self, condition: Condition, operator: str, *values: Any) -> Condition:
+        """The condition as it holds for entities: an item without the attribute is one with the field's default."""
+        default, accepted = _comparable(self._default), [_comparable(self.accept(value)) for value in values]
+        if _HOLDS[operator](default, *accepted):
+            # Without the attribute, DynamoDB takes every comparison for wrong but the one with <>.
+            return condition if operator == "<>" else _OrDefault(self.path, condition)
+        return self.exists() & condition if operator == "<>" else condition
 
     def __eq__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]  # an expression, not a comparison
-        if value is None and not self._writes_null:
-            return self.missing()
+        if value is None:
+            return self._is_none()
         return self._compare("=", value)
 
     def __ne__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]
-        if value is None and not self._writes_null:
-            return self.exists()
+        if value is None:
+            return ~self._is_none()
         return self._compare("<>", value)
+
+    def _is_none(self) -> Condition:
+        """None is written in one way, but other programs may write it in the other one."""
+        is_null = _Comparison(self.path, "=", _Value({"NULL": True}))
+        return is_null if self._default is not None else self.missing() | is_null
 
     def __lt__(self, value: T | Attribute[T]) -> Condition:
         return self._compare("<", value)
@@ -341,13 +382,15 @@ class Attribute(Generic[T]):
 
     def between(self, low: T, high: T) -> Condition:
         """From low to high, both included."""
-        return _Between(self.path, self._operand(low), self._operand(high))
+        condition = _Between(self.path, self._operand(low), self._operand(high))
+        return condition if self._default is None else self._for_default(condition, "BETWEEN", low, high)
 
     def is_in(self, *values: T) -> Condition:
         """One of at most 100 values."""
         if not 1 <= len(values) <= 100:
             raise ValueRefusedError(f"{self!r}.is_in takes 1 to 100 values, not {len(values)}")
-        return _In(self.path, tuple(self._operand(value) for value in values))
+        condition = _In(self.path, tuple(self._operand(value) for value in values))
+        return condition if self._default is None else self._for_default(condition, "IN", *values)
 
     def exists(self) -> Condition:
         """The item has the attribute."""
@@ -363,7 +406,7 @@ class Attribute(Generic[T]):
 
     def contains(self, element: Any) -> Condition:
         """A text with this part, or a list or set with this element."""
-        return _Function("contains", (self.path, _Value(self._element_form(element))))
+        return _Function("contains", (self.path, _Value(self.element_form(element))))
 
     def size(self) -> Size:
         """The length of a text or binary, or the number of elements."""
@@ -382,7 +425,7 @@ class Attribute(Generic[T]):
         return Update(self, "remove")
 
     def increment(self, by: float = 1) -> Update:
-        """Add to a number that is there."""
+        """Add to a number that is there, or to the field's default where it is not."""
         return Update(self, "increment", by)
 
     def add(self, value: Any) -> Update:
@@ -399,8 +442,9 @@ class Attribute(Generic[T]):
 
 
 def _inside(
-    kind: wire.WireType, step: str | int, owner: Attribute[Any]
-) -> tuple[wire.WireType, FieldSchema | None, str | int]:
+    kind: wire.WireType, slot: FieldSchema | Element | None, step: str | int, owner: Attribute[Any]
+) -> tuple[wire.WireType, FieldSchema | Element | None, str | int]:
+    element = None if slot is None else slot.element
     if isinstance(kind, wire.Nullable):
         kind = kind.inner
     if isinstance(kind, wire.Nested) and isinstance(step, str):
@@ -409,12 +453,29 @@ def _inside(
             raise ValueRefusedError(f"{owner!r} has no field {step!r}; it has {', '.join(fields)}")
         return fields[step].kind, fields[step], fields[step].attribute
     if isinstance(kind, wire.Many | wire.Numbers) and isinstance(step, int) and step >= 0:
-        return (kind.inner if isinstance(kind, wire.Many) else wire.Float()), None, step
+        return (kind.inner if isinstance(kind, wire.Many) else wire.Float()), element, step
     if isinstance(kind, wire.Mapped) and isinstance(step, str):
-        return kind.inner, None, step
+        return kind.inner, element, step
     if isinstance(kind, wire.Anything):
         return kind, None, step
     raise ValueRefusedError(f"{owner!r} cannot be indexed with {step!r}")
+
+
+_HOLDS: dict[str, Callable[..., bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "BETWEEN": lambda default, low, high: bool(low <= default <= high),
+    "IN": lambda default, *values: default in values,
+}
+"""Whether a comparison holds for a default."""
+
+
+def _comparable(value: Any) -> Any:
+    return value.value if isinstance(value, Enum) else value
 
 
 Action = Literal["set", "set_if_missing", "increment", "append", "remove", "add", "discard"]
@@ -448,11 +509,14 @@ class Update:
             case "set_if_missing":
                 return "SET", f"{path} = if_not_exists({path}, {placeholders.value(attribute.encode(self.value))})"
             case "append":
-                elements = placeholders.value({"L": [attribute._element_form(each) for each in self.value]})
+                elements = placeholders.value({"L": [attribute.element_form(each) for each in self.value]})
                 nothing = placeholders.value({"L": []})
                 return "SET", f"{path} = list_append(if_not_exists({path}, {nothing}), {elements})"
             case "increment":
-                return "SET", f"{path} = {path} + {placeholders.value(self._form())}"
+                before = path
+                if attribute._default is not None:
+                    before = f"if_not_exists({path}, {placeholders.value(attribute.encode(attribute._default))})"
+                return "SET", f"{path} = {before} + {placeholders.value(self._form())}"
             case "add":
                 return "ADD", f"{path} {placeholders.value(self._form())}"
             case "discard":
@@ -483,14 +547,24 @@ def all_of(*conditions: Condition | None) -> Condition | None:
 
 def unchanged(entity: Entity, *attributes: Attribute[Any]) -> Condition:
     """That the item has in these fields what the entity had when it was read."""
-    return _joined("AND", tuple([has_value(each.field, getattr(entity, each.field.name)) for each in attributes]))
+    return _joined("AND", tuple([is_as_read(entity, each.field) for each in attributes]))
 
 
-def has_value(field: FieldSchema, value: Any) -> Condition:
-    """That a field has this value, which comes from an entity."""
-    if field.is_absent(value):
-        return _Function("attribute_not_exists", (_Path(field.path),))
-    return AttributeIs(field.path, {"NULL": True} if value is None else field.kind.to_wire(value))
+def is_as_read(entity: Entity, field: FieldSchema) -> Condition:
+    """That the item has in a field what the entity has, in the form in which it was read."""
+    value = getattr(entity, field.name)
+    forms = private_of(entity)[AS_READ]
+    if forms is not None and field.name in forms:
+        read, stored = forms[field.name]
+        if read == value:
+            return AttributeIs(field.path, stored)
+    path = _Path(field.path)
+    if value is not None and field.is_absent(value):
+        return _Function("attribute_not_exists", (path,))
+    condition = AttributeIs(field.path, {"NULL": True} if value is None else field.kind.to_wire(value))
+    if value is None and field.default is None:
+        return _Function("attribute_not_exists", (path,)) | condition
+    return _OrDefault(path, condition) if value is not None and value == field.default else condition
 
 
 def as_condition(given: Condition | bool | None) -> Condition | None:

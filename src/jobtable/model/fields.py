@@ -80,7 +80,12 @@ def Beside(name: str) -> Name:  # noqa: N802 - reads as a mark, like Name
 
 def _to_utc(value: datetime) -> datetime:
     """Times without a zone are UTC, as everywhere in the tables."""
-    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("a time lies between the years 1 and 9999, in UTC") from error
 
 
 def format_timestamp(value: datetime) -> str:
@@ -121,7 +126,10 @@ Uuid: TypeAlias = Annotated[str, BeforeValidator(_canonical_uuid), Form("uuid")]
 
 def _finite_floats(value: Any) -> list[float]:
     elements = value.tolist() if hasattr(value, "tolist") else value
-    numbers = [float(number) for number in elements]
+    try:
+        numbers = list(map(float, [elements] if isinstance(elements, str | bytes) else elements))
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"a vector is a list of numbers: {error}") from error
     if not all(map(math.isfinite, numbers)):
         raise ValueError("a vector holds finite numbers only")
     return numbers

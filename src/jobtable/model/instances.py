@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
@@ -15,24 +15,41 @@ M = TypeVar("M", bound=BaseModel)
 UNDECLARED = "_undeclared"
 """The private attribute of an entity that keeps the attributes it does not declare."""
 
+AS_READ = "_as_read"
+"""The private attribute of an entity that keeps the fields which its item has in another form than it would write."""
+
+AsRead: TypeAlias = tuple[Any, dict[str, Any]]
+"""The value that a field had when it was read, and the form in which the item has it."""
+
 _SLOTS = ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
 """What an instance of a pydantic model consists of."""
 
 _new = object.__new__
 _put_values, _put_fields_set, _put_extra, _put_private = (vars(BaseModel)[slot].__set__ for slot in _SLOTS)
 
-_NOTHING_MORE: dict[str, Any] = {UNDECLARED: None}
+_NOTHING_MORE: dict[str, Any] = {UNDECLARED: None, AS_READ: None}
 """The private attributes of most instances. They share it: it is put in place of another, and never changed."""
 
 
 def begin(model: BaseModel, _: Any, /) -> None:
-    """The `model_post_init` of a class that has no private attribute but one."""
+    """The `model_post_init` of a class that has no private attributes but these."""
     _put_private(model, _NOTHING_MORE)
 
 
 def put_undeclared(model: BaseModel, attributes: dict[str, Any] | None) -> None:
     """Give an instance the attributes that its class does not declare."""
-    _put_private(model, {**(model.__pydantic_private__ or {}), UNDECLARED: attributes or None})
+    _put_private(model, {**private_of(model), UNDECLARED: attributes or None})
+
+
+def private_of(model: BaseModel) -> dict[str, Any]:
+    """The private attributes of an instance; asking for one by its name takes pydantic ten times as long."""
+    return model.__pydantic_private__ or _NOTHING_MORE
+
+
+def put_as_read(model: BaseModel, forms: dict[str, AsRead]) -> None:
+    """Give an instance the other forms that its item has."""
+    if forms:
+        _put_private(model, {**private_of(model), AS_READ: forms})
 
 
 def shallow_copy(model: M) -> M:
@@ -56,6 +73,8 @@ def copier(cls: type[BaseModel], fields: Iterable[FieldSchema]) -> Callable[[Any
             writer.line(f"    if (v := values[{field.name!r}]) is not None: values[{field.name!r}] = {copied}")
     writer.line(f"    more = model.__pydantic_private__[{UNDECLARED!r}]")
     construct(writer, cls)
+    writer.line(f"    if (forms := model.__pydantic_private__[{AS_READ!r}]) is not None:")
+    writer.line(f"        {writer.names.of(put_as_read, 'put_as_read')}(self, forms)")
     writer.line("    return self")
     return writer.function("copy")
 
@@ -68,7 +87,9 @@ def construct(writer: Source, cls: type[BaseModel]) -> None:
     writer.line(f"    {of(_put_fields_set, 'put_fields_set')}(self, {of(set(cls.model_fields), 'fields_set')})")
     writer.line(f"    {of(_put_extra, 'put_extra')}(self, None)")
     if cls.model_post_init is begin:
-        private = f"{of(_NOTHING_MORE, 'nothing_more')} if more is None else {{{UNDECLARED!r}: more}}"
+        private = (
+            f"{of(_NOTHING_MORE, 'nothing_more')} if more is None else {{{UNDECLARED!r}: more, {AS_READ!r}: None}}"
+        )
         writer.line(f"    {of(_put_private, 'put_private')}(self, {private})")
     else:
         writer.line("    self.model_post_init(None)")

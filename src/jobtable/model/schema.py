@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model import wire
+from jobtable.model.annotations import element_of
 from jobtable.model.source import Names
 from jobtable.model.table import Index, KeyType, Table
 from jobtable.model.templates import Template
@@ -35,6 +36,42 @@ _AS_GIVEN: dict[type[wire.WireType], type] = {
 
 
 @dataclass(frozen=True, eq=False)
+class Element:
+    """A place in a list, a set or a map: its values have the type that is declared for elements."""
+
+    owner: str
+    annotation: Any
+    is_null_written = True
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
+
+    def accept(self, value: Any) -> Any:
+        """The value as the place holds it, or ValueRefusedError."""
+        return _validated(self._adapter, value, self.owner)
+
+    @cached_property
+    def element(self) -> Element | None:
+        """The elements of what stands here; None where it has none."""
+        inner = element_of(self.annotation)
+        return None if inner is None else Element(self.owner, inner)
+
+
+def _validated(adapter: TypeAdapter[Any], value: Any, owner: str) -> Any:
+    try:
+        accepted = adapter.validate_python(value)
+        if isinstance(accepted, str):
+            accepted.encode()
+    except ValidationError as error:
+        reason = error.errors(include_url=False)[0]["msg"]
+        raise ValueRefusedError(f"{owner}: {value!r:.100}: {reason}") from error
+    except UnicodeEncodeError as error:
+        raise ValueRefusedError(f"{owner}: {value!r:.100} is not valid Unicode") from error
+    return accepted
+
+
+@dataclass(frozen=True, eq=False)
 class FieldSchema:
     """A field: where it stands in the item, and in which form."""
 
@@ -47,6 +84,8 @@ class FieldSchema:
     is_null_written: bool
     is_stored: bool
     is_constrained: bool
+    is_validated: bool
+    """Whether a function of the declaration makes the values, so that it has to see what is read as well."""
     is_key_only: bool
     info: FieldInfo
 
@@ -67,6 +106,14 @@ class FieldSchema:
         for mark in self.info.metadata:
             annotation = Annotated[annotation, mark]
         return TypeAdapter(annotation)
+
+    @cached_property
+    def default(self) -> Any:
+        """What an item without the attribute has; None where that is nothing, or another one each time."""
+        if self.info.is_required() or self.kind.empty_is_absent:
+            return None
+        made = self.info.default_factory
+        return self.info.default if made is None else made() if made in (list, dict) else None
 
     def accept_source(self, value: str, names: Names) -> str:
         """The source of an expression that accepts `value`, without a call where the value needs no look."""
@@ -89,16 +136,13 @@ class FieldSchema:
             return value
         if isinstance(self.kind, wire.Choice):
             value = self.kind.find(value)
-        try:
-            accepted = self._adapter.validate_python(value)
-            if isinstance(accepted, str):
-                accepted.encode()
-        except ValidationError as error:
-            reason = error.errors(include_url=False)[0]["msg"]
-            raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100}: {reason}") from error
-        except UnicodeEncodeError as error:
-            raise ValueRefusedError(f"{self.owner}.{self.name}: {value!r:.100} is not valid Unicode") from error
-        return accepted
+        return _validated(self._adapter, value, f"{self.owner}.{self.name}")
+
+    @cached_property
+    def element(self) -> Element | None:
+        """The elements of the field's lists, sets or maps; None where it has none."""
+        inner = element_of(self.info.annotation)
+        return None if inner is None else Element(f"{self.owner}.{self.name}", inner)
 
 
 def _is_canonical(value: Any) -> bool:

@@ -57,6 +57,10 @@ class Index:
         """The key attributes, partition first."""
         return self.partition + self.sort
 
+    def holds(self, attribute: str) -> bool:
+        """Whether entries have an attribute of the item, besides the table's keys."""
+        return self.projection == "ALL" or attribute in self.attributes or attribute in self.projection
+
 
 class Table:
     """A DynamoDB table: its key attributes, its indexes, and the entities that were declared for it."""
@@ -73,6 +77,7 @@ class Table:
         stream: bool = False,
         recovery: bool = False,
     ) -> None:
+        indexes = tuple(indexes)
         self.name = name
         self.pk = pk
         self.sk = sk
@@ -87,6 +92,10 @@ class Table:
             raise DefinitionError(f"table {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         if pk == sk:
             raise DefinitionError(f"table {name}: {pk!r} is the partition attribute and the sort attribute")
+        if type_attribute in self.primary:
+            raise DefinitionError(f"table {name}: {type_attribute!r} is the type attribute and one of the primary key")
+        if len(self.indexes) < len(indexes):
+            raise DefinitionError(f"table {name}: two indexes have the same name")
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"

@@ -288,7 +288,7 @@ def _plain_int(value: int) -> str:
 def _real_form(spec: str, owner: str, kind: type[float] | type[Decimal]) -> KeyForm:
     """`1.`: digits before the point padded to that width, then all that follow. `ordered`: any float, 16 digits."""
     if spec == "ordered" and kind is float:
-        return KeyForm(_ordered_float, _read_ordered_float, _HEXADECIMAL, 16)
+        return KeyForm(_ordered_float, _strictly(_read_ordered_float, _ordered_float), _HEXADECIMAL, 16)
     if not re.fullmatch(r"[1-9][0-9]?\.", spec):
         raise DefinitionError(
             f"{owner}: a real number in a key needs a form that sorts: {{name:1.}} for one digit before the point "
@@ -298,6 +298,7 @@ def _real_form(spec: str, owner: str, kind: type[float] | type[Decimal]) -> KeyF
 
     def render(value: float | Decimal) -> str:
         number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+        number = number or Decimal(0)  # there is a negative zero as well
         if not number.is_finite() or number < 0 or number >= 10**width:
             raise ValueRefusedError(f"{value} does not fit a key with {width} digits before the point")
         whole, _, fraction = f"{number:f}".partition(".")

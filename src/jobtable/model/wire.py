@@ -18,7 +18,7 @@ from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model.fields import PackedFloats, format_timestamp, utc_text
 from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
 from jobtable.model.source import Names, Source
@@ -32,7 +32,7 @@ _DEEPEST_NESTING = 32
 class WireType:
     """One kind of attribute value. The defaults are those of text."""
 
-    tag: ClassVar[str] = "S"
+    tag: str = "S"
     empty_is_absent: ClassVar[bool] = False
 
     def encode(self, value: str, names: Names) -> str:
@@ -136,7 +136,12 @@ class Choice(WireType):
     enum: type[Enum]
 
     def __post_init__(self) -> None:
-        self._tag = "N" if all(isinstance(member.value, int) for member in self.enum) else "S"
+        kinds = {type(member.value) for member in self.enum}
+        if len(kinds) > 1 or not kinds <= {int, str}:
+            raise DefinitionError(
+                f"{self.enum.__name__}: the values of an enum that is stored are all text, or all int"
+            )
+        self.tag = "N" if int in kinds else "S"
         self._by_wire = {str(member.value): member for member in self.enum}
         self._by_folded = {text.casefold(): member for text, member in self._by_wire.items()}
 
@@ -145,10 +150,10 @@ class Choice(WireType):
         return self._by_folded.get(given.casefold(), given) if isinstance(given, str) else given
 
     def encode(self, value: str, names: Names) -> str:
-        return f'{{"{self._tag}": {"str" if self._tag == "N" else ""}({value}.value)}}'
+        return f'{{"{self.tag}": {"str" if self.tag == "N" else ""}({value}.value)}}'
 
     def decode(self, wire: str, names: Names) -> str:
-        return f'{names.of(self._by_wire, self.enum.__name__)}[{wire}["{self._tag}"]]'
+        return f'{names.of(self._by_wire, self.enum.__name__)}[{wire}["{self.tag}"]]'
 
 
 @dataclass

@@ -7,7 +7,7 @@ from itertools import islice
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConditionFailedError, ConflictError, ValueRefusedError
-from jobtable.model import Selection
+from jobtable.model import Selection, unchanged
 from jobtable.receipts.entities import (
     LabelHygieneResult,
     LabelMetadata,
@@ -46,8 +46,7 @@ class LabelService:
         for step in _steps(label for label in labels if label.validation_status != status):
             with self._store.transaction() as transaction:
                 for label in step:
-                    is_as_read = ReceiptWordLabel.validation_status == label.validation_status
-                    transaction.update(label, *changes, when=is_as_read)
+                    transaction.update(label, *changes, when=unchanged(label, ReceiptWordLabel.validation_status))
             moved += len(step)
         return moved
 
@@ -59,7 +58,7 @@ class LabelService:
         renamed = label.replace(label=name, label_consolidated_from=label.label)
         known = self._store.find(_key_of(renamed))
         with self._store.transaction() as transaction:
-            transaction.delete(label, when=ReceiptWordLabel.validation_status == label.validation_status)
+            transaction.delete(label, when=unchanged(label, ReceiptWordLabel.validation_status))
             if known is None:
                 transaction.add(renamed)
         return known or renamed

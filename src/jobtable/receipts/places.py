@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConditionFailedError, NotFoundError
-from jobtable.model import Json
+from jobtable.model import Json, unchanged
 from jobtable.receipts.entities import PlacesCache
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
@@ -86,6 +86,6 @@ class PlacesService:
 
     def _delete_unused(self, answer: PlacesCache) -> bool:
         try:
-            return self._store.delete(answer, when=PlacesCache.last_updated == answer.last_updated)
+            return self._store.delete(answer, when=unchanged(answer, PlacesCache.last_updated))
         except (NotFoundError, ConditionFailedError):
             return False

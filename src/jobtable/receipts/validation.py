@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import TransactionFailedError
-from jobtable.model import Json
+from jobtable.model import Json, unchanged
 from jobtable.receipts.entities import (
     FieldSummary,
     ReceiptChatGPTValidation,
@@ -208,14 +208,14 @@ class ValidationService:
                 category,
                 ReceiptValidationCategory.result_summary.set(counts),
                 ReceiptValidationCategory.status.set(_status(counts)),
-                when=ReceiptValidationCategory.result_summary == category.result_summary,
+                when=unchanged(category, ReceiptValidationCategory.result_summary),
             )
         fields = summary.field_summary | {state.field_name: _field_summary(counts)}
         transaction.update(
             summary,
             ReceiptValidationSummary.field_summary.set(fields),
             ReceiptValidationSummary.overall_status.set(_overall_status(fields)),
-            when=ReceiptValidationSummary.field_summary == summary.field_summary,
+            when=unchanged(summary, ReceiptValidationSummary.field_summary),
         )
 
 

@@ -18,8 +18,11 @@ def project(request: Request, attributes: Sequence[Attribute[Any]], schema: Enti
     if any(attribute.is_nested for attribute in attributes):
         raise ValueRefusedError(f"{schema.name}: whole attributes are read, not places inside them")
     placeholders = Placeholders("p")
-    index = schema.table.indexes[request["IndexName"]].attributes if "IndexName" in request else ()
-    names = dict.fromkeys((*schema.table.primary, *index, *filter(None, [schema.table.type_attribute])))
+    index = schema.table.indexes[request["IndexName"]] if "IndexName" in request else None
+    names = dict.fromkeys((*schema.table.primary, *(index.attributes if index else ())))
+    type_attribute = schema.table.type_attribute
+    if type_attribute is not None and (index is None or index.holds(type_attribute)):
+        names[type_attribute] = None
     paths = [placeholders.name(name) for name in names]
     paths += dict.fromkeys(a.path.write(placeholders) for a in attributes if a.path.steps[0] not in names)
     return {
@@ -41,6 +44,8 @@ def _value_of(item: Item, attribute: Attribute[Any]) -> Any:
     wire = holder.get(field.attribute)
     if wire is None and not field.optional and field.info.is_required():
         raise ItemShapeError(f"{attribute!r} is missing in an item of {field.owner}")
+    if wire is None and field.kind.empty_is_absent and not field.optional:
+        return field.accept(set())
     if wire is None:
         return field.info.get_default(call_default_factory=True, validated_data={})
     return field.accept(field.kind.loosen(wire))

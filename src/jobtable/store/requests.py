@@ -62,7 +62,7 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> 
     if verb == "add":
         return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
     condition = all_of(_is_own_or_none(schema), as_condition(when))
-    return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders()))
+    return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders(pk=schema.table.pk)))
 
 
 @lru_cache
@@ -103,13 +103,14 @@ def delete(target: Target, when: Condition | bool | None) -> Write:
     """Take an item out of the table; without a condition it need not be there."""
     schema, key = schema_of(target), key_of(target)
     condition = all_of(_is_own_or_none(schema), as_condition(when))
-    return Write("delete", schema, key, {"Key": key} | _conditional(condition, Placeholders()))
+    return Write("delete", schema, key, {"Key": key} | _conditional(condition, Placeholders(pk=schema.table.pk)))
 
 
 def check(target: Target, when: Condition | bool) -> Write:
     """Let a transaction happen only if an item is in this state."""
     schema, key = schema_of(target), key_of(target)
-    return Write("check", schema, key, {"Key": key} | _conditional(as_condition(when), Placeholders()))
+    placeholders = Placeholders(pk=schema.table.pk)
+    return Write("check", schema, key, {"Key": key} | _conditional(as_condition(when), placeholders))
 
 
 def _conditional(condition: Condition | None, placeholders: Placeholders) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -15,13 +16,15 @@ from jobtable.errors import (
     NotFoundError,
     RequestError,
     TableNotFound,
+    ValueRefusedError,
 )
 from jobtable.model.entity import Entity
 from jobtable.model.expressions import AttributeIs, Condition, Placeholders, Update, all_of, as_condition, attribute_of
+from jobtable.model.schema import KeySchema
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
-from jobtable.store.backend import Backend, Request, Response, StoreRequest, TellsChanges
+from jobtable.store.backend import Backend, Item, Request, Response, StoreRequest, TellsChanges
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
@@ -170,12 +173,13 @@ class Store:
         request = query_request(
             selection, Bounds(after, before, between), where=where, newest_first=newest_first, consistent=consistent
         )
-        schema = selection.entity.__schema__
+        schema, index = selection.entity.__schema__, selection.key.index
+        is_whole = index is None or index.projection == "ALL"
         return Query(
             self._asker(selection.key.pattern),
             self._on_table(schema.table, request),
-            schema.codec.decode,
-            read_all_json=schema.codec.decode_all_json,
+            schema.codec.decode if is_whole else partial(_refuse_part_of_item, selection.key),
+            read_all_json=schema.codec.decode_all_json if is_whole else None,
             key=selection.key,
             schema=schema,
             limit=limit,
@@ -319,3 +323,12 @@ class Store:
                 raise NotFoundError(f"there is no {write.schema.describe(write.key)}") from error
             current = entity_of(write.schema.table, item)
             raise ConditionFailedError(f"cannot {write.describe()}: its condition does not hold", current) from error
+
+
+def _refuse_part_of_item(key: KeySchema, _: Item) -> Any:
+    """What is missing in an entry would be read as a default, and lost when the entity is written back."""
+    name = key.index.name if key.index else key.name
+    raise ValueRefusedError(
+        f"index {name} does not hold whole items, so no {key.owner} is read through {key.pattern}:"
+        " read `values` of what it holds, or get the items by their keys"
+    )

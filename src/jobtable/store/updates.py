@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.expressions import Clause, Condition, Placeholders, Update, has_value, write_updates
+from jobtable.model.expressions import Clause, Condition, Placeholders, Update, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema, KeySchema
 
 
@@ -74,7 +74,7 @@ class UpdatePlan:
             advice = f"set it too, or hand in the {self.schema.name} that was read"
             raise ValueRefusedError(f"{key.pattern} is also made from {name}, which is not given: {advice}")
         value = getattr(self.read, name)
-        self.conditions.append(has_value(self.schema.fields[name], value))
+        self.conditions.append(is_as_read(self.read, self.schema.fields[name]))
         return value
 
 

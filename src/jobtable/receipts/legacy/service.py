@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import TransactionFailedError
-from jobtable.model import Entity, Selection
+from jobtable.model import Condition, Entity, Selection, unchanged
+from jobtable.model.expressions import AttributeIs
 from jobtable.receipts.legacy.entities import (
     GPTInitialTagging,
     GPTRecord,
@@ -19,8 +20,9 @@ from jobtable.receipts.legacy.entities import (
     TagRecord,
     Word,
     WordTag,
+    legacy,
 )
-from jobtable.store import Query, Store
+from jobtable.store import Query, Request, Store
 from jobtable.store.patterns import access_pattern
 
 W = TypeVar("W", Word, ReceiptWord)
@@ -41,20 +43,34 @@ class LegacyService:
 
         TransactionFailedError where its tags have changed since it was read.
         """
-        wanted = word.replace(tags=list(tags)).tags  # in upper case
-        changed = word.replace(tags=list(dict.fromkeys(wanted)))
-        attribute = type(word).tags
-        is_as_read = attribute == word.tags
+        changed = word.replace(tags=_as_tags(word, tags))
+        before = _as_tags(word, word.tags)
         with self._store.transaction() as transaction:
-            when = is_as_read if word.tags else is_as_read | attribute.missing()
-            transaction.update(_key_of(word), attribute.set(changed.tags), when=when)
+            transaction.update(_key_of(word), type(word).tags.set(changed.tags), when=self._has_tags_as_read(word))
             for tag in changed.tags:
-                if tag not in word.tags:
+                if tag not in before:
                     transaction.put(self._tag_item(word, tag))
-            for tag in word.tags:
+            for tag in before:
                 if tag not in changed.tags:
                     transaction.delete(self._tag_item(word, tag))
         return changed
+
+    def _has_tags_as_read(self, word: W) -> Condition:
+        """That the item has the tags that the word was read with, in the form in which they are stored.
+
+        Other programs have stored some in lower case or as sets, which an entity does not tell.
+        """
+        selection, attribute = _key_of(word), type(word).tags
+        request: Request = {"TableName": self._store.table_name(legacy), "Key": selection.whole_key()}
+        request |= {"ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"}
+        item = self._store.ask("GetItem", request, selection.key.pattern).get("Item")
+        if item is None:
+            return unchanged(word, attribute)
+        current: W = type(word).__schema__.codec.decode(item)
+        if set(_as_tags(word, current.tags)) != set(_as_tags(word, word.tags)):
+            return unchanged(word, attribute)
+        stored = item.get(attribute.field.attribute)
+        return attribute.missing() if stored is None else AttributeIs(attribute.field.path, stored)
 
     def add_tag(self, word: W, tag: str) -> W:
         """Give a word one more tag, whatever others do to it meanwhile."""
@@ -62,7 +78,7 @@ class LegacyService:
 
     def remove_tag(self, word: W, tag: str) -> W:
         """Take a tag from a word, whatever others do to it meanwhile."""
-        return self._change_tags(word, remove=word.replace(tags=[tag]).tags)
+        return self._change_tags(word, remove=_as_tags(word, [tag]))
 
     def _change_tags(self, word: W, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> W:
         for _ in range(_MOST_ATTEMPTS - 1):
@@ -74,7 +90,8 @@ class LegacyService:
 
     def _retag(self, word: W, add: Iterable[str], remove: Iterable[str]) -> W:
         current: W = self._store.get(_key_of(word))
-        return self.set_tags(current, [*(tag for tag in current.tags if tag not in remove), *add])
+        before: list[str] = _as_tags(word, current.tags)
+        return self.set_tags(current, [*(tag for tag in before if tag not in remove), *add])
 
     def _tag_item(self, word: Word | ReceiptWord, tag: str) -> TagRecord:
         if isinstance(word, ReceiptWord):
@@ -138,6 +155,11 @@ class LegacyService:
         place |= {"word_id": word.word_id, "tag": tag}
         found = self._store.collection(GPTInitialTagging.key(**place), until=GPTValidation.key(**place))
         return [entity for entity in found if isinstance(entity, GPTRecord)]
+
+
+def _as_tags(word: Word | ReceiptWord, names: Iterable[str]) -> list[str]:
+    """Names as the tags of a word: in upper case, each once."""
+    return list(dict.fromkeys(word.replace(tags=list(names)).tags))
 
 
 def _key_of(word: W) -> Selection[W]:

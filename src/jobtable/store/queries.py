@@ -114,9 +114,26 @@ class Query(Generic[T]):
     def count(self) -> int:
         """How many there are; reads them all, but sends none."""
         total = 0
-        for response in self._raw({**self._request, "Select": "COUNT"}, None, None):
+        for response in self._raw(self._count_request(), None, None):
             total += response["Count"]
         return total
+
+    def _count_request(self) -> Request:
+        """The request without the items, which also leaves out those that reading would: see _own."""
+        request = {**self._request, "Select": "COUNT"}
+        type_attribute = self._schema.table.type_attribute
+        told_by_key = any(part.attribute == type_attribute for part in self._key.parts)
+        if self._only_type is None or type_attribute is None or told_by_key:
+            return request
+        is_own = "(attribute_not_exists(#type) OR #type = :type)"
+        others = request.get("FilterExpression")
+        request["FilterExpression"] = f"({others}) AND {is_own}" if others else is_own
+        request["ExpressionAttributeNames"] = {**request["ExpressionAttributeNames"], "#type": type_attribute}
+        request["ExpressionAttributeValues"] = {
+            **request["ExpressionAttributeValues"],
+            ":type": {"S": self._only_type},
+        }
+        return request
 
     def _own(self, items: list[Item]) -> list[Item]:
         """The items without those of another type."""

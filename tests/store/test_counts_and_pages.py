@@ -1,9 +1,10 @@
-"""What counts tell is what iterating gives, on every backend."""
+"""What counts and pages tell is what iterating gives, on every backend."""
 
 from __future__ import annotations
 
 import pytest
 
+from jobtable.errors import CursorError, ValueRefusedError
 from jobtable.model import Attr, Entity, Index, Key, Table
 from jobtable.store import Store
 
@@ -59,3 +60,39 @@ def test_an_item_without_a_type_counts_where_its_key_is_the_entitys(store: Store
 def test_what_has_no_types_is_counted_as_it_is(store: Store) -> None:
     store.batch_put([Stone(quarry="q", number=number) for number in range(3)])
     assert store.count(Stone.key(quarry="q")) == 3
+    assert store.query(Stone.key(quarry="q"), limit=2).count() == 2
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 5, 6, 50])
+def test_a_limit_holds_for_counts_and_for_all_pages_together(store: Store, limit: int) -> None:
+    for where in (None, Book.pages > 0):
+        query = store.query(SHELF, limit=limit, where=where)
+        found = list(query)
+        assert len(found) == query.count() == min(limit, 5)
+        assert query.page().items == found
+        assert query.page().cursor is None
+        paged, cursor = list[Book](), None
+        while True:
+            page = query.page(cursor, size=2)
+            paged += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+            assert len(page.items) == 2
+        assert paged == found
+
+
+def test_a_cursor_fits_only_a_query_with_the_same_limit(store: Store) -> None:
+    cursor = store.query(SHELF, limit=4).page(size=2).cursor
+    assert cursor is not None
+    for other in (store.query(SHELF), store.query(SHELF, limit=3)):
+        with pytest.raises(CursorError, match="another query"):
+            other.page(cursor)
+
+
+def test_one_range_is_given_not_two(store: Store) -> None:
+    store.put(Stone(quarry="q", number=4))
+    for selection in (SHELF, Stone.key(quarry="q")):
+        for after, before in ((4, None), (None, 4), (3, 5)):
+            with pytest.raises(ValueRefusedError, match="give either between, or after and before"):
+                store.query(selection, between=(3, 5), after=after, before=before)

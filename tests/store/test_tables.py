@@ -53,9 +53,13 @@ def test_a_creation_that_was_cut_off_is_completed_by_the_next(each_store: Store,
 
 def test_recovery_that_was_not_reached_is_completed_by_the_next(each_store: Store) -> None:
     each_store.tables.create(Table("kept", pk="PK", ttl="expires", stream=True))
-    assert recovery_of(each_store) in ("DISABLED", None)
+    told = ["point-in-time recovery is declared, but not deployed"]
+    assert each_store.tables.differences(table) == ([] if recovery_of(each_store) is None else told)
     each_store.tables.create(table)
     assert recovery_of(each_store) in ("ENABLED", None)
+    assert each_store.tables.differences(table) == []
+    without = Table("kept", pk="PK", ttl="expires", stream=True)
+    assert each_store.tables.differences(without) == [], "more safety than is declared is no difference"
 
 
 def test_settings_of_other_programs_stay(each_store: Store) -> None:
@@ -81,3 +85,12 @@ def test_many_may_create_a_table_at_once(each_store: Store) -> None:
         thread.join()
     assert errors == []
     assert each_store.tables.differences(table) == []
+
+
+def test_a_stream_on_one_side_only_is_told(each_store: Store) -> None:
+    streaming, silent = Table("kept", pk="PK", stream=True), Table("kept", pk="PK")
+    each_store.tables.create(silent)
+    assert each_store.tables.differences(streaming) == ["a stream is declared, but none is deployed"]
+    each_store.tables.delete(silent)
+    each_store.tables.create(streaming)
+    assert each_store.tables.differences(silent) == ["a stream is deployed, but none is declared"]

@@ -118,7 +118,10 @@ class Tables:
             found.append(f"time to live is declared on {table.ttl or 'no attribute'}, but deployed on {ttl or 'none'}")
         streams = deployed.get("StreamSpecification", {}).get("StreamEnabled", False)
         if streams != table.stream:
-            found.append(f"a stream is {'declared' if table.stream else 'deployed'}, but not the other way round")
+            there, missing = ("declared", "deployed") if table.stream else ("deployed", "declared")
+            found.append(f"a stream is {there}, but none is {missing}")
+        if table.recovery and self._is_recoverable(name) is False:
+            found.append("point-in-time recovery is declared, but not deployed")
         return found
 
     def _set_up(self, table: Table) -> None:

@@ -14,6 +14,7 @@ from jobtable.receipts.legacy.entities import (
     GPTRecord,
     GPTValidation,
     Image,
+    Line,
     Receipt,
     ReceiptWord,
     ReceiptWordTag,
@@ -121,12 +122,22 @@ class LegacyService:
         """The words of receipts that have a tag."""
         return self._store.query(ReceiptWordTag.by_tag(tag_name=tag))
 
+    @access_pattern("001", "List the tags of all receipts", index="GSI2")
+    def list_all_receipt_word_tags(self) -> Query[ReceiptWordTag]:
+        """The tags of the words of all receipts, by image, receipt, line and word."""
+        return self._store.query(ReceiptWordTag.everywhere())
+
     # --- images and receipts ----------------------------------------------------------------------------------------
 
     @access_pattern("001", "List all images", index="GSI1")
     def list_images(self) -> Query[Image]:
         """All images, in order of their ids."""
         return self._store.query(Image.everywhere())
+
+    @access_pattern("001", "List the lines of all images", index="GSI1")
+    def list_all_lines(self) -> Query[Line]:
+        """The lines of all images, by image and number."""
+        return self._store.query(Line.everywhere())
 
     @access_pattern("001", "Everything under an image")
     def list_under_image(self, image_id: str) -> Query[Entity]:

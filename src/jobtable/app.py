@@ -338,10 +338,8 @@ class Services:
 
     def _prepare(self, *tables: Table) -> None:
         """Create what is missing of the tables, where that costs nothing."""
-        if not self._creates_tables:
-            return
-        there = set(self.store.tables.names())
-        self.store.tables.create(*(table for table in tables if table.name not in there))
+        if self._creates_tables:
+            self.store.tables.create(*tables)
 
 
 class ServerServices(Services):

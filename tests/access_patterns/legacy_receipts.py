@@ -57,6 +57,13 @@ WORLD = World(
             lambda s: [(e.image_id, e.word_id) for e in LegacyService(s).list_receipt_words_by_tag("food")],
             [(_FIRST, 1), (_FIRST, 2), (_SECOND, 1), (_SECOND, 2)],
         ),
+        (_SEED, "List the tags of all receipts"): Question(
+            lambda s: [(e.image_id, e.word_id, e.tag_name) for e in LegacyService(s).list_all_receipt_word_tags()],
+            [(image_id, word_id, "FOOD") for image_id in (_FIRST, _SECOND) for word_id in (1, 2)],
+        ),
+        (_SEED, "List the lines of all images"): Question(
+            lambda s: [(e.image_id, e.line_id) for e in LegacyService(s).list_all_lines()], [(_FIRST, 1), (_SECOND, 1)]
+        ),
         (_SEED, "List all images"): Question(
             lambda s: [e.image_id for e in LegacyService(s).list_images()], [_FIRST, _SECOND]
         ),

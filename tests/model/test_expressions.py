@@ -37,12 +37,12 @@ def text_of(condition: Condition) -> tuple[str, dict[str, str], list[object]]:
         (Job.status.is_in(Status.DONE, Status.RUNNING), "#n0 IN (:v0, :v1)", ["DONE", "RUNNING"]),
         (Job.queue == None, "attribute_not_exists(#n0) OR #n0 = :v0", [True]),  # noqa: E711 - it makes a condition
         (Job.queue != None, "NOT (attribute_not_exists(#n0) OR #n0 = :v0)", [True]),  # noqa: E711
-        (Job.priority == 50, "(attribute_not_exists(#n0) OR #n0 = :v0)", ["50"]),
+        (Job.priority == 50, "attribute_not_exists(#n0) OR #n0 = :v0", ["50"]),
         (~(Job.priority == 50), "NOT (attribute_not_exists(#n0) OR #n0 = :v0)", ["50"]),
         (Job.priority != 50, "attribute_exists(#n0) AND #n0 <> :v0", ["50"]),
-        (Job.priority <= 50, "(attribute_not_exists(#n0) OR #n0 <= :v0)", ["50"]),
-        (Job.priority.between(1, 50), "(attribute_not_exists(#n0) OR #n0 BETWEEN :v0 AND :v1)", ["1", "50"]),
-        (Job.priority.is_in(1, 50), "(attribute_not_exists(#n0) OR #n0 IN (:v0, :v1))", ["1", "50"]),
+        (Job.priority <= 50, "attribute_not_exists(#n0) OR #n0 <= :v0", ["50"]),
+        (Job.priority.between(1, 50), "attribute_not_exists(#n0) OR #n0 BETWEEN :v0 AND :v1", ["1", "50"]),
+        (Job.priority.is_in(1, 50), "attribute_not_exists(#n0) OR #n0 IN (:v0, :v1)", ["1", "50"]),
         (Job.queue.begins_with("g"), "begins_with(#n0, :v0)", ["g"]),
         (Job.tags.contains("a"), "contains(#n0, :v0)", ["a"]),
         (Job.history.size() > 3, "size(#n0) > :v0", ["3"]),

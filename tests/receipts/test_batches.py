@@ -103,6 +103,20 @@ def test_results_are_listed_by_batch_receipt_and_target(store: Store) -> None:
     assert len(list(service.list_embeddings_of_receipt("a", 1))) == 2
 
 
+def test_of_results_that_come_twice_the_last_one_stays(store: Store) -> None:
+    service = BatchService(store)
+    first, again = completion(1, status="INVALID"), completion(1, status="VALID")
+    assert service.record([first, completion(2), first, again]) == 4
+    assert [each.status for each in service.list_completions("b")] == ["VALID", "VALID"]
+    many = [completion(word, status=status) for status in ("INVALID", "VALID") for word in range(1, 31)]
+    assert service.record(iter(many)) == 60
+    assert len(list(service.list_completions("b", "VALID"))) == 30
+    with pytest.raises(TransactionFailedError, match="put CompletionBatchResult"):
+        service.record([completion(40), completion(40, image_id="other")])
+    with pytest.raises(TransactionFailedError, match="put EmbeddingBatchResult"):
+        service.record([completion(41), embedding(41, batch_id="b")])
+
+
 def test_a_result_never_overwrites_one_of_another_image_or_type(store: Store) -> None:
     service = BatchService(store)
     service.record([completion(1)])

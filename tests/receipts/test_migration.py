@@ -11,13 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.jobs.engines import engine
 from tests.receipts.legacy.table import ITEMS_AN_IMAGE, legacy_items, open_store
 from tests.receipts.pictures import NOON, PLACED
 
 from jobtable.jobs.entities import Job, JobMetric, main
+from jobtable.jobs.leases import Outcome
+from jobtable.jobs.records import Status
 from jobtable.model import Entity, Table
 from jobtable.receipts.entities import Image, ReceiptWordLabel, Word
+from jobtable.receipts.legacy.entities import Job as LegacyJob
+from jobtable.receipts.legacy.entities import JobDependency as LegacyDependency
 from jobtable.receipts.legacy.entities import JobMetric as LegacyMetric
+from jobtable.receipts.legacy.entities import Queue as LegacyQueue
+from jobtable.receipts.legacy.entities import QueueJob as LegacyQueueJob
 from jobtable.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
 from jobtable.receipts.migration import Checkpoint, Migration, migrations
 from jobtable.receipts.ocr import OcrService
@@ -53,9 +60,10 @@ def test_everything_that_has_a_place_is_migrated(store: Store) -> None:
         "WORD_TAG": 6,
         "GPT_VALIDATION": 6,
         "GPT_INITIAL_TAGGING": 6,
+        "QUEUE_JOB": 3,
     }
-    assert sum(tally.migrated for tally in report.kinds.values()) == 3 * ITEMS_AN_IMAGE - 18
-    assert sum(problem.count for problem in report.problems.values()) == 18
+    assert sum(tally.migrated for tally in report.kinds.values()) == 3 * ITEMS_AN_IMAGE - 21
+    assert sum(problem.count for problem in report.problems.values()) == 21
     assert all(len(problem.examples) <= 10 for problem in report.problems.values())
     contents = OcrService(store).read_image("image-00001")
     assert [label.label for label in contents.receipts[1].labels] == ["FOOD", "FOOD"]
@@ -146,6 +154,70 @@ def test_a_tag_without_an_item_is_reported(store: Store) -> None:
     (problem,) = report.problems.values()
     assert "no item of its own" in problem.reason
     assert problem.examples == ["IMAGE#a RECEIPT#00001#LINE#00001#WORD#00001"]
+
+
+WAITING: dict[str, Any] = {"name": "train", "created_at": NOON, "created_by": "ada"}
+
+
+def put_waiting(store: Store, job_id: str, *queues: str, **values: Any) -> None:
+    store.put(LegacyJob(job_id=job_id, **{**WAITING, "job_config": {"task": "training:train"}, **values}))
+    for queue in queues:
+        store.put(LegacyQueueJob(queue_name=queue, job_id=job_id, enqueued_at=NOON, priority=600))
+
+
+def test_jobs_that_wait_run_and_leave_their_queue_after_the_migration(store: Store) -> None:
+    jobs = engine(store)
+    jobs.create_queue("gpu", description="was here first")
+    store.put(LegacyQueue(queue_name="gpu", created_at=NOON, job_count=7))
+    store.put(LegacyQueue(queue_name="cpu", created_at=NOON, job_count=7, max_concurrent_jobs=2))
+    put_waiting(store, "runs", "gpu")
+    put_waiting(store, "cancelled", "cpu")
+    put_waiting(store, "over", "cpu", status=Status.FAILED)
+    dry = Migration(store, store).run(dry_run=True)
+    report = Migration(store, store).run()
+    assert report == dry == Migration(store, store).run()
+    assert (report.kinds["QUEUE"].migrated, report.kinds["QUEUE"].kept) == (1, 1)
+    assert [(queue.queue_name, queue.job_count) for queue in jobs.queries.list_queues()] == [("cpu", 1), ("gpu", 1)]
+    (lease,) = jobs.claim("gpu", limit=5, instance_id="i", lease_seconds=30)
+    assert lease.job.job_id == "runs"
+    jobs.finish(lease, Outcome.completed())
+    jobs.cancel("cancelled")
+    jobs.delete("cancelled")
+    assert [queue.job_count for queue in jobs.queries.list_queues()] == [0, 0]
+    assert list(jobs.queries.list_jobs_of_queue("cpu")) == []
+    store.delete(LegacyJob.key(job_id="cancelled"))
+    again = Migration(store, store).run()
+    assert again.problems["its job has gone on in the main table since an earlier run"].examples == [
+        "QUEUE#gpu JOB#runs"
+    ]
+    assert [queue.job_count for queue in jobs.queries.list_queues()] == [0, 0]
+    assert jobs.retry("over").status is Status.PENDING
+    assert [place.job_id for place in jobs.queries.list_ready("cpu")] == ["over"]
+
+
+def test_jobs_that_no_worker_will_take_are_reported(store: Store) -> None:
+    jobs = engine(store)
+    put_waiting(store, "nowhere")
+    put_waiting(store, "twice", "cpu", "gpu")
+    put_waiting(store, "idle", "cpu", job_config=["train"])
+    put_waiting(store, "behind", "cpu")
+    store.put(LegacyDependency(job_id="behind", dependency_job_id="idle", type="after", created_at=NOON))
+    store.put(LegacyQueueJob(queue_name="cpu", job_id="gone", enqueued_at=NOON))
+    report = Migration(store, store).run()
+    assert {problem.reason: problem.examples for problem in report.problems.values()} == {
+        "it waits, but is in no queue, so no worker takes it": ["JOB#nowhere JOB"],
+        "its job is in another queue too, and the main table has one for each job": ["QUEUE#gpu JOB#twice"],
+        "the configuration of its job names no task, so no worker takes it": ["QUEUE#cpu JOB#idle"],
+        "its job waits for others in the legacy table, so no worker takes it until it is retried": [
+            "QUEUE#cpu JOB#behind"
+        ],
+        "the job that is in the queue is not there": ["QUEUE#cpu JOB#gone"],
+    }
+    assert [place.job_id for place in jobs.queries.list_ready("cpu")] == ["twice"]
+    jobs.cancel("behind")
+    jobs.retry("behind")
+    assert {place.job_id for place in jobs.queries.list_ready("cpu")} == {"behind", "twice"}
+    assert [queue.job_count for queue in jobs.queries.list_queues()] == [3]
 
 
 def test_a_migration_that_is_killed_is_finished_by_the_next(tmp_path: Path) -> None:

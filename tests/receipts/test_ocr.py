@@ -56,6 +56,16 @@ def test_a_result_is_stored_and_read_as_a_whole(store: Store) -> None:
     assert contents.others == []
 
 
+@pytest.mark.parametrize("image_id", ["scan#1", "50%", "%23"])
+def test_an_image_id_may_have_the_characters_that_keys_escape(store: Store, image_id: str) -> None:
+    service, result = OcrService(store), ocr_result(image_id)
+    service.store(result)
+    assert service.store(result).written == 0
+    assert service.read_image(image_id).words == result.words
+    with pytest.raises(ValueRefusedError, match="is not of image"):
+        service.store(OcrResult(image=result.image, lines=ocr_result("b").lines))
+
+
 @pytest.mark.parametrize("writes", [0, 1, 2, 3])
 def test_a_killed_call_is_completed_by_the_next(store: Store, writes: int) -> None:
     result = ocr_result("a", receipts=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Iterable
 
 import pytest
 from tests.receipts.pictures import NOON
@@ -12,9 +13,13 @@ from jobtable.errors import AlreadyExistsError, NotFoundError
 from jobtable.jobs.entities import main
 from jobtable.receipts.analyses import AnalysisService
 from jobtable.receipts.entities import (
+    ReceiptAnalysis,
     ReceiptChatGPTValidation,
     ReceiptLabelAnalysis,
     ReceiptStructureAnalysis,
+    ReceiptValidationCategory,
+    ReceiptValidationResult,
+    ReceiptValidationSummary,
     ReceiptWordLabel,
     ResultType,
 )
@@ -144,3 +149,35 @@ def test_analyses_are_found_by_kind_and_time(store: Store) -> None:
         "ValidationCategory",
         "ValidationResult",
     ]
+
+
+def test_validations_are_found_by_time(store: Store) -> None:
+    service, clock = AnalysisService(store), FakeClock()
+    validation = ValidationService(store, clock)
+    seconds = []
+    for receipt_id in (2, 1):
+        validation.start("a", receipt_id, version="1")
+        validation.add_findings("a", receipt_id, "date", [ERROR])
+        seconds.append(
+            ReceiptChatGPTValidation(
+                image_id="a",
+                receipt_id=receipt_id,
+                timestamp=clock.now(),
+                original_status="INVALID",
+                revised_status="VALID",
+            )
+        )
+        validation.second_pass(seconds[-1])
+        clock.advance(60)
+    first = validation.get_summary("a", 2).validation_timestamp
+    assert receipts_of(service.list_by_time(ReceiptValidationSummary)) == [2, 1]
+    assert receipts_of(service.list_by_time(ReceiptValidationCategory)) == [2, 1]
+    assert receipts_of(service.list_by_time(ReceiptValidationResult)) == [2, 1]
+    assert receipts_of(service.list_by_time(ReceiptValidationSummary, after=first)) == [1]
+    assert receipts_of(service.list_by_time(ReceiptValidationCategory, before=first)) == []
+    assert receipts_of(service.list_by_time(ReceiptValidationResult, newest_first=True)) == [1, 2]
+    assert list(service.list_by_time(ReceiptChatGPTValidation)) == seconds
+
+
+def receipts_of(analyses: Iterable[ReceiptAnalysis]) -> list[int]:
+    return [analysis.receipt_id for analysis in analyses]

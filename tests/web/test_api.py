@@ -11,6 +11,8 @@ from tests.web.conftest import Served
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
+from jobtable.receipts.entities import ReceiptChatGPTValidation, ResultType
+from jobtable.receipts.validation import Finding, ValidationService
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
 from jobtable.web.strictness import mistyped
 
@@ -258,3 +260,34 @@ def test_capacity_and_metrics_are_told(client: httpx.Client) -> None:
     metrics = client.get("/metrics").text
     assert 'jobtable_http_requests_total{method="GET",route="api.queues.list_queues",status="200"}' in metrics
     assert "jobtable_http_request_duration_seconds_bucket" in metrics
+
+
+# --- receipts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("validations", {"overall_status": "NEEDS_REVIEW"}),
+        ("validation-fields", {"field_name": "total", "status": "NEEDS_REVIEW"}),
+        ("validation-results", {"field_name": "total", "message": "odd"}),
+        ("second-passes", {"revised_status": "NEEDS_REVIEW"}),
+    ],
+)
+def test_all_parts_of_validations_are_listed_by_time(open_server: Served, kind: str, told: dict[str, Any]) -> None:
+    validation = ValidationService(open_server.services.store)
+    image_id = f"listed-{kind}"
+    validation.start(image_id, 1, version="1")
+    validation.add_findings(image_id, 1, "total", [Finding(ResultType.WARNING, "odd")])
+    moment = validation.get_summary(image_id, 1).validation_timestamp
+    validation.second_pass(
+        ReceiptChatGPTValidation(
+            image_id=image_id, receipt_id=1, timestamp=moment, original_status="VALID", revised_status="NEEDS_REVIEW"
+        )
+    )
+    client = open_server.client()
+    page = client.get(f"/api/v1/analyses/{kind}", params={"newest_first": True, "limit": 100}).json()
+    (found,) = (each for each in page["items"] if each["image_id"] == image_id)
+    assert told.items() <= found.items()
+    later = client.get(f"/api/v1/analyses/{kind}", params={"after": "2999-01-01T00:00:00Z"}).json()
+    assert later["items"] == []

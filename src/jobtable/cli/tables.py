@@ -108,10 +108,9 @@ def create(
         there = set() if delete_existing else _deployed(opened)
         for table in _chosen(system, conversation_index):
             name = opened.table_name(table)
-            if name not in there:
-                if delete_existing:
-                    opened.tables.delete(table)
-                opened.tables.create(table)
+            if delete_existing:
+                opened.tables.delete(table)
+            opened.tables.create(table)
             done.append({"table": name, "created": name not in there})
             if not as_json:
                 print_text(f"{name} {'is there' if name in there else 'created'}")

@@ -18,7 +18,7 @@ Json: TypeAlias = dict[str, Any]
 # Transactions are allowed by the actions that they are made of.
 _READ_ITEMS = ("BatchGetItem", "GetItem", "Query")
 _WRITE_ITEMS = ("BatchWriteItem", "ConditionCheckItem", "DeleteItem", "PutItem", "UpdateItem")
-_DESCRIBE = ("DescribeTable", "DescribeTimeToLive")
+_DESCRIBE = ("DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive")
 _READ_STREAMS = ("DescribeStream", "GetRecords", "GetShardIterator")
 
 

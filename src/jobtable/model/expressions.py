@@ -111,7 +111,7 @@ def _joined(word: Literal["AND", "OR"], conditions: tuple[Condition, ...]) -> Co
 
 def _bracketed(condition: Condition, placeholders: Placeholders) -> str:
     text = condition.write(placeholders)
-    return f"({text})" if isinstance(condition, _Joined) else text
+    return f"({text})" if isinstance(condition, _Joined | _OrDefault) else text
 
 
 @dataclass(slots=True, eq=False)
@@ -143,7 +143,7 @@ class _OrDefault(Condition):
         is_default = f"attribute_not_exists({self.path.write(placeholders)})"
         if placeholders.pk is not None:
             is_default = f"attribute_exists({placeholders.name(placeholders.pk)}) AND {is_default}"
-        return f"({is_default} OR {self.condition.write(placeholders)})"
+        return f"{is_default} OR {self.condition.write(placeholders)}"
 
 
 @dataclass(slots=True, eq=False)

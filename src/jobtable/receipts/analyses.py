@@ -11,15 +11,28 @@ from jobtable.receipts.entities import (
     ReceiptLabelAnalysis,
     ReceiptLineItemAnalysis,
     ReceiptStructureAnalysis,
+    ReceiptValidationCategory,
+    ReceiptValidationResult,
+    ReceiptValidationSummary,
 )
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 
 A = TypeVar("A", ReceiptLabelAnalysis, ReceiptStructureAnalysis, ReceiptLineItemAnalysis)
+Timed = TypeVar(
+    "Timed",
+    ReceiptLabelAnalysis,
+    ReceiptStructureAnalysis,
+    ReceiptLineItemAnalysis,
+    ReceiptValidationSummary,
+    ReceiptValidationCategory,
+    ReceiptValidationResult,
+    ReceiptChatGPTValidation,
+)
 
 
 class AnalysisService:
-    """Label, structure and line-item analyses; a receipt has at most one of each."""
+    """Label, structure and line-item analyses, at most one of each for a receipt; validations in order of time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -36,13 +49,13 @@ class AnalysisService:
     @access_pattern("000", "List analyses of a kind by time", index="GSI1")
     def list_by_time(
         self,
-        kind: type[A],
+        kind: type[Timed],
         *,
         after: datetime | None = None,
         before: datetime | None = None,
         newest_first: bool = False,
-    ) -> Query[A]:
-        """The analyses of a kind of all receipts, in order of time."""
+    ) -> Query[Timed]:
+        """The analyses of a kind, or the parts of validations, of all receipts, in order of time."""
         return self._store.query(kind.by_time(), after=after, before=before, newest_first=newest_first)
 
     @access_pattern("000", "List the analyses of a receipt")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import islice
 from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
@@ -45,7 +44,7 @@ class BatchService:
         )
 
     def record(self, results: Iterable[BatchResult]) -> int:
-        """Store results of batches; gives their number. The same result may come again and is replaced.
+        """Store results of batches; gives their number. The same result may come again: the last one stays.
 
         The key of a result does not name its image. TransactionFailedError where a batch has a result for the same
         receipt, line, word and label of another image, or of the other type: nothing of that step of 25 is written.
@@ -53,7 +52,7 @@ class BatchService:
         count = 0
         for step in _steps(results):
             with self._store.transaction() as transaction:
-                for result in step:
+                for result in {_key_of(result): result for result in step}.values():
                     own_or_none = type(result).image_id.missing() | (type(result).image_id == result.image_id)
                     transaction.put(result, when=own_or_none)
             count += len(step)
@@ -112,6 +111,26 @@ class BatchService:
 
 
 def _steps(results: Iterable[BatchResult]) -> Iterator[list[BatchResult]]:
-    iterator = iter(results)
-    while step := list(islice(iterator, _RESULTS_A_STEP)):
+    """The results in steps that one transaction can write, where a result that comes again is written once."""
+    step: list[BatchResult] = []
+    known: dict[str, BatchResult] = {}
+    for result in results:
+        key = _key_of(result)
+        before = known.get(key)
+        # One that is in the way of another goes into the next step, whose condition refuses it.
+        if (len(known) == _RESULTS_A_STEP) if before is None else not _is_same(before, result):
+            yield step
+            step, known = [], {}
+        step.append(result)
+        known[key] = result
+    if step:
         yield step
+
+
+def _key_of(result: BatchResult) -> str:
+    key = type(result).__schema__.codec.key_of(result)
+    return f"{key['PK']['S']} {key['SK']['S']}"
+
+
+def _is_same(one: BatchResult, other: BatchResult) -> bool:
+    return type(one) is type(other) and one.image_id == other.image_id

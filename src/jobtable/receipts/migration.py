@@ -12,8 +12,10 @@ from pydantic import ValidationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import AlreadyExistsError, ItemShapeError, ValueRefusedError
+from jobtable.jobs.entities import Queue, QueueJob
 from jobtable.model import Attr, Entity, Json, Part, Table, Timestamp, default
 from jobtable.receipts.legacy.entities import ReceiptWord, ReceiptWordTag, legacy
+from jobtable.receipts.legacy.queued import QueuedJobs
 from jobtable.receipts.legacy.successors import WITHOUT_SUCCESSOR, kind_of, successor
 from jobtable.store import Item, Store
 
@@ -109,6 +111,7 @@ class Migration:
         self._target = target
         self._name = name
         self._clock = clock
+        self._queued = QueuedJobs(source, target)
 
     def run(self, progress: Callable[[Report], None] | None = None, *, dry_run: bool = False) -> Report:
         """Migrate everything, from where an interrupted run stopped; gives what was done since the first start.
@@ -166,6 +169,9 @@ class Migration:
             mapped = successor(entity)
             if mapped is None:
                 return Outcome(kind, "unmapped", key, WITHOUT_SUCCESSOR[kind])
+            mapped, problem = self._queued.complete(mapped)
+            if mapped is None:
+                return Outcome(kind, "unmapped", key, problem)
             is_written = self._is_written(mapped, dry_run=dry_run)
         except ItemShapeError:
             return Outcome(kind, "unmapped", key, "it does not have the shape of its kind")
@@ -173,7 +179,7 @@ class Migration:
             return Outcome(kind, "unmapped", key, "the main table refuses one of its values")
         if not is_written:
             return Outcome(kind, "kept", key, "the main table has something else under its key, which stays")
-        return Outcome(kind, "migrated", key, self._what_is_lost(entity))
+        return Outcome(kind, "migrated", key, problem or self._what_is_lost(entity))
 
     def _what_is_lost(self, entity: Entity) -> str | None:
         """Labels come of tag items; a tag that stands only in its word's list is lost, and the report says so."""
@@ -190,7 +196,7 @@ class Migration:
             type(entity).__schema__.codec.encode(entity)  # refuses what could not be stored
         else:
             try:
-                self._target.add(entity)
+                self._add(entity)
             except AlreadyExistsError:
                 pass  # by an earlier run, or by somebody else: the look at it tells
             else:
@@ -200,4 +206,12 @@ class Migration:
             found = self._target.find(type(entity).key(**values))
         except ItemShapeError:
             return False
+        if isinstance(found, Queue):
+            found = found.replace(job_count=0)  # as the entity, which does not count what has come into it since
         return found == entity or (found is None and dry_run)
+
+    def _add(self, entity: Entity) -> None:
+        if isinstance(entity, QueueJob):
+            self._queued.add(entity)
+        else:
+            self._target.add(entity)

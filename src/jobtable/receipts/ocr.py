@@ -57,9 +57,10 @@ class OcrResult:
     def check(self) -> None:
         """Raise ValueRefusedError where something belongs to another image, stands twice, or hangs in the air."""
         seen: set[str] = set()
+        partition = Image.__schema__.codec.key_of(self.image)["PK"]
         for entity in self.under_the_image():
             key = type(entity).__schema__.codec.key_of(entity)
-            if key["PK"] != {"S": f"IMAGE#{self.image.image_id}"}:
+            if key["PK"] != partition:
                 key_text = f"{key['PK']['S']} {key['SK']['S']}"
                 raise ValueRefusedError(
                     f"{key_text} is not of image {self.image.image_id}: store it with its own image"

@@ -97,26 +97,52 @@ class Query(Generic[T]):
             return map(self._read, self._own([from_json(body) for body in items]))
 
     def page(self, cursor: str | None = None, size: int = 50) -> Page[T]:
-        """Up to `size` results behind the cursor: as many, unless it is the last page."""
+        """Up to `size` results behind the cursor: as many, unless it is the last page.
+
+        The limit of the query holds for all its pages together.
+        """
         if size < 1:
             raise ValueRefusedError(f"a page of {size}; it has at least 1")
-        start = read_cursor(cursor, self._fingerprint) if cursor else None
+        start, left = self._read_cursor(cursor) if cursor else (None, self._limit)
+        most = size if left is None else min(size, left)
         found: list[Item] = []
-        for response in self._raw(self._request, start, size + 1):
+        for response in self._raw(self._request, start, most + 1):
             found += self._own(response["Items"])
-            if len(found) > size:
+            if len(found) > most:
                 break
-        if len(found) <= size:
-            return Page([self._read(item) for item in found], None)
-        position = {name: found[size - 1][name] for name in self._position_attributes}
-        return Page([self._read(item) for item in found[:size]], write_cursor(position, self._fingerprint))
+        items = [self._read(item) for item in found[:most]]
+        if len(found) <= most or left == most:
+            return Page(items, None)
+        return Page(items, self._write_cursor(found[most - 1], None if left is None else left - most))
 
     def count(self) -> int:
-        """How many there are; reads them all, but sends none."""
+        """How many there are, up to the limit; reads them, but sends none."""
         total = 0
-        for response in self._raw({**self._request, "Select": "COUNT"}, None, None):
+        for response in self._raw(self._count_request(), None, self._limit):
             total += response["Count"]
+            if self._limit is not None and total >= self._limit:
+                return self._limit
         return total
+
+    def _count_request(self) -> Request:
+        """The request without the items, which also leaves out those that reading would: see _own."""
+        request = {**self._request, "Select": "COUNT"}
+        type_attribute = self._schema.table.type_attribute
+        told_by_key = any(part.attribute == type_attribute for part in self._key.parts)
+        index = self._key.index
+        if self._only_type is None or type_attribute is None or told_by_key:
+            return request
+        if index is not None and not index.holds(type_attribute):
+            return request
+        is_own = "(attribute_not_exists(#type) OR #type = :type)"
+        others = request.get("FilterExpression")
+        request["FilterExpression"] = f"({others}) AND {is_own}" if others else is_own
+        request["ExpressionAttributeNames"] = {**request["ExpressionAttributeNames"], "#type": type_attribute}
+        request["ExpressionAttributeValues"] = {
+            **request["ExpressionAttributeValues"],
+            ":type": {"S": self._only_type},
+        }
+        return request
 
     def _own(self, items: list[Item]) -> list[Item]:
         """The items without those of another type."""
@@ -140,9 +166,18 @@ class Query(Generic[T]):
             if start is None:
                 return
 
+    def _read_cursor(self, cursor: str) -> tuple[Item, int | None]:
+        """The position behind which to go on, and how many results the limit leaves."""
+        place = read_cursor(cursor, self._fingerprint)
+        return (place, None) if self._limit is None else (place["behind"], place["left"])
+
+    def _write_cursor(self, last: Item, left: int | None) -> str:
+        position = {name: last[name] for name in self._position_attributes}
+        return write_cursor(position if left is None else {"behind": position, "left": left}, self._fingerprint)
+
     @cached_property
     def _fingerprint(self) -> bytes:
-        return fingerprint(self._request)
+        return fingerprint(self._request if self._limit is None else {**self._request, "limit": self._limit})
 
     @cached_property
     def _position_attributes(self) -> tuple[str, ...]:
@@ -159,6 +194,8 @@ def query_request(
     consistent: bool,
 ) -> Request:
     """The request of a query, without the table's name."""
+    if bounds.between is not None and (bounds.after is not None or bounds.before is not None):
+        raise ValueRefusedError(f"{selection}: give either between, or after and before")
     schema = selection.entity.__schema__
     placeholders = Placeholders()
     texts = [f"{placeholders.name(name)} = {placeholders.value(wire)}" for name, wire in selection.equal.items()]

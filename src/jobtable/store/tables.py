@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jobtable.errors import BackendUnavailable, RequestRefused, TableInUse, TableNotFound
@@ -55,13 +56,15 @@ class Tables:
         self._store = store
 
     def create(self, *tables: Table) -> None:
-        """Create the tables that are not there yet, and wait until they can be used."""
+        """Create the tables that are not there yet, and wait until they can be used.
+
+        Of those that are, time to live and recovery are switched on where they are declared and off: an earlier call
+        may have been cut off before it came to them.
+        """
         for table in tables:
-            try:
-                self._execute("CreateTable", create_request(table, self._store.table_name(table)))
-            except TableInUse:
-                self._wait_until_active(table)
-                continue
+            if not self._is_there(table):
+                with suppress(TableInUse):  # another process was faster
+                    self._execute("CreateTable", create_request(table, self._store.table_name(table)))
             self._wait_until_active(table)
             self._set_up(table)
 
@@ -115,25 +118,46 @@ class Tables:
             found.append(f"time to live is declared on {table.ttl or 'no attribute'}, but deployed on {ttl or 'none'}")
         streams = deployed.get("StreamSpecification", {}).get("StreamEnabled", False)
         if streams != table.stream:
-            found.append(f"a stream is {'declared' if table.stream else 'deployed'}, but not the other way round")
+            there, missing = ("declared", "deployed") if table.stream else ("deployed", "declared")
+            found.append(f"a stream is {there}, but none is {missing}")
+        if table.recovery and self._is_recoverable(name) is False:
+            found.append("point-in-time recovery is declared, but not deployed")
         return found
 
     def _set_up(self, table: Table) -> None:
         name = self._store.table_name(table)
-        if table.ttl is not None:
-            setting = {"Enabled": True, "AttributeName": table.ttl}
-            self._execute("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": setting})
-        if table.recovery:
+        if table.ttl is not None and self._time_to_live(name) is None:
+            self._let_expire(name, table.ttl)
+        if table.recovery and self._is_recoverable(name) is False:
             setting = {"PointInTimeRecoveryEnabled": True}
-            self._recover({"TableName": name, "PointInTimeRecoverySpecification": setting})
-
-    def _recover(self, request: Request) -> None:
-        try:
+            request = {"TableName": name, "PointInTimeRecoverySpecification": setting}
             self._execute("UpdateContinuousBackups", request)
+
+    def _let_expire(self, name: str, attribute: str) -> None:
+        setting = {"Enabled": True, "AttributeName": attribute}
+        try:
+            self._execute("UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": setting})
+        except RequestRefused:
+            if self._time_to_live(name) != attribute:  # else another process was faster
+                raise
+
+    def _is_recoverable(self, name: str) -> bool | None:
+        """Whether a table can be had as it was; None where the backend knows no backups, as DynamoDB Local."""
+        try:
+            described = self._execute("DescribeContinuousBackups", {"TableName": name})["ContinuousBackupsDescription"]
         except RequestRefused as error:
-            # DynamoDB Local has no backups; a table without them is what one gets there.
             if error.code != "UnknownOperationException":
                 raise
+            return None
+        status: str = described.get("PointInTimeRecoveryDescription", {}).get("PointInTimeRecoveryStatus", "DISABLED")
+        return status == "ENABLED"
+
+    def _is_there(self, table: Table) -> bool:
+        try:
+            self.describe(table)
+        except TableNotFound:
+            return False
+        return True
 
     def _time_to_live(self, name: str) -> str | None:
         described = self._execute("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]

@@ -10,6 +10,7 @@ from tests.receipts.legacy.table import legacy_items
 from tests.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
 from jobtable.errors import TransactionFailedError
+from jobtable.model.expressions import WireForm
 from jobtable.receipts.legacy.entities import (
     GPTInitialTagging,
     Receipt,
@@ -62,6 +63,34 @@ def test_a_word_that_changed_since_it_was_read_is_not_tagged(store: Store) -> No
     with pytest.raises(TransactionFailedError, match="update Word"):
         service.set_tags(WORD, ["b"])
     assert tags_of_items(store)[0] == ["A"]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"L": [{"S": "food"}]},
+        {"L": [{"S": "FOOD"}, {"S": "food"}]},
+        {"SS": ["FOOD"]},
+        {"SS": ["food"]},
+    ],
+)
+def test_words_of_other_programs_are_tagged_in_whatever_form_their_tags_stand(store: Store, stored: WireForm) -> None:
+    key = Word.key(image_id="a", line_id=1, word_id=1)
+    item = {**Word.__schema__.codec.encode(WORD), "tags": stored}
+    store.backend.execute("PutItem", {"TableName": store.table_name(legacy), "Item": item})
+    store.put(WordTag(image_id="a", line_id=1, word_id=1, tag_name="FOOD", timestamp_added=NOON))
+    service = LegacyService(store)
+    read = store.get(key)
+    assert service.add_tag(WORD, "dairy").tags == ["FOOD", "DAIRY"]
+    assert tags_of_items(store)[0] == ["DAIRY", "FOOD"]
+    with pytest.raises(TransactionFailedError, match="update Word"):
+        service.set_tags(read, ["late"])
+    store.backend.execute("PutItem", {"TableName": store.table_name(legacy), "Item": item})
+    assert service.set_tags(read, ["Food"]).tags == ["FOOD"]
+    store.backend.execute("PutItem", {"TableName": store.table_name(legacy), "Item": item})
+    assert service.remove_tag(read, "food").tags == []
+    assert store.get(key).tags == []
+    assert tags_of_items(store)[0] == ["DAIRY"]
 
 
 @pytest.mark.parametrize("tag", ["", "   ", "x" * 41, "ß" * 21])

@@ -7,12 +7,13 @@ from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import TransactionFailedError
-from jobtable.model import Entity, Selection
+from jobtable.model import Entity, Selection, unchanged
 from jobtable.receipts.legacy.entities import (
     GPTInitialTagging,
     GPTRecord,
     GPTValidation,
     Image,
+    Line,
     Receipt,
     ReceiptWord,
     ReceiptWordTag,
@@ -41,17 +42,14 @@ class LegacyService:
 
         TransactionFailedError where its tags have changed since it was read.
         """
-        wanted = word.replace(tags=list(tags)).tags  # in upper case
-        changed = word.replace(tags=list(dict.fromkeys(wanted)))
-        attribute = type(word).tags
-        is_as_read = attribute == word.tags
+        changed = word.replace(tags=_as_tags(word, tags))
+        before = _as_tags(word, word.tags)
         with self._store.transaction() as transaction:
-            when = is_as_read if word.tags else is_as_read | attribute.missing()
-            transaction.update(_key_of(word), attribute.set(changed.tags), when=when)
+            transaction.update(_key_of(word), type(word).tags.set(changed.tags), when=unchanged(word, type(word).tags))
             for tag in changed.tags:
-                if tag not in word.tags:
+                if tag not in before:
                     transaction.put(self._tag_item(word, tag))
-            for tag in word.tags:
+            for tag in before:
                 if tag not in changed.tags:
                     transaction.delete(self._tag_item(word, tag))
         return changed
@@ -62,7 +60,7 @@ class LegacyService:
 
     def remove_tag(self, word: W, tag: str) -> W:
         """Take a tag from a word, whatever others do to it meanwhile."""
-        return self._change_tags(word, remove=word.replace(tags=[tag]).tags)
+        return self._change_tags(word, remove=_as_tags(word, [tag]))
 
     def _change_tags(self, word: W, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> W:
         for _ in range(_MOST_ATTEMPTS - 1):
@@ -74,7 +72,8 @@ class LegacyService:
 
     def _retag(self, word: W, add: Iterable[str], remove: Iterable[str]) -> W:
         current: W = self._store.get(_key_of(word))
-        return self.set_tags(current, [*(tag for tag in current.tags if tag not in remove), *add])
+        before: list[str] = _as_tags(word, current.tags)
+        return self.set_tags(current, [*(tag for tag in before if tag not in remove), *add])
 
     def _tag_item(self, word: Word | ReceiptWord, tag: str) -> TagRecord:
         if isinstance(word, ReceiptWord):
@@ -104,12 +103,22 @@ class LegacyService:
         """The words of receipts that have a tag."""
         return self._store.query(ReceiptWordTag.by_tag(tag_name=tag))
 
+    @access_pattern("001", "List the tags of all receipts", index="GSI2")
+    def list_all_receipt_word_tags(self) -> Query[ReceiptWordTag]:
+        """The tags of the words of all receipts, by image, receipt, line and word."""
+        return self._store.query(ReceiptWordTag.everywhere())
+
     # --- images and receipts ----------------------------------------------------------------------------------------
 
     @access_pattern("001", "List all images", index="GSI1")
     def list_images(self) -> Query[Image]:
         """All images, in order of their ids."""
         return self._store.query(Image.everywhere())
+
+    @access_pattern("001", "List the lines of all images", index="GSI1")
+    def list_all_lines(self) -> Query[Line]:
+        """The lines of all images, by image and number."""
+        return self._store.query(Line.everywhere())
 
     @access_pattern("001", "Everything under an image")
     def list_under_image(self, image_id: str) -> Query[Entity]:
@@ -138,6 +147,11 @@ class LegacyService:
         place |= {"word_id": word.word_id, "tag": tag}
         found = self._store.collection(GPTInitialTagging.key(**place), until=GPTValidation.key(**place))
         return [entity for entity in found if isinstance(entity, GPTRecord)]
+
+
+def _as_tags(word: Word | ReceiptWord, names: Iterable[str]) -> list[str]:
+    """Names as the tags of a word: in upper case, each once."""
+    return list(dict.fromkeys(word.replace(tags=list(names)).tags))
 
 
 def _key_of(word: W) -> Selection[W]:

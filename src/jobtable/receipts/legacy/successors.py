@@ -83,4 +83,6 @@ def successor(entity: Entity) -> Entity | None:
     if kind is None:
         return None
     common = {name: getattr(entity, name) for name in type(entity).model_fields if name in kind.model_fields}
+    if isinstance(entity, old.Queue):
+        common["job_count"] = 0  # it counts those that come into it in the main table
     return kind(**common).with_undeclared(undeclared)

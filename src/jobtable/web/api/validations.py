@@ -127,6 +127,42 @@ def list_line_item_analyses(
     return paging.page(analyses.list_by_time(ReceiptLineItemAnalysis, after=after, newest_first=newest_first))
 
 
+@router.get("/analyses/validations")
+@allow(READ)
+def list_validations_by_time(
+    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
+) -> PageOf[ReceiptValidationSummary]:
+    """The validations of all receipts, in order of time."""
+    return paging.page(analyses.list_by_time(ReceiptValidationSummary, after=after, newest_first=newest_first))
+
+
+@router.get("/analyses/validation-fields")
+@allow(READ)
+def list_validated_fields_by_time(
+    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
+) -> PageOf[ReceiptValidationCategory]:
+    """How the fields of all receipts stand, in order of time."""
+    return paging.page(analyses.list_by_time(ReceiptValidationCategory, after=after, newest_first=newest_first))
+
+
+@router.get("/analyses/validation-results")
+@allow(READ)
+def list_validation_results_by_time(
+    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
+) -> PageOf[ReceiptValidationResult]:
+    """The results of all validations, in order of time."""
+    return paging.page(analyses.list_by_time(ReceiptValidationResult, after=after, newest_first=newest_first))
+
+
+@router.get("/analyses/second-passes")
+@allow(READ)
+def list_second_passes_by_time(
+    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
+) -> PageOf[ReceiptChatGPTValidation]:
+    """The second passes over the validations of all receipts, in order of time."""
+    return paging.page(analyses.list_by_time(ReceiptChatGPTValidation, after=after, newest_first=newest_first))
+
+
 @router.get(_RECEIPT + "/analyses/labels")
 @allow(READ)
 def get_label_analysis(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> ReceiptLabelAnalysis:

@@ -1,0 +1,98 @@
+"""What counts and pages tell is what iterating gives, on every backend."""
+
+from __future__ import annotations
+
+import pytest
+
+from jobtable.errors import CursorError, ValueRefusedError
+from jobtable.model import Attr, Entity, Index, Key, Table
+from jobtable.store import Store
+
+table = Table("shelves", pk="PK", sk="SK", type_attribute="TYPE", indexes=[Index("ByType", "TYPE")])
+bare_table = Table("stones", pk="quarry", sk="number")
+
+
+class Book(Entity, table=table, type="BOOK"):
+    """A book on a shelf."""
+
+    key = Key("SHELF#{shelf}", "BOOK#{number:03d}")
+
+    shelf: str
+    number: int
+    pages: Attr[int]
+
+
+class Stone(Entity, table=bare_table):
+    """An item of a table without types."""
+
+    quarry: str
+    number: int
+
+
+SHELF = Book.key(shelf="a")
+
+
+@pytest.fixture
+def store(each_store: Store) -> Store:
+    each_store.tables.create(table, bare_table)
+    each_store.batch_put([Book(shelf="a", number=number, pages=100 * number) for number in range(1, 6)])
+    foreign = {"PK": {"S": "SHELF#a"}, "SK": {"S": "BOOK#x"}, "TYPE": {"S": "BOOKEND"}, "pages": {"N": "500"}}
+    each_store.backend.execute("PutItem", {"TableName": each_store.table_name(table), "Item": foreign})
+    return each_store
+
+
+def test_items_of_other_types_are_not_counted(store: Store) -> None:
+    assert len(list(store.query(SHELF))) == store.count(SHELF) == 5
+    assert store.count(SHELF, where=Book.pages >= 300) == 3
+    assert store.count(SHELF, where=(Book.pages == 100) | (Book.pages == 500)) == 2
+    assert store.count(SHELF, after=2) == 3
+    assert store.count(Book.by_type()) == 5
+    assert store.collection(SHELF).count() == 6
+
+
+def test_an_item_without_a_type_counts_where_its_key_is_the_entitys(store: Store) -> None:
+    item = Book.__schema__.codec.encode(Book(shelf="a", number=6, pages=600))
+    del item["TYPE"]
+    store.backend.execute("PutItem", {"TableName": store.table_name(table), "Item": item})
+    assert len(list(store.query(SHELF))) == store.count(SHELF) == 6
+
+
+def test_what_has_no_types_is_counted_as_it_is(store: Store) -> None:
+    store.batch_put([Stone(quarry="q", number=number) for number in range(3)])
+    assert store.count(Stone.key(quarry="q")) == 3
+    assert store.query(Stone.key(quarry="q"), limit=2).count() == 2
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 5, 6, 50])
+def test_a_limit_holds_for_counts_and_for_all_pages_together(store: Store, limit: int) -> None:
+    for where in (None, Book.pages > 0):
+        query = store.query(SHELF, limit=limit, where=where)
+        found = list(query)
+        assert len(found) == query.count() == min(limit, 5)
+        assert query.page().items == found
+        assert query.page().cursor is None
+        paged, cursor = list[Book](), None
+        while True:
+            page = query.page(cursor, size=2)
+            paged += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+            assert len(page.items) == 2
+        assert paged == found
+
+
+def test_a_cursor_fits_only_a_query_with_the_same_limit(store: Store) -> None:
+    cursor = store.query(SHELF, limit=4).page(size=2).cursor
+    assert cursor is not None
+    for other in (store.query(SHELF), store.query(SHELF, limit=3)):
+        with pytest.raises(CursorError, match="another query"):
+            other.page(cursor)
+
+
+def test_one_range_is_given_not_two(store: Store) -> None:
+    store.put(Stone(quarry="q", number=4))
+    for selection in (SHELF, Stone.key(quarry="q")):
+        for after, before in ((4, None), (None, 4), (3, 5)):
+            with pytest.raises(ValueRefusedError, match="give either between, or after and before"):
+                store.query(selection, between=(3, 5), after=after, before=before)

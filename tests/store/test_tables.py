@@ -1,0 +1,96 @@
+"""Tables: what is declared is what is deployed, also after a creation that was cut off."""
+
+from __future__ import annotations
+
+from threading import Barrier, Thread
+
+import pytest
+
+from jobtable.errors import RequestRefused
+from jobtable.model import Table
+from jobtable.store import Backend, Request, Response, Store
+
+table = Table("kept", pk="PK", ttl="expires", recovery=True, stream=True)
+
+
+class CutOff:
+    """A backend whose process is killed before the first request of a kind."""
+
+    def __init__(self, backend: Backend, before: str) -> None:
+        self._backend = backend
+        self._before = before
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == self._before:
+            raise RuntimeError("killed")
+        return self._backend.execute(operation, request)
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def recovery_of(store: Store) -> str | None:
+    """Whether the table can be had as it was; None where the backend has no backups."""
+    try:
+        described = store.backend.execute("DescribeContinuousBackups", {"TableName": store.table_name(table)})
+    except RequestRefused:
+        return None
+    status: str = described["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"][
+        "PointInTimeRecoveryStatus"
+    ]
+    return status
+
+
+@pytest.mark.parametrize("before", ["DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"])
+def test_a_creation_that_was_cut_off_is_completed_by_the_next(each_store: Store, before: str) -> None:
+    with pytest.raises(RuntimeError, match="killed"):
+        Store(CutOff(each_store.backend, before), prefix=each_store.prefix).tables.create(table)
+    assert each_store.tables.differences(table) != []
+    for _ in range(2):
+        each_store.tables.create(table)
+        assert each_store.tables.differences(table) == []
+
+
+def test_recovery_that_was_not_reached_is_completed_by_the_next(each_store: Store) -> None:
+    each_store.tables.create(Table("kept", pk="PK", ttl="expires", stream=True))
+    told = ["point-in-time recovery is declared, but not deployed"]
+    assert each_store.tables.differences(table) == ([] if recovery_of(each_store) is None else told)
+    each_store.tables.create(table)
+    assert recovery_of(each_store) in ("ENABLED", None)
+    assert each_store.tables.differences(table) == []
+    without = Table("kept", pk="PK", ttl="expires", stream=True)
+    assert each_store.tables.differences(without) == [], "more safety than is declared is no difference"
+
+
+def test_settings_of_other_programs_stay(each_store: Store) -> None:
+    each_store.tables.create(Table("kept", pk="PK", ttl="until", stream=True, recovery=True))
+    each_store.tables.create(table)
+    assert each_store.tables.differences(table) == ["time to live is declared on expires, but deployed on until"]
+
+
+def test_many_may_create_a_table_at_once(each_store: Store) -> None:
+    barrier, errors = Barrier(4), list[Exception]()
+
+    def create() -> None:
+        barrier.wait()
+        try:
+            each_store.tables.create(table)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [Thread(target=create) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert each_store.tables.differences(table) == []
+
+
+def test_a_stream_on_one_side_only_is_told(each_store: Store) -> None:
+    streaming, silent = Table("kept", pk="PK", stream=True), Table("kept", pk="PK")
+    each_store.tables.create(silent)
+    assert each_store.tables.differences(streaming) == ["a stream is declared, but none is deployed"]
+    each_store.tables.delete(silent)
+    each_store.tables.create(streaming)
+    assert each_store.tables.differences(silent) == ["a stream is deployed, but none is declared"]

@@ -471,8 +471,8 @@ def test_the_definition_of_reports_is_checked() -> None:
 
 
 def test_the_context_knows_its_run() -> None:
-    run = run_in_memory({"params": {"x": 1}})
+    run = run_in_memory()
     context = JobContext(run.jobs, run.lease)
     assert (context.job_id, context.attempt, context.epoch) == (run.job_id, 1, 1)
-    assert context.params == context.definition.params
+    assert context.params == context.definition.params == {"x": 1}
     assert context.jobs is run.jobs

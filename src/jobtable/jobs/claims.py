@@ -351,9 +351,9 @@ class Claims:
         if job.requested is not None:
             status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
             add_ending(transition, job, status, reason, instance_id=lease.instance_id, when=still_silent)
-        elif losses > job.definition.most_interruptions:
+        elif (why_not := _why_no_other_worker(job, losses)) is not None:
             status = Status.FAILED
-            message = f"{reason}; it has lost {losses} workers, which is more than it may"
+            message = f"{reason}; {why_not}"
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
@@ -442,6 +442,16 @@ class Claims:
             tx.commit()
         except ConflictError:
             return  # another worker was faster, or the job was cancelled
+
+
+def _why_no_other_worker(job: Job, losses: int) -> str | None:
+    """Why a job that has lost its worker is not given to another one, or None if it is."""
+    definition = job.definition
+    if definition.problem is not None:
+        return f"it cannot run: {definition.problem}"
+    return (
+        f"it has lost {losses} workers, which is more than it may" if losses > definition.most_interruptions else None
+    )
 
 
 def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:

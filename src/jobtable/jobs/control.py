@@ -55,7 +55,7 @@ class Control:
     def _end_tree(self, job_id: str, status: Status, message: str, by: str, tree: bool) -> Job:
         job = self._queries.get_job(job_id)
         if tree:
-            if job.definition.task is None:  # else its children's end would end it otherwise
+            if job.definition.is_group:  # else its children's end would end it otherwise
                 self._end(job_id, status, message, by, is_asked_for=True)
             for child in self._below(job):
                 if not child.is_final:
@@ -108,7 +108,7 @@ class Control:
         if job.dependents:
             self._endings.settle(job)
         gates = self._dependencies.count_gates(job.job_id) if job.is_gated else None
-        if gates is not None and gates.broken_by is not None and job.definition.task is not None:
+        if gates is not None and gates.broken_by is not None and not job.definition.is_group:
             raise JobStateError(f"job {job.job_id} waits for job {gates.broken_by}, which must be retried first")
         transition = Transition(self._store, self._clock)
         self._add_beginning(transition, job, gates, by)
@@ -122,7 +122,7 @@ class Control:
         return self._queries.get_job(job.job_id)
 
     def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
-        is_group = job.definition.task is None
+        is_group = job.definition.is_group
         transition.change(
             job,
             Status.RUNNING if is_group else Status.PENDING,
@@ -158,7 +158,7 @@ class Control:
         """Let the groups go on that had ended because this job had."""
         while job.parent_job_id is not None:
             job = self._queries.get_job(job.parent_job_id)
-            if job.definition.task is not None or not job.is_final or job.status is Status.COMPLETED:
+            if not job.definition.is_group or not job.is_final or job.status is Status.COMPLETED:
                 return
             job = self._begin_anew(job, by)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+
+from jobtable.errors import ValueRefusedError
 
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
@@ -59,6 +62,36 @@ class Definition(BaseModel):
     grace_seconds: Annotated[float, Field(ge=0)] = 10.0
     """How long the job may take to end by itself when it is asked to stop."""
 
+    _problem: str | None = PrivateAttr(default=None)
+
+    @classmethod
+    def read(cls, job_config: object) -> Definition:
+        """The definition that a job holds. It never raises: what another program wrote is empty, with a problem."""
+        try:
+            return cls.model_validate(job_config or {})
+        except ValidationError as error:
+            unreadable = cls()
+            unreadable._problem = str(refusal("its job_config", error))
+            return unreadable
+
+    @property
+    def problem(self) -> str | None:
+        """Why the job can never run: its `job_config` is no definition. None if it is one."""
+        return self._problem
+
+    @property
+    def is_group(self) -> bool:
+        """Whether the job does nothing itself but groups others."""
+        return self.task is None and self.problem is None
+
+
+def refusal(what: str, error: ValidationError) -> ValueRefusedError:
+    """The first thing that is wrong with what was given, in one line that names the member."""
+    problem = error.errors()[0]
+    member = ".".join(map(str, problem["loc"]))
+    named = f"the {member} of {what}" if member else what
+    return ValueRefusedError(f"{named} cannot be {reprlib.repr(problem['input'])}: {problem['msg'].lower()}")
+
 
 @dataclass(frozen=True)
 class DependsOn:
@@ -105,14 +138,19 @@ class NewJob:
     most_interruptions: int = 3
     grace_seconds: float = 10.0
     config: Mapping[str, Any] = field(default_factory=dict)
-    """More members of job_config, for the system that makes the job."""
+    """More members of job_config, for the system that makes the job; none that a job has itself, such as `retry`."""
     depends_on: tuple[DependsOn, ...] = ()
     parent_waits: ParentWaits | None = None
     sweep_id: str | None = None
     not_before: datetime | None = None
 
     def job_config(self) -> dict[str, Any]:
-        """The complete definition, as the job item holds it."""
+        """The complete definition, as the job item holds it, or ValueRefusedError."""
+        if own := sorted(self.config.keys() & Definition.model_fields.keys()):
+            raise ValueRefusedError(
+                f"the config of job {self.name!r} cannot hold {', '.join(own)}: "
+                "write it beside config, where the job itself has it"
+            )
         given = {
             "task": self.task,
             "params": dict(self.params),
@@ -122,5 +160,8 @@ class NewJob:
             "most_interruptions": self.most_interruptions,
             "grace_seconds": self.grace_seconds,
         }
-        changed = Definition.model_validate({**self.config, **given})
+        try:
+            changed = Definition.model_validate({**self.config, **given})
+        except ValidationError as error:
+            raise refusal(f"job {self.name!r}", error) from error
         return {**self.config, **changed.model_dump(mode="json", exclude_defaults=True)}

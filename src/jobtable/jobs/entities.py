@@ -82,8 +82,8 @@ class Job(JobRecord, table=main, type="JOB"):
 
     @property
     def definition(self) -> Definition:
-        """What is to be done, as `job_config` says it."""
-        return Definition.model_validate(self.job_config or {})
+        """What is to be done, as `job_config` says it; empty, with a problem, if that is no definition."""
+        return Definition.read(self.job_config)
 
     @property
     def is_final(self) -> bool:

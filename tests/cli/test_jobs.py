@@ -219,6 +219,18 @@ def test_a_tree_is_drawn_and_given_as_json(cli: CommandLine) -> None:
     assert f"{child}  child [bold] (embed)  PENDING" in drawn[1]
 
 
+def test_a_tree_of_any_depth_is_drawn_and_as_json_refused_in_one_line(cli: CommandLine) -> None:
+    chain = [
+        NewJob(name="level", task=TRAIN, job_id=f"level-{level}", parent_job_id=f"level-{level - 1}" if level else None)
+        for level in range(1100)
+    ]
+    open_jobs(cli.store).submit_many(chain)
+    assert len(cli.run("jobs", "tree", "level-0").stdout.splitlines()) == 1100
+    refused = cli.run("jobs", "tree", "level-0", "--json", code=ExitCode.FAILED).stderr
+    assert "more than 100 levels" in refused
+    assert len(cli.json("jobs", "tree", "level-1000")["children"]) == 1
+
+
 def test_nothing_that_a_job_says_reaches_the_terminal_as_a_command(cli: CommandLine) -> None:
     job_id = submit(cli, FAIL, "--param", "message=\x1b]0;title\x07", "--name", "\x1b[2Jname")
     cli.work()

@@ -233,10 +233,15 @@ class Control:
             yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
 
     def _below(self, job: Job) -> Iterator[Job]:
-        """The jobs under a job, each before its own children."""
-        for child in self._queries.list_children(job):
-            yield child
-            yield from self._below(child)
+        """The jobs under a job, each before its own children, however deep the tree is."""
+        levels = [iter(self._queries.list_children(job))]
+        while levels:
+            child = next(levels[-1], None)
+            if child is None:
+                levels.pop()
+            else:
+                yield child
+                levels.append(iter(self._queries.list_children(child)))
 
 
 def _key_of(entity: Entity) -> Item:

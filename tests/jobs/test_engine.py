@@ -525,6 +525,23 @@ def test_a_group_that_failed_goes_on_when_its_child_is_retried(jobs: Jobs) -> No
     check_records(jobs)
 
 
+def test_a_group_that_was_completed_goes_on_when_its_child_is_retried(jobs: Jobs) -> None:
+    outer = jobs.open_group(NewJob(name="outer"))
+    group = jobs.open_group(NewJob(name="group", parent_job_id=outer.job_id, parent_waits=ParentWaits()))
+    one, two = jobs.submit_many([child("one", group), child("two", group)])
+    jobs.seal(group.job_id)
+    jobs.seal(outer.job_id)
+    run_all(jobs, Outcome.failed("boom"))
+    assert [jobs.queries.get_job(each.job_id).status for each in (outer, group)] == [Status.COMPLETED] * 2
+    jobs.retry(one.job_id)
+    assert [jobs.queries.get_job(each.job_id).status for each in (outer, group)] == [Status.RUNNING] * 2
+    check_records(jobs)
+    jobs.retry(two.job_id)
+    assert run_all(jobs) == ["one", "two"]
+    assert [jobs.queries.get_job(each.job_id).status for each in (outer, group)] == [Status.COMPLETED] * 2
+    check_records(jobs)
+
+
 def test_a_parent_with_a_task_waits_for_the_jobs_that_it_submits(jobs: Jobs) -> None:
     parent, other = jobs.submit_many([new("parent"), new("other")])
     jobs.add_dependency(parent.job_id, DependsOn(other.job_id, gate="completion"))

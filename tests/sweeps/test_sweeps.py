@@ -190,7 +190,8 @@ def test_failed_trials_are_retried_recorded_and_resumed() -> None:
         assert (progress.failed, progress.completed, progress.open) == (len(failed), 24 - len(failed), 0)
         assert progress.status is Status.COMPLETED
         assert sweeps.resume("s") == len(failed)
-        assert sweeps.get_progress("s").open == len(failed)
+        resumed = sweeps.get_progress("s")
+        assert (resumed.open, resumed.status) == (len(failed), Status.RUNNING)
         driver.run()
         assert sweeps.get_progress("s") == progress
         check_records(driver.jobs)

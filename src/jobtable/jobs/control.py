@@ -103,8 +103,11 @@ class Control:
         return self._queries.get_job(job_id)
 
     def _begin_anew(self, job: Job, by: str) -> Job:
-        if not job.is_final or job.status is Status.COMPLETED:
+        if not _can_be_retried(job):
             raise JobStateError(f"job {job.job_id} is {job.status}: only a job that ended otherwise can be retried")
+        return self._begin(job, by)
+
+    def _begin(self, job: Job, by: str) -> Job:
         if job.dependents:
             self._endings.settle(job)
         gates = self._dependencies.count_gates(job.job_id) if job.is_gated else None
@@ -155,12 +158,19 @@ class Control:
         transition.count(job.queue_name, jobs=1)
 
     def _reopen_groups_above(self, job: Job, by: str) -> None:
-        """Let the groups go on that had ended because this job had."""
+        """Let the groups go on that had ended because this job had, also those that were COMPLETED by its end."""
         while job.parent_job_id is not None:
             job = self._queries.get_job(job.parent_job_id)
-            if not job.definition.is_group or not job.is_final or job.status is Status.COMPLETED:
+            if not job.definition.is_group or not job.is_final:
                 return
-            job = self._begin_anew(job, by)
+            if job.status is Status.COMPLETED and not self._waits_again(job):
+                return
+            job = self._begin(job, by)
+
+    def _waits_again(self, group: Job) -> bool:
+        """Whether an ended group has children that began anew."""
+        gates = self._store.find(JobGates.key(job_id=group.job_id))
+        return gates is not None and gates.open_completions > 0
 
     # --- order ------------------------------------------------------------------------------------------------------
 
@@ -242,6 +252,10 @@ class Control:
             else:
                 yield child
                 levels.append(iter(self._queries.list_children(child)))
+
+
+def _can_be_retried(job: Job) -> bool:
+    return job.is_final and job.status is not Status.COMPLETED
 
 
 def _key_of(entity: Entity) -> Item:

@@ -542,6 +542,37 @@ def test_a_group_that_was_completed_goes_on_when_its_child_is_retried(jobs: Jobs
     check_records(jobs)
 
 
+def test_a_tree_is_retried_in_the_order_of_its_dependencies(jobs: Jobs) -> None:
+    root = jobs.submit(new("root"))
+    group = jobs.open_group(NewJob(name="group", parent_job_id=root.job_id))
+    second = jobs.submit(child("second", group, condition="completed"))
+    first = jobs.submit(new("first", parent_job_id=group.job_id, depends_on=(DependsOn(root.job_id),)))
+    jobs.add_dependency(second.job_id, DependsOn(first.job_id))
+    jobs.seal(group.job_id)
+    run_all(jobs, Outcome.failed("boom"))
+    assert {jobs.queries.get_job(each.job_id).is_final for each in (root, group, first, second)} == {True}
+    jobs.retry(root.job_id, tree=True)
+    check_records(jobs)
+    assert jobs.queries.get_job(group.job_id).status is Status.RUNNING
+    assert run_all(jobs) == ["root", "first", "second"]
+    assert jobs.queries.get_job(group.job_id).status is Status.COMPLETED
+
+
+def test_what_is_under_a_completed_job_can_be_retried_and_cancelled(jobs: Jobs) -> None:
+    parent = jobs.submit(new("parent"))
+    run_all(jobs)
+    under = jobs.submit(new("under", parent_job_id=parent.job_id))
+    assert jobs.cancel(parent.job_id).status is Status.COMPLETED
+    assert jobs.queries.get_job(under.job_id).status is Status.CANCELLED
+    with pytest.raises(JobStateError, match="is COMPLETED already"):
+        jobs.cancel(parent.job_id)
+    assert jobs.retry(parent.job_id, tree=True).status is Status.COMPLETED
+    assert run_all(jobs) == ["under"]
+    with pytest.raises(JobStateError, match="is COMPLETED: only a job that ended otherwise"):
+        jobs.retry(parent.job_id, tree=True)
+    check_records(jobs)
+
+
 def test_a_parent_with_a_task_waits_for_the_jobs_that_it_submits(jobs: Jobs) -> None:
     parent, other = jobs.submit_many([new("parent"), new("other")])
     jobs.add_dependency(parent.job_id, DependsOn(other.job_id, gate="completion"))

@@ -134,6 +134,32 @@ def test_a_delayed_job_becomes_ready_when_its_time_has_come(jobs: Jobs, clock: F
     assert run_all(jobs) == ["later"]
 
 
+def test_a_delayed_job_that_waits_for_another_one_starts_when_both_are_over(jobs: Jobs, clock: FakeClock) -> None:
+    first = jobs.submit(new("first"))
+    due = clock.now() + timedelta(seconds=60)
+    jobs.submit(new("at its time", depends_on=(DependsOn(first.job_id),), not_before=due))
+    late = jobs.submit(new("added", not_before=due))
+    jobs.add_dependency(late.job_id, DependsOn(first.job_id))
+    assert run_all(jobs) == ["first"]
+    check_records(jobs)
+    clock.advance(61)
+    assert jobs.promote_due("default") == 2
+    assert sorted(run_all(jobs)) == ["added", "at its time"]
+    check_records(jobs)
+
+
+def test_a_job_whose_time_has_come_waits_on_for_its_dependency(jobs: Jobs, clock: FakeClock) -> None:
+    first = jobs.submit(new("first"))
+    due = clock.now() + timedelta(seconds=60)
+    jobs.submit(new("second", depends_on=(DependsOn(first.job_id),), not_before=due))
+    clock.advance(61)
+    assert (jobs.promote_due("default"), jobs.promote_due("default")) == (1, 0)
+    (lease,) = claim(jobs)
+    jobs.finish(lease, Outcome.completed())
+    assert run_all(jobs) == ["second"]
+    check_records(jobs)
+
+
 # --- failure ------------------------------------------------------------------------------------------------------
 
 

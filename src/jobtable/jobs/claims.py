@@ -16,7 +16,7 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
 from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition, later
-from jobtable.model import Condition
+from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
@@ -430,18 +430,21 @@ class Claims:
         return done
 
     def _promote(self, place: QueueJob, job: Job) -> None:
+        """Make a job ready whose time has come; one that waits for others as well is ready when they are done."""
+        gates = self._find_gates([job]).get(job.job_id)
+        updates: list[Update] = [QueueJob.not_before.set(None)]
         tx = self._store.transaction()
-        tx.check(Job.key(job_id=job.job_id), Job.status == job.status)
-        tx.update(
-            place,
-            QueueJob.not_before.set(None),
-            QueueJob.rank.set(rank_of(place.priority)),
-            when=QueueJob.not_before == place.not_before,
-        )
+        tx.check(job, unchanged(job, Job.status, Job.is_gated))
+        if gates is not None:
+            # Whoever closes the last gate sees either the time, and leaves the job to this, or that it has passed.
+            tx.check(gates, unchanged(gates, JobGates.open_starts))
+        if gates is None or not gates.open_starts:
+            updates.append(QueueJob.rank.set(rank_of(place.priority)))
+        tx.update(place, *updates, when=QueueJob.not_before == place.not_before)
         try:
             tx.commit()
         except ConflictError:
-            return  # another worker was faster, or the job was cancelled
+            return  # another worker was faster, the job was cancelled, or its gates have changed: the next look tells
 
 
 def _why_no_other_worker(job: Job, losses: int) -> str | None:

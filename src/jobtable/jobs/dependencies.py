@@ -102,7 +102,7 @@ class Dependencies:
         watch(tx, on.job_id, [on.condition])
         if on.gate == "start" and job.queue_name is not None:
             place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
-            tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(None))
+            tx.update(place, QueueJob.rank.set(None))
 
     def _refuse_repetition(self, edge: JobDependency, error: TransactionFailedError) -> None:
         there = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))

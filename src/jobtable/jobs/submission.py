@@ -120,7 +120,7 @@ class Submission:
             enqueued_at=now,
             priority=new.priority,
             rank=rank_of(new.priority) if is_ready else None,
-            not_before=None if gates.open_starts else new.not_before,
+            not_before=None if is_group else new.not_before,
             sweep_id=new.sweep_id,
         )
         return _Prepared(

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import NotFoundError, ValueRefusedError
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.definition import NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.jobs.worker import Worker
 from jobtable.model import Json
@@ -37,9 +39,9 @@ def jobs(clock: FakeClock) -> Jobs:
     return engine(Store(EmbeddedBackend(None)), clock)
 
 
-def add(jobs: Jobs, config: Json) -> str:
+def add(jobs: Jobs, config: Json, max_attempts: int = 1) -> str:
     """Submit a job and let another program write over its definition."""
-    job = jobs.submit(NewJob(name="foreign", task=ADD, params={"a": 1, "b": 2}))
+    job = jobs.submit(NewJob(name="foreign", task=ADD, params={"a": 1, "b": 2}, max_attempts=max_attempts))
     jobs.store.put(job.replace(job_config=config))
     return job.job_id
 
@@ -56,6 +58,29 @@ def test_a_config_with_a_member_of_the_job_itself_is_refused_and_nothing_is_writ
         jobs.submit(NewJob(name="bad", task=ADD, job_id="bad", config=config))
     with pytest.raises(NotFoundError):
         jobs.queries.get_job("bad")
+
+
+@pytest.mark.parametrize("member", ["first_delay_seconds", "factor", "longest_delay_seconds"])
+@pytest.mark.parametrize("value", [1e10, float("inf"), float("nan"), 10**400])
+def test_a_retry_beyond_the_calendar_is_refused(member: str, value: float) -> None:
+    with pytest.raises(ValidationError, match=member):
+        RetryPolicy(**{member: value})
+
+
+def test_a_delay_grows_up_to_its_limit_however_large_its_factor_is() -> None:
+    steep = RetryPolicy(first_delay_seconds=2, factor=10**9, longest_delay_seconds=10**9)
+    assert [steep.delay_seconds(attempts) for attempts in (1, 2, 3, 10**6)] == [2, 10**9, 10**9, 10**9]
+    usual = RetryPolicy()
+    assert [usual.delay_seconds(attempts) for attempts in (1, 2, 3, 9, 10)] == [1, 2, 4, 256, 300]
+
+
+def test_a_stored_retry_beyond_the_calendar_does_not_hold_up_its_worker(jobs: Jobs) -> None:
+    retry = {"first_delay_seconds": 1e15, "longest_delay_seconds": 1e15}
+    job_id = add(jobs, {"task": ADD, "retry": retry}, max_attempts=3)
+    (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    jobs.finish(lease, Outcome.failed("boom"))
+    assert jobs.queries.get_job(job_id).status is Status.PENDING
+    check_records(jobs)
 
 
 # --- what others wrote --------------------------------------------------------------------------------------------

@@ -15,7 +15,10 @@ from jobtable.errors import ValueRefusedError
 
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
-_Positive = Annotated[float, Field(gt=0)]
+LONGEST_SECONDS = 10**9
+"""Some thirty years: what is later is a mistake, and may be beyond the calendar."""
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 
 
 class EdgeCondition(StrEnum):
@@ -36,14 +39,16 @@ class RetryPolicy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    first_delay_seconds: Annotated[float, Field(ge=0)] = 1.0
-    factor: Annotated[float, Field(ge=1)] = 2.0
-    longest_delay_seconds: Annotated[float, Field(ge=0)] = 300.0
+    first_delay_seconds: _Seconds = 1.0
+    factor: Annotated[float, Field(ge=1, le=10**9, allow_inf_nan=False)] = 2.0
+    longest_delay_seconds: _Seconds = 300.0
 
     def delay_seconds(self, attempts: int) -> float:
         """The pause after that many attempts."""
-        exponent = min(attempts - 1, 64)
-        return min(self.first_delay_seconds * self.factor**exponent, self.longest_delay_seconds)
+        delay = min(self.first_delay_seconds, self.longest_delay_seconds)
+        for _ in range(min(attempts - 1, 64)):  # a power of the factor may be more than a float holds
+            delay = min(delay * self.factor, self.longest_delay_seconds)
+        return delay
 
 
 class Definition(BaseModel):
@@ -59,7 +64,7 @@ class Definition(BaseModel):
     retry: RetryPolicy = RetryPolicy()
     most_interruptions: Annotated[int, Field(ge=0)] = 3
     """How many workers the job may lose; the next loss fails it."""
-    grace_seconds: Annotated[float, Field(ge=0)] = 10.0
+    grace_seconds: _Seconds = 10.0
     """How long the job may take to end by itself when it is asked to stop."""
 
     _problem: str | None = PrivateAttr(default=None)

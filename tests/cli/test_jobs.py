@@ -163,7 +163,17 @@ def test_a_file_defines_a_job_and_options_change_it(cli: CommandLine, tmp_path: 
     ("content", "said"),
     [
         ("task: m:f\nprioritty: 3", "a job has no prioritty"),
-        ("task: m:f\npriority: high", "the job's priority cannot be 'high'"),
+        ("task: m:f\npriority: high", "the priority of the job cannot be 'high'"),
+        ("task: m:f\npriority: 5000", "the priority of job 'f' cannot be 5000: input should be less than or equal to"),
+        ("task: m:f\nmax_attempts: 0", "the max_attempts of job 'f' cannot be 0"),
+        ("task: m:f\ntimeout_seconds: -1", "the timeout_seconds of job 'f' cannot be -1"),
+        ("task: m:f\nmemory_mb: 0", "the memory_mb of job 'f' cannot be 0"),
+        ("task: m:f\nestimated_duration: -3", "the estimated_duration of job 'f' cannot be -3"),
+        ("task: m:f\nparams: [1]", "the params of the job cannot be [1]"),
+        ("task: m:f\nparams: abc", "the params of the job cannot be 'abc'"),
+        ("task: m:f\ndepends_on: 5", "the depends_on of the job cannot be 5: write a list"),
+        ("task: m:f\ndepends_on: abc", "the depends_on of the job cannot be 'abc': write a list"),
+        ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot hold retry"),
         ("params: {}", "a job needs a task"),
         ("- a", "holds no definition"),
         ("a: [", "is not understood"),
@@ -173,6 +183,19 @@ def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, cont
     (tmp_path / "job.yaml").write_text(content)
     done = cli.run("jobs", "submit", "--config", "job.yaml", code=ExitCode.FAILED)
     assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_member_without_a_value_is_as_good_as_not_there(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("task: m:f\nparams:\ndepends_on:\npriority:\n")
+    job = cli.json("jobs", "submit", "--config", "job.yaml", "--param", "a=1")
+    assert (job["job_config"], job["priority"]) == ({"task": "m:f", "params": {"a": 1}}, 500)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_told_in_one_line(cli: CommandLine, seconds: str) -> None:
+    done = cli.run("jobs", "submit", "--task", TRAIN, "--time-limit", seconds, code=ExitCode.FAILED)
+    assert "the timeout_seconds of job 'train' cannot be" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

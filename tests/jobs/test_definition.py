@@ -60,6 +60,33 @@ def test_a_config_with_a_member_of_the_job_itself_is_refused_and_nothing_is_writ
         jobs.queries.get_job("bad")
 
 
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("priority", 5000),
+        ("max_attempts", 0),
+        ("timeout_seconds", -1),
+        ("timeout_seconds", float("nan")),
+        ("memory_mb", float("inf")),
+        ("estimated_duration", -3),
+        ("params", [1]),
+        ("params", "abc"),
+        ("not_before", 5),
+    ],
+)
+def test_a_member_that_no_job_can_have_is_refused_in_one_line(jobs: Jobs, member: str, value: Any) -> None:
+    with pytest.raises(ValueRefusedError, match=f"^the {member} of job 'bad' cannot be .+: .+$") as refused:
+        jobs.submit(NewJob(name="bad", task=ADD, **{member: value}))
+    assert "\n" not in str(refused.value)
+    assert list(jobs.queries.list_jobs()) == []
+
+
+@pytest.mark.parametrize(("member", "value"), [("max_concurrent_jobs", 0), ("priority", 5000)])
+def test_a_setting_that_no_queue_can_have_is_refused(jobs: Jobs, member: str, value: Any) -> None:
+    with pytest.raises(ValueRefusedError, match=f"the {member} of queue 'gpu' cannot be {value}"):
+        jobs.create_queue("gpu", **{member: value})
+
+
 @pytest.mark.parametrize("member", ["first_delay_seconds", "factor", "longest_delay_seconds"])
 @pytest.mark.parametrize("value", [1e10, float("inf"), float("nan"), 10**400])
 def test_a_retry_beyond_the_calendar_is_refused(member: str, value: float) -> None:

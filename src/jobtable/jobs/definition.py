@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -90,6 +91,15 @@ class Definition(BaseModel):
         return self.task is None and self.problem is None
 
 
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Raise ValueRefusedError, in one line, for what does not fit into a model."""
+    try:
+        yield
+    except ValidationError as error:
+        raise refusal(what, error) from error
+
+
 def refusal(what: str, error: ValidationError) -> ValueRefusedError:
     """The first thing that is wrong with what was given, in one line that names the member."""
     problem = error.errors()[0]
@@ -158,15 +168,13 @@ class NewJob:
             )
         given = {
             "task": self.task,
-            "params": dict(self.params),
+            "params": self.params,
             "timeout_seconds": self.timeout_seconds,
             "memory_mb": self.memory_mb,
             "retry": self.retry,
             "most_interruptions": self.most_interruptions,
             "grace_seconds": self.grace_seconds,
         }
-        try:
+        with refusing(f"job {self.name!r}"):
             changed = Definition.model_validate({**self.config, **given})
-        except ValidationError as error:
-            raise refusal(f"job {self.name!r}", error) from error
         return {**self.config, **changed.model_dump(mode="json", exclude_defaults=True)}

@@ -18,7 +18,7 @@ from jobtable.errors import (
     ValueRefusedError,
 )
 from jobtable.jobs.cycles import Event, awaited, find_path
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, refusing
 from jobtable.jobs.dependencies import graph_version, raise_version, watch
 from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue, QueueJob
@@ -110,19 +110,12 @@ class Submission:
         parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
         edges, watched = self._edges(new, known, now)
         gates = count_edges(str(new.job_id), edges)
-        job = _job(new, parent, now, is_gated=is_group or bool(edges))
+        with refusing(f"job {new.name!r}"):
+            job = _job(new, parent, now, is_gated=is_group or bool(edges))
+            place = _place(new, job, is_ready=not is_group and not gates.open_starts and new.not_before is None)
         if is_group:
             job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})
-        is_ready = not is_group and not gates.open_starts and new.not_before is None
-        place = QueueJob(
-            queue_name=new.queue,
-            job_id=job.job_id,
-            enqueued_at=now,
-            priority=new.priority,
-            rank=rank_of(new.priority) if is_ready else None,
-            not_before=None if is_group else new.not_before,
-            sweep_id=new.sweep_id,
-        )
+            place = place.model_copy(update={"not_before": None})
         return _Prepared(
             new=new,
             job=job,
@@ -287,6 +280,18 @@ def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> J
         dependents=0 if new.parent_waits is None else 1,
         is_gated=is_gated,
         changed_at=now,
+    )
+
+
+def _place(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
+    return QueueJob(
+        queue_name=new.queue,
+        job_id=job.job_id,
+        enqueued_at=job.created_at,
+        priority=new.priority,
+        rank=rank_of(new.priority) if is_ready else None,
+        not_before=new.not_before,
+        sweep_id=new.sweep_id,
     )
 
 

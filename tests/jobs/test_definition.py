@@ -81,6 +81,27 @@ def test_a_member_that_no_job_can_have_is_refused_in_one_line(jobs: Jobs, member
     assert list(jobs.queries.list_jobs()) == []
 
 
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"params": {"x": float("nan")}}, "params.x"),
+        ({"params": {"x": [1, {"y": float("-inf")}]}}, "params.x.1.y"),
+        ({"config": {"seed": float("inf")}}, "seed"),
+    ],
+)
+def test_what_is_no_finite_number_is_refused_and_does_not_become_nothing(
+    jobs: Jobs, members: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(ValueRefusedError, match=f"the {place} of job 'bad' is no finite number"):
+        jobs.submit(NewJob(name="bad", task=ADD, **members))
+    assert list(jobs.queries.list_jobs()) == []
+
+
+def test_params_that_json_cannot_say_are_refused(jobs: Jobs) -> None:
+    with pytest.raises(ValueRefusedError, match=r"job 'bad' cannot be stored: .* params are what JSON can say"):
+        jobs.submit(NewJob(name="bad", task=ADD, params={"x": object()}))
+
+
 @pytest.mark.parametrize(("member", "value"), [("max_concurrent_jobs", 0), ("priority", 5000)])
 def test_a_setting_that_no_queue_can_have_is_refused(jobs: Jobs, member: str, value: Any) -> None:
     with pytest.raises(ValueRefusedError, match=f"the {member} of queue 'gpu' cannot be {value}"):

@@ -75,6 +75,9 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
         ("task: a:b\nspace: {x: [1]}\ntrials: 0", "trials: Input should be greater"),
         ("task: a:b\nspace: {x: [1]}\ntrails: 3", "trails: Extra inputs"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\ngeneration_size: 41", "generation_size: "),
+        ("task: a:b\nspace: {x: [1, .nan]}\ntrials: 3", "at 1 what is no finite number"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nparams: {y: [.inf]}", "params.y.0 is no finite number"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nmetrics_ttl_seconds: .inf", "metrics_ttl_seconds: .* finite"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said(text: str, problem: str) -> None:

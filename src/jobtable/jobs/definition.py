@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from jobtable.errors import ValueRefusedError
 
@@ -55,7 +57,8 @@ class RetryPolicy(BaseModel):
 class Definition(BaseModel):
     """The complete definition of a job. Members that it does not declare belong to the system that made the job."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    # What is no number must not silently become nothing: job_config() refuses it.
+    model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="constants")
 
     task: str | None = None
     """`module:function` of a function marked with @task; None for a job that only groups others."""
@@ -106,6 +109,19 @@ def refusal(what: str, error: ValidationError) -> ValueRefusedError:
     member = ".".join(map(str, problem["loc"]))
     named = f"the {member} of {what}" if member else what
     return ValueRefusedError(f"{named} cannot be {reprlib.repr(problem['input'])}: {problem['msg'].lower()}")
+
+
+def find_non_finite(value: object) -> str | None:
+    """Where NaN or an infinity stands among members and lists, or None: neither JSON nor a table has such numbers."""
+    inside = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    )
+    for name, each in inside:
+        if isinstance(each, float) and not math.isfinite(each):
+            return str(name)
+        if (deeper := find_non_finite(each)) is not None:
+            return f"{name}.{deeper}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -177,4 +193,14 @@ class NewJob:
         }
         with refusing(f"job {self.name!r}"):
             changed = Definition.model_validate({**self.config, **given})
-        return {**self.config, **changed.model_dump(mode="json", exclude_defaults=True)}
+        try:
+            complete = changed.model_dump(mode="json", exclude_defaults=True)
+        except PydanticSerializationError as error:
+            raise ValueRefusedError(
+                f"job {self.name!r} cannot be stored: {error}; params are what JSON can say"
+            ) from error
+        if (place := find_non_finite(complete)) is not None:
+            raise ValueRefusedError(
+                f"the {place} of job {self.name!r} is no finite number, which cannot be stored: give null or a text"
+            )
+        return complete

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
+from jobtable.jobs.definition import find_non_finite
+
 Value: TypeAlias = JsonValue
 Params: TypeAlias = dict[str, Any]
 """The parameters of one trial by name. One that does not exist under the others' values has no entry."""
@@ -48,6 +50,8 @@ class Choice(_Parameter):
         # A table keeps 1.0 as 1. Where one number has a fraction all are floats, before and after they were stored.
         if any(isinstance(value, float) for value in values):
             values = [float(value) if _is_number(value) else value for value in values]
+        if (place := find_non_finite(values)) is not None:
+            raise ValueError(f"{values} has at {place} what is no finite number, which cannot be stored")
         if len({_identity(value) for value in values}) < len(values):
             raise ValueError(f"{values} has a value twice")
         return values

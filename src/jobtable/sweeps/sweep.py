@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy
+from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
 from jobtable.jobs.tasks import path_of
 from jobtable.sweeps.parameters import Choice, FloatRange, IntRange
@@ -34,6 +34,9 @@ _PART, _MOST_PARTS = 500, 40
 """Trials that depend on no result are planned in parts of at least so many, and in at most so many parts."""
 MOST_IN_A_GENERATION = 40
 """The next generation waits for each trial of the last one, and is submitted with these edges in one transaction."""
+
+
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Sweep(BaseModel):
@@ -65,9 +68,9 @@ class Sweep(BaseModel):
     """How often a trial that fails is tried before it is recorded as failed."""
     retry: RetryPolicy = RetryPolicy()
     most_interruptions: Annotated[int, Field(ge=0)] = 10
-    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
-    memory_mb: Annotated[float, Field(gt=0)] | None = None
-    metrics_ttl_seconds: Annotated[float, Field(gt=0)] | None = None
+    timeout_seconds: _Positive | None = None
+    memory_mb: _Positive | None = None
+    metrics_ttl_seconds: _Positive | None = None
     """How long reports on the way are kept; what decisions were made by, and final values, stay."""
 
     if TYPE_CHECKING:  # What may be written is more than what is kept: functions, plain lists, names.
@@ -103,6 +106,8 @@ class Sweep(BaseModel):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if (place := find_non_finite({"params": self.params, "sampler": self.sampler.model_dump()})) is not None:
+            raise ValueError(f"{place} is no finite number, which cannot be stored")
         if twice := sorted(set(self.space.root) & set(self.params)):
             raise ValueError(f"{', '.join(twice)} is in the space and among the fixed params")
         if self.trials is None and not isinstance(self.sampler, Grid):

@@ -98,6 +98,18 @@ def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> N
     cli.run("jobs", "list", "--queue", "none", code=ExitCode.NOT_FOUND)
 
 
+def test_jobs_of_a_queue_are_listed_the_newest_first_also_those_that_have_left_it(cli: CommandLine) -> None:
+    failed = submit(cli, FAIL, "--user", "ann")
+    cli.work()
+    waiting = [submit(cli, TRAIN) for _ in range(5)]
+    other = submit(cli, TRAIN, "--queue", "gpu", "--user", "ann")
+    assert ids(cli.json("jobs", "list", "--queue", "default")) == waiting[::-1]
+    assert ids(cli.json("jobs", "list", "--queue", "default", "--limit", "2")) == waiting[:-3:-1]
+    assert ids(cli.json("jobs", "list", "--queue", "default", "--status", "failed")) == [failed]
+    assert ids(cli.json("jobs", "list", "--queue", "default", "--user", "ann")) == [failed]
+    assert ids(cli.json("jobs", "list", "--queue", "gpu", "--status", "pending")) == [other]
+
+
 def test_a_list_reads_no_more_than_it_shows(cli: CommandLine) -> None:
     jobs = open_jobs(cli.store)
     jobs.submit_many(NewJob(name="x" * 500, task="m:f") for _ in range(300))

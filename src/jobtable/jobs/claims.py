@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from random import Random
 
 from jobtable.clock import Clock
-from jobtable.errors import ConditionFailedError, ConflictError, LeaseLostError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    ConditionFailedError,
+    ConflictError,
+    LeaseLostError,
+    NotFoundError,
+    TransactionFailedError,
+    ValueRefusedError,
+)
 from jobtable.jobs.endings import Endings, Parents, add_ending
 from jobtable.jobs.entities import Instance, InstanceJob, Job, JobGates, JobResource, JobStatus, Queue, QueueJob
 from jobtable.jobs.leases import Lease, Outcome, has_lease, holds
@@ -23,6 +30,8 @@ from jobtable.store.transactions import MOST_ACTIONS
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """So many jobs fit into one transaction with the two items that tell which instance has which job."""
+_REFUSED = "ValidationError"
+"""The code of a write that can never be done, whatever is there: its item would be too large."""
 _LARGEST_CROWD = 16
 """Among how many shares of the next jobs a claimer chooses at most, when others want the same ones."""
 
@@ -161,7 +170,9 @@ class Claims:
             tx.add(line.model_copy(update={"instance_id": lease.instance_id}))
             try:
                 tx.commit()
-            except ConflictError:
+            except TransactionFailedError as error:
+                if why := [failure.message for failure in error.failures if failure.code == _REFUSED]:
+                    raise ValueRefusedError(f"the progress of job {job.job_id} cannot be stored: {why[0]}") from error
                 continue
             return
         raise ConflictError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
@@ -12,7 +11,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
 from jobtable.jobs.tasks import path_of
-from jobtable.sweeps.parameters import Choice, FloatRange, IntRange
+from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
 from jobtable.sweeps.stoppers import Asha, Median, Stopper
@@ -28,8 +27,6 @@ SamplerName: TypeAlias = Literal["grid", "random", "tpe", "cmaes", "gp", "qmc", 
 StopperName: TypeAlias = Literal["asha", "median"]
 """In place of a sampler or a stopper its name may be written."""
 
-MOST_TRIALS = 1_000_000
-"""Trial numbers have six digits."""
 _PART, _MOST_PARTS = 500, 40
 """Trials that depend on no result are planned in parts of at least so many, and in at most so many parts."""
 MOST_IN_A_GENERATION = 40
@@ -51,7 +48,7 @@ class Sweep(BaseModel):
     objective: Annotated[str, Field(min_length=1)] = "objective"
     """The name of the metric that is to be best."""
     direction: Direction = "minimize"
-    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] | None = None
+    trials: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = None
     """How many; a grid may be left to end by itself."""
     sampler: Sampler = RandomChoice()
     stopper: Stopper | None = None
@@ -117,6 +114,10 @@ class Sweep(BaseModel):
                 self.space.combinations()
             except ValueRefusedError as error:
                 raise ValueError(str(error)) from error
+            if self.trials is None and self.space.has_more_combinations_than(MOST_POINTS):
+                raise ValueError(
+                    f"the grid has more than {MOST_POINTS:,} points: give fewer values, or say how many trials"
+                )
         return self
 
     @property
@@ -128,8 +129,8 @@ class Sweep(BaseModel):
         """How many trials the sweep has in all."""
         if not isinstance(self.sampler, Grid):
             return self.trials or 0
-        most = MOST_TRIALS if self.trials is None else self.trials
-        return sum(1 for _ in itertools.islice(self.space.combinations(), most))
+        most = MOST_POINTS if self.trials is None else self.trials
+        return self.space.count_combinations(most)
 
     def generation_count(self) -> int:
         """In how many generations, or parts that do not depend on each other, the trials are planned."""

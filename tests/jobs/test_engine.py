@@ -22,6 +22,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
 from jobtable.jobs.leases import Lease, Outcome, check_lease
 from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.submission import MOST_OPEN_DEPENDENCIES
 from jobtable.objects import object_key
 from jobtable.store import Store
 from jobtable.testing import FakeClock
@@ -385,6 +386,30 @@ def test_jobs_start_when_what_they_wait_for_is_completed(jobs: Jobs) -> None:
     check_records(jobs)
     done = jobs.submit(new("d", depends_on=(DependsOn(a.job_id),)))
     assert jobs.queues.position(done) == 1
+
+
+def test_a_job_waits_for_as_many_as_its_submission_can_write_and_more_are_refused(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="group"))
+    awaited = jobs.submit_many(new(f"{number}") for number in range(MOST_OPEN_DEPENDENCIES + 1))
+    edges = tuple(DependsOn(job.job_id) for job in awaited)
+    with pytest.raises(ValueRefusedError, match="a job is submitted with up to 45 that have not ended: put them into"):
+        jobs.submit(new("last", depends_on=edges))
+    last = new("last", queue="other", depends_on=edges[1:], parent_job_id=group.job_id, parent_waits=ParentWaits())
+    jobs.submit(last)
+    check_records(jobs)
+    run_all(jobs)
+    assert [lease.job.name for lease in claim(jobs, queue="other")] == ["last"]
+
+
+def test_a_dependency_that_is_named_twice_is_one_unless_it_is_named_differently(jobs: Jobs) -> None:
+    first = jobs.submit(new("first"))
+    twice = (DependsOn(first.job_id), DependsOn(first.job_id))
+    jobs.submit(new("second", depends_on=twice))
+    check_records(jobs)
+    otherwise = (DependsOn(first.job_id), DependsOn(first.job_id, condition=EdgeCondition.STARTED))
+    with pytest.raises(ValueRefusedError, match="in two ways: leave one of them out"):
+        jobs.submit(new("third", depends_on=otherwise))
+    assert run_all(jobs) == ["first", "second"]
 
 
 def test_a_chain_within_one_submission_runs_in_order(jobs: Jobs) -> None:

@@ -31,6 +31,11 @@ _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The name space of job ids that are made of callers' keys."""
 _MOST_TRIES = 20
 _CHUNK = 1000
+_SHARED_ACTIONS = 4
+"""What a job's transaction may need besides its own items: its queue, its parent and that one's gates, the graph."""
+MOST_OPEN_DEPENDENCIES = (MOST_ACTIONS - _SHARED_ACTIONS - 5) // 2
+"""A job is written with its history, its place, its gates and its parent's edge, and with two actions for each job that
+it waits for: the edge, and the count of those who wait."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class Submission:
         self, new: NewJob, known: dict[str, Job], now: datetime
     ) -> tuple[tuple[JobDependency, ...], tuple[DependsOn, ...]]:
         edges, watched = [], []
-        for on in new.depends_on:
+        for on in _distinct(new):
             if on.job_id == new.job_id:
                 raise ValueRefusedError(f"job {new.job_id} cannot wait for itself")
             dependency = _needed(known, on.job_id, new.name)
@@ -151,6 +156,11 @@ class Submission:
             edges.append(edge)
             if not edge.met_at_once:
                 watched.append(on)
+        if len(edges) + len(watched) > 2 * MOST_OPEN_DEPENDENCIES:
+            raise ValueRefusedError(
+                f"{new.name!r} waits for {len(edges)} jobs, and a job is submitted with up to {MOST_OPEN_DEPENDENCIES} "
+                "that have not ended: put them into a group and wait for that, or add the others with add_dependency"
+            )
         return tuple(edges), tuple(watched)
 
     # --- writing ----------------------------------------------------------------------------------------------------
@@ -231,6 +241,15 @@ class Submission:
             _add_all(tx, group)
             if version is not None:
                 raise_version(tx, version)
+
+
+def _distinct(new: NewJob) -> list[DependsOn]:
+    """What a job waits for, each named once; ValueRefusedError if it waits for one job in two ways."""
+    found: dict[str, DependsOn] = {}
+    for on in new.depends_on:
+        if found.setdefault(on.job_id, on) != on:
+            raise ValueRefusedError(f"{new.name!r} waits for job {on.job_id} in two ways: leave one of them out")
+    return list(found.values())
 
 
 def _awaits_start(edge: JobDependency) -> bool:
@@ -319,7 +338,7 @@ def _packed(prepared: list[_Prepared]) -> Iterator[list[_Prepared]]:
     group: list[_Prepared] = []
     size = 0
     for each in prepared:
-        needed = each.actions + 4  # its queue and its parent, should no other job of the group have the same; the graph
+        needed = each.actions + _SHARED_ACTIONS  # should no other job of the group have the same queue and parent
         if group and size + needed > MOST_ACTIONS:
             yield group
             group, size = [], 0

@@ -85,6 +85,11 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
             "task: a:b\nsampler: grid\ntrials: 3\nspace: {x: {type: float, low: 0, high: 1, step: 1e-9}}",
             "x: it has 1,000,000,001 values",
         ),
+        (
+            "task: a:b\nspace: {x: [1]}\ntrials: 3\nsampler: {name: tpe, options: {seed: 1}}",
+            "write seed beside sampler",
+        ),
+        ("task: a:b\nspace: {job: [1]}\ntrials: 3", "no parameter can be called job"),
         ("task: a:b\nspace: {x: [1, .nan]}\ntrials: 3", "at 1 what is no finite number"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nparams: {y: [.inf]}", "params.y.0 is no finite number"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nmetrics_ttl_seconds: .inf", "metrics_ttl_seconds: .* finite"),

@@ -197,6 +197,12 @@ def test_failed_trials_are_retried_recorded_and_resumed() -> None:
         check_records(driver.jobs)
 
 
+def test_a_value_nearer_to_zero_than_a_table_has_numbers_is_zero() -> None:
+    finished = made(sweep_tasks.vanish, trials=4, stopper=ASHA)
+    assert {trial.status for trial in finished.trials} == {Status.COMPLETED}
+    assert finished.best.value == 0
+
+
 def test_a_trial_that_is_run_again_or_deleted_does_not_hold_up_the_planning() -> None:
     with Store(EmbeddedBackend(None)) as store:
         driver = Driver.on(store)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, RootModel, model_validator
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.tasks import CONTEXT_NAME
 from jobtable.sweeps.parameters import Choice, FloatRange, IntRange, Parameter, Params, Value, same
 
 
@@ -42,6 +43,8 @@ class Space(RootModel[dict[str, _OrList]]):
     def _conditions_hold_together(self) -> Space:
         if not self.root:
             raise ValueError("a space needs at least one parameter")
+        if CONTEXT_NAME in self.root:
+            raise ValueError(f"no parameter can be called {CONTEXT_NAME}: a task gets its context by that name")
         for name, parameter in self.root.items():
             for other, values in parameter.when.items():
                 self._check_condition(name, other, values)

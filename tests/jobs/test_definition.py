@@ -97,6 +97,11 @@ def test_what_is_no_finite_number_is_refused_and_does_not_become_nothing(
     assert list(jobs.queries.list_jobs()) == []
 
 
+def test_an_empty_key_is_refused(jobs: Jobs) -> None:
+    with pytest.raises(ValueRefusedError, match="the key of job 'bad' is empty"):
+        jobs.submit(NewJob(name="bad", task=ADD, key=""))
+
+
 def test_params_that_json_cannot_say_are_refused(jobs: Jobs) -> None:
     with pytest.raises(ValueRefusedError, match=r"job 'bad' cannot be stored: .* params are what JSON can say"):
         jobs.submit(NewJob(name="bad", task=ADD, params={"x": object()}))

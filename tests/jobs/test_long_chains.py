@@ -6,7 +6,7 @@ import pytest
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import JobStateError
+from jobtable.errors import DependencyCycleError, JobStateError
 from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Outcome
@@ -43,6 +43,23 @@ def test_a_chain_of_dependents_ends_when_the_first_one_fails(jobs: Jobs) -> None
     assert statuses == [Status.FAILED, *[Status.CANCELLED] * (LENGTH - 1)]
     assert jobs.queries.get_job("job-7").message == "job job-6 ended CANCELLED"
     check_records(jobs)
+
+
+def test_a_long_cycle_is_told_in_few_words(jobs: Jobs) -> None:
+    jobs.submit_many(
+        NewJob(
+            name=f"{number}",
+            task=TASK,
+            job_id=f"job-{number}",
+            depends_on=(DependsOn(f"job-{number - 1}"),) if number else (),
+        )
+        for number in range(LENGTH)
+    )
+    with pytest.raises(
+        DependencyCycleError, match=r"the start of job-0 waits for .* more, of which the last"
+    ) as refused:
+        jobs.add_dependency("job-0", DependsOn(f"job-{LENGTH - 1}"))
+    assert len(str(refused.value)) < 500
 
 
 def test_groups_in_groups_end_when_the_innermost_job_fails(jobs: Jobs) -> None:

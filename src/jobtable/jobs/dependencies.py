@@ -12,7 +12,7 @@ from jobtable.errors import (
     NotFoundError,
     TransactionFailedError,
 )
-from jobtable.jobs.cycles import awaited, find_path, gated
+from jobtable.jobs.cycles import awaited, find_path, gated, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition
 from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by, outcome_of
 from jobtable.jobs.endings import COUNT_OF
@@ -63,8 +63,7 @@ class Dependencies:
         waiting = gated(job_id, on.gate)
         path = find_path(awaited(on.job_id, on.condition), waiting, self.edges_of)
         if path is not None:
-            told = " waits for ".join(str(event) for event in (waiting, *path))
-            raise DependencyCycleError(f"jobs would wait for each other: {told}")
+            raise DependencyCycleError(f"jobs would wait for each other: {told((waiting, *path))}")
 
     def edges_of(self, job_id: str) -> Iterable[JobDependency]:
         """The edges from a job, as they are now; also those that are closed, because a retry opens them again."""

@@ -17,7 +17,7 @@ from jobtable.errors import (
     TransactionFailedError,
     ValueRefusedError,
 )
-from jobtable.jobs.cycles import Event, awaited, find_path
+from jobtable.jobs.cycles import Event, awaited, find_path, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, refusing
 from jobtable.jobs.dependencies import graph_version, raise_version, watch
 from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of
@@ -199,8 +199,7 @@ class Submission:
             for edge in each.edges:
                 path = find_path(awaited(edge.dependency_job_id, condition_of(edge)), own_end, edges_of)
                 if path is not None:
-                    told = " waits for ".join(str(event) for event in (own_end, *path))
-                    raise DependencyCycleError(f"jobs would wait for each other: {told}")
+                    raise DependencyCycleError(f"jobs would wait for each other: {told((own_end, *path))}")
         return version
 
     def _write(self, group: list[_Prepared], is_group: bool, version: int | None) -> list[Job]:
@@ -269,6 +268,8 @@ def _same(job: Job, new: NewJob) -> Job:
 def _id_of(new: NewJob) -> str:
     if new.key is None:
         return str(uuid.uuid4())
+    if not new.key:
+        raise ValueRefusedError(f"the key of job {new.name!r} is empty: all such jobs would be one; leave it out")
     return str(uuid.uuid5(_KEYS, f"{new.user}\n{new.key}"))
 
 

@@ -98,6 +98,18 @@ def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> N
     cli.run("jobs", "list", "--queue", "none", code=ExitCode.NOT_FOUND)
 
 
+def test_jobs_of_a_queue_are_listed_the_newest_first_also_those_that_have_left_it(cli: CommandLine) -> None:
+    failed = submit(cli, FAIL, "--user", "ann")
+    cli.work()
+    waiting = [submit(cli, TRAIN) for _ in range(5)]
+    other = submit(cli, TRAIN, "--queue", "gpu", "--user", "ann")
+    assert ids(cli.json("jobs", "list", "--queue", "default")) == waiting[::-1]
+    assert ids(cli.json("jobs", "list", "--queue", "default", "--limit", "2")) == waiting[:-3:-1]
+    assert ids(cli.json("jobs", "list", "--queue", "default", "--status", "failed")) == [failed]
+    assert ids(cli.json("jobs", "list", "--queue", "default", "--user", "ann")) == [failed]
+    assert ids(cli.json("jobs", "list", "--queue", "gpu", "--status", "pending")) == [other]
+
+
 def test_a_list_reads_no_more_than_it_shows(cli: CommandLine) -> None:
     jobs = open_jobs(cli.store)
     jobs.submit_many(NewJob(name="x" * 500, task="m:f") for _ in range(300))
@@ -163,7 +175,17 @@ def test_a_file_defines_a_job_and_options_change_it(cli: CommandLine, tmp_path: 
     ("content", "said"),
     [
         ("task: m:f\nprioritty: 3", "a job has no prioritty"),
-        ("task: m:f\npriority: high", "the job's priority cannot be 'high'"),
+        ("task: m:f\npriority: high", "the priority of the job cannot be 'high'"),
+        ("task: m:f\npriority: 5000", "the priority of job 'f' cannot be 5000: input should be less than or equal to"),
+        ("task: m:f\nmax_attempts: 0", "the max_attempts of job 'f' cannot be 0"),
+        ("task: m:f\ntimeout_seconds: -1", "the timeout_seconds of job 'f' cannot be -1"),
+        ("task: m:f\nmemory_mb: 0", "the memory_mb of job 'f' cannot be 0"),
+        ("task: m:f\nestimated_duration: -3", "the estimated_duration of job 'f' cannot be -3"),
+        ("task: m:f\nparams: [1]", "the params of the job cannot be [1]"),
+        ("task: m:f\nparams: abc", "the params of the job cannot be 'abc'"),
+        ("task: m:f\ndepends_on: 5", "the depends_on of the job cannot be 5: write a list"),
+        ("task: m:f\ndepends_on: abc", "the depends_on of the job cannot be 'abc': write a list"),
+        ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot hold retry"),
         ("params: {}", "a job needs a task"),
         ("- a", "holds no definition"),
         ("a: [", "is not understood"),
@@ -173,6 +195,19 @@ def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, cont
     (tmp_path / "job.yaml").write_text(content)
     done = cli.run("jobs", "submit", "--config", "job.yaml", code=ExitCode.FAILED)
     assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_member_without_a_value_is_as_good_as_not_there(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("task: m:f\nparams:\ndepends_on:\npriority:\n")
+    job = cli.json("jobs", "submit", "--config", "job.yaml", "--param", "a=1")
+    assert (job["job_config"], job["priority"]) == ({"task": "m:f", "params": {"a": 1}}, 500)
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf"])
+def test_a_time_limit_that_is_none_is_told_in_one_line(cli: CommandLine, seconds: str) -> None:
+    done = cli.run("jobs", "submit", "--task", TRAIN, "--time-limit", seconds, code=ExitCode.FAILED)
+    assert "the timeout_seconds of job 'train' cannot be" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -217,6 +252,18 @@ def test_a_tree_is_drawn_and_given_as_json(cli: CommandLine) -> None:
     drawn = cli.run("jobs", "tree", root).stdout.splitlines()
     assert len(drawn) == 2
     assert f"{child}  child [bold] (embed)  PENDING" in drawn[1]
+
+
+def test_a_tree_of_any_depth_is_drawn_and_as_json_refused_in_one_line(cli: CommandLine) -> None:
+    chain = [
+        NewJob(name="level", task=TRAIN, job_id=f"level-{level}", parent_job_id=f"level-{level - 1}" if level else None)
+        for level in range(1100)
+    ]
+    open_jobs(cli.store).submit_many(chain)
+    assert len(cli.run("jobs", "tree", "level-0").stdout.splitlines()) == 1100
+    refused = cli.run("jobs", "tree", "level-0", "--json", code=ExitCode.FAILED).stderr
+    assert "more than 100 levels" in refused
+    assert len(cli.json("jobs", "tree", "level-1000")["children"]) == 1
 
 
 def test_nothing_that_a_job_says_reaches_the_terminal_as_a_command(cli: CommandLine) -> None:

@@ -73,7 +73,7 @@ def run_on(store: Store, clock: FakeClock | None = None, config: Mapping[str, An
     """A job that was just claimed, on a store without tables."""
     clock = clock or FakeClock()
     jobs = engine(store, clock)
-    jobs.submit(NewJob(name="job", task="tests.jobs.sample_tasks:add", config=config or {}))
+    jobs.submit(NewJob(name="job", task="tests.jobs.sample_tasks:add", params={"x": 1}, config=config or {}))
     return Run(jobs, claimed(jobs), clock)
 
 

@@ -209,6 +209,27 @@ def test_the_last_progress_of_a_flush_is_stored(run: Run) -> None:
     assert run.jobs.queries.get_job(run.job_id).progress == 100
 
 
+def test_a_long_message_of_progress_is_cut(run: Run) -> None:
+    with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
+        context.progress(50, "\N{SNOWMAN}" * 200_000)
+        context.checkpoint(b"state")
+    message = run.jobs.queries.get_job(run.job_id).message or ""
+    assert message.endswith("[cut here: 600,000 bytes]")
+    assert len(message.encode()) <= 16 << 10
+
+
+def test_progress_that_the_job_has_no_room_for_is_told_in_the_log_and_holds_up_nothing() -> None:
+    run = run_in_memory({"large": "x" * 398_000})
+    with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
+        context.progress(50, "m" * 15_000)
+        context.checkpoint(b"state")
+        context.progress(60, "short")
+        context.checkpoint(b"state")
+    assert run.jobs.queries.get_job(run.job_id).progress == 60
+    (line,) = run.messages()
+    assert f"the progress of job {run.job_id} cannot be stored: " in line
+
+
 def test_metrics_are_stored_under_their_names(run: Run) -> None:
     with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
         for step in range(3):
@@ -471,8 +492,8 @@ def test_the_definition_of_reports_is_checked() -> None:
 
 
 def test_the_context_knows_its_run() -> None:
-    run = run_in_memory({"params": {"x": 1}})
+    run = run_in_memory()
     context = JobContext(run.jobs, run.lease)
     assert (context.job_id, context.attempt, context.epoch) == (run.job_id, 1, 1)
-    assert context.params == context.definition.params
+    assert context.params == context.definition.params == {"x": 1}
     assert context.jobs is run.jobs

@@ -22,6 +22,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
 from jobtable.jobs.leases import Lease, Outcome, check_lease
 from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.submission import MOST_OPEN_DEPENDENCIES
 from jobtable.objects import object_key
 from jobtable.store import Store
 from jobtable.testing import FakeClock
@@ -132,6 +133,32 @@ def test_a_delayed_job_becomes_ready_when_its_time_has_come(jobs: Jobs, clock: F
     clock.advance(61)
     assert jobs.promote_due("default") == 1
     assert run_all(jobs) == ["later"]
+
+
+def test_a_delayed_job_that_waits_for_another_one_starts_when_both_are_over(jobs: Jobs, clock: FakeClock) -> None:
+    first = jobs.submit(new("first"))
+    due = clock.now() + timedelta(seconds=60)
+    jobs.submit(new("at its time", depends_on=(DependsOn(first.job_id),), not_before=due))
+    late = jobs.submit(new("added", not_before=due))
+    jobs.add_dependency(late.job_id, DependsOn(first.job_id))
+    assert run_all(jobs) == ["first"]
+    check_records(jobs)
+    clock.advance(61)
+    assert jobs.promote_due("default") == 2
+    assert sorted(run_all(jobs)) == ["added", "at its time"]
+    check_records(jobs)
+
+
+def test_a_job_whose_time_has_come_waits_on_for_its_dependency(jobs: Jobs, clock: FakeClock) -> None:
+    first = jobs.submit(new("first"))
+    due = clock.now() + timedelta(seconds=60)
+    jobs.submit(new("second", depends_on=(DependsOn(first.job_id),), not_before=due))
+    clock.advance(61)
+    assert (jobs.promote_due("default"), jobs.promote_due("default")) == (1, 0)
+    (lease,) = claim(jobs)
+    jobs.finish(lease, Outcome.completed())
+    assert run_all(jobs) == ["second"]
+    check_records(jobs)
 
 
 # --- failure ------------------------------------------------------------------------------------------------------
@@ -361,6 +388,30 @@ def test_jobs_start_when_what_they_wait_for_is_completed(jobs: Jobs) -> None:
     assert jobs.queues.position(done) == 1
 
 
+def test_a_job_waits_for_as_many_as_its_submission_can_write_and_more_are_refused(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="group"))
+    awaited = jobs.submit_many(new(f"{number}") for number in range(MOST_OPEN_DEPENDENCIES + 1))
+    edges = tuple(DependsOn(job.job_id) for job in awaited)
+    with pytest.raises(ValueRefusedError, match="a job is submitted with up to 45 that have not ended: put them into"):
+        jobs.submit(new("last", depends_on=edges))
+    last = new("last", queue="other", depends_on=edges[1:], parent_job_id=group.job_id, parent_waits=ParentWaits())
+    jobs.submit(last)
+    check_records(jobs)
+    run_all(jobs)
+    assert [lease.job.name for lease in claim(jobs, queue="other")] == ["last"]
+
+
+def test_a_dependency_that_is_named_twice_is_one_unless_it_is_named_differently(jobs: Jobs) -> None:
+    first = jobs.submit(new("first"))
+    twice = (DependsOn(first.job_id), DependsOn(first.job_id))
+    jobs.submit(new("second", depends_on=twice))
+    check_records(jobs)
+    otherwise = (DependsOn(first.job_id), DependsOn(first.job_id, condition=EdgeCondition.STARTED))
+    with pytest.raises(ValueRefusedError, match="in two ways: leave one of them out"):
+        jobs.submit(new("third", depends_on=otherwise))
+    assert run_all(jobs) == ["first", "second"]
+
+
 def test_a_chain_within_one_submission_runs_in_order(jobs: Jobs) -> None:
     chain = [
         new(f"{number}", job_id=f"job-{number}", depends_on=(DependsOn(f"job-{number - 1}"),) if number else ())
@@ -522,6 +573,54 @@ def test_a_group_that_failed_goes_on_when_its_child_is_retried(jobs: Jobs) -> No
     check_records(jobs)
     assert run_all(jobs) == ["one", "two"]
     assert jobs.queries.get_job(group.job_id).status is Status.COMPLETED
+    check_records(jobs)
+
+
+def test_a_group_that_was_completed_goes_on_when_its_child_is_retried(jobs: Jobs) -> None:
+    outer = jobs.open_group(NewJob(name="outer"))
+    group = jobs.open_group(NewJob(name="group", parent_job_id=outer.job_id, parent_waits=ParentWaits()))
+    one, two = jobs.submit_many([child("one", group), child("two", group)])
+    jobs.seal(group.job_id)
+    jobs.seal(outer.job_id)
+    run_all(jobs, Outcome.failed("boom"))
+    assert [jobs.queries.get_job(each.job_id).status for each in (outer, group)] == [Status.COMPLETED] * 2
+    jobs.retry(one.job_id)
+    assert [jobs.queries.get_job(each.job_id).status for each in (outer, group)] == [Status.RUNNING] * 2
+    check_records(jobs)
+    jobs.retry(two.job_id)
+    assert run_all(jobs) == ["one", "two"]
+    assert [jobs.queries.get_job(each.job_id).status for each in (outer, group)] == [Status.COMPLETED] * 2
+    check_records(jobs)
+
+
+def test_a_tree_is_retried_in_the_order_of_its_dependencies(jobs: Jobs) -> None:
+    root = jobs.submit(new("root"))
+    group = jobs.open_group(NewJob(name="group", parent_job_id=root.job_id))
+    second = jobs.submit(child("second", group, condition="completed"))
+    first = jobs.submit(new("first", parent_job_id=group.job_id, depends_on=(DependsOn(root.job_id),)))
+    jobs.add_dependency(second.job_id, DependsOn(first.job_id))
+    jobs.seal(group.job_id)
+    run_all(jobs, Outcome.failed("boom"))
+    assert {jobs.queries.get_job(each.job_id).is_final for each in (root, group, first, second)} == {True}
+    jobs.retry(root.job_id, tree=True)
+    check_records(jobs)
+    assert jobs.queries.get_job(group.job_id).status is Status.RUNNING
+    assert run_all(jobs) == ["root", "first", "second"]
+    assert jobs.queries.get_job(group.job_id).status is Status.COMPLETED
+
+
+def test_what_is_under_a_completed_job_can_be_retried_and_cancelled(jobs: Jobs) -> None:
+    parent = jobs.submit(new("parent"))
+    run_all(jobs)
+    under = jobs.submit(new("under", parent_job_id=parent.job_id))
+    assert jobs.cancel(parent.job_id).status is Status.COMPLETED
+    assert jobs.queries.get_job(under.job_id).status is Status.CANCELLED
+    with pytest.raises(JobStateError, match="is COMPLETED already"):
+        jobs.cancel(parent.job_id)
+    assert jobs.retry(parent.job_id, tree=True).status is Status.COMPLETED
+    assert run_all(jobs) == ["under"]
+    with pytest.raises(JobStateError, match="is COMPLETED: only a job that ended otherwise"):
+        jobs.retry(parent.job_id, tree=True)
     check_records(jobs)
 
 

@@ -18,6 +18,7 @@ from jobtable.sweeps.sweep import Sweep
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "sweeps" / "gradient_boosting.yaml"
 
+BROAD = "{type: int, low: 1, high: 1001}"
 TEXT = """
 task: tests.sweeps.sweep_tasks:descend
 objective: loss
@@ -75,11 +76,35 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
         ("task: a:b\nspace: {x: [1]}\ntrials: 0", "trials: Input should be greater"),
         ("task: a:b\nspace: {x: [1]}\ntrails: 3", "trails: Extra inputs"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\ngeneration_size: 41", "generation_size: "),
+        (f"task: a:b\nsampler: grid\nspace: {{x: {BROAD}, y: {BROAD}}}", "the grid has more than 1,000,000 points"),
+        (
+            "task: a:b\nsampler: grid\nspace: {x: {type: int, low: 0, high: 100000000000}}",
+            "x: it has 100,000,000,001 values, and a grid has up to 1,000,000",
+        ),
+        (
+            "task: a:b\nsampler: grid\ntrials: 3\nspace: {x: {type: float, low: 0, high: 1, step: 1e-9}}",
+            "x: it has 1,000,000,001 values",
+        ),
+        (
+            "task: a:b\nspace: {x: [1]}\ntrials: 3\nsampler: {name: tpe, options: {seed: 1}}",
+            "write seed beside sampler",
+        ),
+        ("task: a:b\nspace: {job: [1]}\ntrials: 3", "no parameter can be called job"),
+        ("task: a:b\nspace: {x: [1, .nan]}\ntrials: 3", "at 1 what is no finite number"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nparams: {y: [.inf]}", "params.y.0 is no finite number"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nmetrics_ttl_seconds: .inf", "metrics_ttl_seconds: .* finite"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said(text: str, problem: str) -> None:
     with pytest.raises(ValueRefusedError, match=f"(?s)sweep.yaml.*{problem}"):
         parse_sweep(text, "sweep.yaml", name="sweep")
+
+
+def test_a_large_grid_is_taken_as_far_as_the_sweep_says_or_its_conditions_leave() -> None:
+    broad = int_range(1, 1001)
+    assert Sweep(name="s", task="a:b", space={"x": broad, "y": broad}, sampler="grid", trials=7).trial_count() == 7
+    left = {"x": broad, "y": broad.only_if(x=1)}
+    assert Sweep(name="s", task="a:b", space=left, sampler="grid").trial_count() == 2001
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:

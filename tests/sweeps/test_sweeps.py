@@ -190,10 +190,17 @@ def test_failed_trials_are_retried_recorded_and_resumed() -> None:
         assert (progress.failed, progress.completed, progress.open) == (len(failed), 24 - len(failed), 0)
         assert progress.status is Status.COMPLETED
         assert sweeps.resume("s") == len(failed)
-        assert sweeps.get_progress("s").open == len(failed)
+        resumed = sweeps.get_progress("s")
+        assert (resumed.open, resumed.status) == (len(failed), Status.RUNNING)
         driver.run()
         assert sweeps.get_progress("s") == progress
         check_records(driver.jobs)
+
+
+def test_a_value_nearer_to_zero_than_a_table_has_numbers_is_zero() -> None:
+    finished = made(sweep_tasks.vanish, trials=4, stopper=ASHA)
+    assert {trial.status for trial in finished.trials} == {Status.COMPLETED}
+    assert finished.best.value == 0
 
 
 def test_a_trial_that_is_run_again_or_deleted_does_not_hold_up_the_planning() -> None:

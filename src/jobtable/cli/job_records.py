@@ -21,12 +21,15 @@ from jobtable.cli.output import (
     print_text,
     visible,
 )
+from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 
 _SHOWN_STATUSES = 20
+_DEEPEST_JSON = 100
+"""So many levels of jobs; each is two of JSON."""
 
 
 def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
@@ -214,14 +217,31 @@ def tree(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
             print_renderable(drawing)
 
 
-def _with_children(jobs: Jobs, job: Job) -> dict[str, Any]:
-    children = [_with_children(jobs, child) for child in jobs.queries.list_children(job)]
-    return {**job.model_dump(mode="json"), "children": children}
+def _with_children(jobs: Jobs, root: Job) -> dict[str, Any]:
+    tree = _childless(root)
+    waiting = [(root, tree, 1)]
+    while waiting:
+        job, entry, level = waiting.pop()
+        for child in jobs.queries.list_children(job):
+            if level == _DEEPEST_JSON:
+                raise ValueRefusedError(
+                    f"job {root.job_id} has more than {level} levels of jobs under it, which readers of JSON do not "
+                    f"take: ask for the tree without --json, or for that of a job further down, such as {job.job_id}"
+                )
+            entry["children"].append(_childless(child))
+            waiting.append((child, entry["children"][-1], level + 1))
+    return tree
 
 
-def _draw(jobs: Jobs, job: Job, drawing: Tree) -> None:
-    for child in jobs.queries.list_children(job):
-        _draw(jobs, child, drawing.add(_label(child)))
+def _childless(job: Job) -> dict[str, Any]:
+    return {**job.model_dump(mode="json"), "children": []}
+
+
+def _draw(jobs: Jobs, root: Job, drawing: Tree) -> None:
+    waiting = [(root, drawing)]
+    while waiting:
+        job, branch = waiting.pop()
+        waiting += [(child, branch.add(_label(child))) for child in jobs.queries.list_children(job)]
 
 
 def _label(job: Job) -> Text:

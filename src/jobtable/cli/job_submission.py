@@ -10,13 +10,13 @@ from typing import Annotated, Any
 
 import typer
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from jobtable.cli.job_waiting import Timeout, wait_until_done
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import print_json, print_text
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.definition import DependsOn, NewJob
+from jobtable.jobs.definition import DependsOn, NewJob, refusing
 
 Definition = dict[str, Any]
 _ADAPTER = TypeAdapter(NewJob)
@@ -89,8 +89,8 @@ def submit(
     }
     definition = {} if config is None else read_definition(config)
     definition.update({member: value for member, value in given.items() if value is not None})
-    definition["params"] = {**definition.get("params", {}), **_params(param or (), param_json or ())}
     new = new_job(definition, depends_on or (), default_user=resolved().settings.user)
+    new = replace(new, params={**new.params, **_params(param or (), param_json or ())})
     with open_services(store, objects) as services:
         job = services.jobs.submit(new)
         if wait:
@@ -102,7 +102,7 @@ def submit(
 
 
 def read_definition(file: Path) -> Definition:
-    """The definition that a YAML or JSON file holds."""
+    """The definition that a YAML or JSON file holds; a member without a value is as good as not there."""
     try:
         text = file.read_text(encoding="utf-8")
         read: Any = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
@@ -112,7 +112,7 @@ def read_definition(file: Path) -> Definition:
         raise ValueRefusedError(f"{file} is not understood: {error}") from error
     if not isinstance(read, dict):
         raise ValueRefusedError(f"{file} holds no definition: write members such as task and params")
-    return read
+    return {member: value for member, value in read.items() if value is not None}
 
 
 def new_job(definition: Definition, depends_on: Iterable[str] = (), *, default_user: str = "local") -> NewJob:
@@ -125,18 +125,13 @@ def new_job(definition: Definition, depends_on: Iterable[str] = (), *, default_u
     if not definition.get("task"):
         raise ValueRefusedError("a job needs a task: give --task MODULE:FUNCTION")
     complete = {"name": str(definition["task"]).partition(":")[2], "user": default_user, **definition}
+    awaited = complete.pop("depends_on", [])
+    if not isinstance(awaited, list):
+        raise ValueRefusedError(f"the depends_on of the job cannot be {awaited!r}: write a list of the ids of jobs")
     # In a file a dependency may be written as the id alone.
-    complete["depends_on"] = tuple(
-        {"job_id": each} if isinstance(each, str) else each for each in complete.get("depends_on", ())
-    )
-    try:
+    complete["depends_on"] = tuple({"job_id": each} if isinstance(each, str) else each for each in awaited)
+    with refusing("the job"):
         new = _ADAPTER.validate_python(complete)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise ValueRefusedError(
-            f"the job's {place} cannot be {problem['input']!r}: {problem['msg'].lower()}"
-        ) from error
     return replace(new, depends_on=(*new.depends_on, *(DependsOn(job_id) for job_id in depends_on)))
 
 

@@ -48,7 +48,12 @@ def list_jobs(
     ] = None,
     user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only those of this user.")] = None,
     queue: Annotated[
-        str | None, typer.Option("--queue", metavar="NAME", help="Only those that wait or run in this queue.")
+        str | None,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="Only those of this queue; without --status or --user, that wait or run in it.",
+        ),
     ] = None,
     parent: Annotated[
         str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job, the oldest first.")
@@ -102,11 +107,13 @@ def _selected(
     if parent is not None:
         return _in_pages(queries.list_children(queries.get_job(parent)), size)
     if queue is not None:
-        return _in_queue(jobs, queue)
+        queries.get_queue(queue)
     if user is not None:
         return _in_pages(queries.list_jobs_by_user(user, newest_first=True), size)
     if status is not None:
         return _in_pages(queries.list_jobs_by_status(status, newest_first=True), size)
+    if queue is not None:
+        return _in_queue(jobs, queue)
     by_status = (_in_pages(queries.list_jobs_by_status(each, newest_first=True), size) for each in Status)
     return heapq.merge(*by_status, key=lambda job: job.created_at, reverse=True)
 
@@ -123,7 +130,8 @@ def _in_pages(query: Query[Job], size: int) -> Iterator[Job]:
 
 
 def _in_queue(jobs: Jobs, queue: str) -> Iterator[Job]:
-    places = iter(jobs.queries.list_jobs_of_queue(jobs.queries.get_queue(queue).queue_name))
+    """The jobs in a queue, the last that came first; its places are read before, because no index has this order."""
+    places = iter(sorted(jobs.queries.list_jobs_of_queue(queue), key=lambda place: place.enqueued_at, reverse=True))
     while some := list(islice(places, 100)):
         found = jobs.store.batch_get(Job.key(job_id=place.job_id) for place in some)
         yield from (job for job in found if job is not None)

@@ -8,7 +8,14 @@ from datetime import datetime, timedelta
 from random import Random
 
 from jobtable.clock import Clock
-from jobtable.errors import ConditionFailedError, ConflictError, LeaseLostError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    ConditionFailedError,
+    ConflictError,
+    LeaseLostError,
+    NotFoundError,
+    TransactionFailedError,
+    ValueRefusedError,
+)
 from jobtable.jobs.endings import Endings, Parents, add_ending
 from jobtable.jobs.entities import Instance, InstanceJob, Job, JobGates, JobResource, JobStatus, Queue, QueueJob
 from jobtable.jobs.leases import Lease, Outcome, has_lease, holds
@@ -16,13 +23,15 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
 from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition, later
-from jobtable.model import Condition
+from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """So many jobs fit into one transaction with the two items that tell which instance has which job."""
+_REFUSED = "ValidationError"
+"""The code of a write that can never be done, whatever is there: its item would be too large."""
 _LARGEST_CROWD = 16
 """Among how many shares of the next jobs a claimer chooses at most, when others want the same ones."""
 
@@ -161,7 +170,9 @@ class Claims:
             tx.add(line.model_copy(update={"instance_id": lease.instance_id}))
             try:
                 tx.commit()
-            except ConflictError:
+            except TransactionFailedError as error:
+                if why := [failure.message for failure in error.failures if failure.code == _REFUSED]:
+                    raise ValueRefusedError(f"the progress of job {job.job_id} cannot be stored: {why[0]}") from error
                 continue
             return
         raise ConflictError(
@@ -351,9 +362,9 @@ class Claims:
         if job.requested is not None:
             status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
             add_ending(transition, job, status, reason, instance_id=lease.instance_id, when=still_silent)
-        elif losses > job.definition.most_interruptions:
+        elif (why_not := _why_no_other_worker(job, losses)) is not None:
             status = Status.FAILED
-            message = f"{reason}; it has lost {losses} workers, which is more than it may"
+            message = f"{reason}; {why_not}"
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
@@ -430,18 +441,31 @@ class Claims:
         return done
 
     def _promote(self, place: QueueJob, job: Job) -> None:
+        """Make a job ready whose time has come; one that waits for others as well is ready when they are done."""
+        gates = self._find_gates([job]).get(job.job_id)
+        updates: list[Update] = [QueueJob.not_before.set(None)]
         tx = self._store.transaction()
-        tx.check(Job.key(job_id=job.job_id), Job.status == job.status)
-        tx.update(
-            place,
-            QueueJob.not_before.set(None),
-            QueueJob.rank.set(rank_of(place.priority)),
-            when=QueueJob.not_before == place.not_before,
-        )
+        tx.check(job, unchanged(job, Job.status, Job.is_gated))
+        if gates is not None:
+            # Whoever closes the last gate sees either the time, and leaves the job to this, or that it has passed.
+            tx.check(gates, unchanged(gates, JobGates.open_starts))
+        if gates is None or not gates.open_starts:
+            updates.append(QueueJob.rank.set(rank_of(place.priority)))
+        tx.update(place, *updates, when=QueueJob.not_before == place.not_before)
         try:
             tx.commit()
         except ConflictError:
-            return  # another worker was faster, or the job was cancelled
+            return  # another worker was faster, the job was cancelled, or its gates have changed: the next look tells
+
+
+def _why_no_other_worker(job: Job, losses: int) -> str | None:
+    """Why a job that has lost its worker is not given to another one, or None if it is."""
+    definition = job.definition
+    if definition.problem is not None:
+        return f"it cannot run: {definition.problem}"
+    return (
+        f"it has lost {losses} workers, which is more than it may" if losses > definition.most_interruptions else None
+    )
 
 
 def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:

@@ -19,7 +19,7 @@ from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.lines import OWN_LINE
-from jobtable.jobs.log_lines import as_text, clean, log_line
+from jobtable.jobs.log_lines import LONGEST_PROGRESS_BYTES, as_text, clean, cut, log_line
 from jobtable.jobs.reports import ReportRules, number, refuse_unstorable, stored_number, whole_number
 from jobtable.jobs.timeline import Timed
 
@@ -141,14 +141,17 @@ class JobContext:
         self.log(message, "ERROR", source=source, exception=exception)
 
     def progress(self, percent: SupportsFloat, message: str | None = None) -> None:
-        """Say how far the job is, from 0 to 100; of several within a flush time the last one is stored."""
+        """Say how far the job is, from 0 to 100; of several within a flush time the last one is stored.
+
+        A long message is cut; one that the job has no room for becomes a WARNING in the log instead.
+        """
         told = number("progress", percent)
         if math.isnan(told):
             raise ValueRefusedError(f"job {self.job_id}: the progress is {told}; it is a number from 0 to 100")
         self._own_process()
         if self._lost is not None:
             raise self._lost
-        self._progress = (min(max(told, 0.0), 100.0), message)
+        self._progress = (min(max(told, 0.0), 100.0), None if message is None else _progress_text(message))
         self._started_flusher()
 
     def metric(
@@ -308,6 +311,8 @@ class JobContext:
         try:
             with self._noticing_loss():
                 self.jobs.report(self._lease, progress=told[0], message=told[1])
+        except ValueRefusedError as error:  # it would be refused again, and so would all that is told after it
+            self.warning(str(error))
         except JobtableError:
             with self._lock:
                 self._progress = self._progress or told
@@ -324,6 +329,10 @@ class JobContext:
 
     def _expiry(self, seconds: float | None) -> int | None:
         return None if seconds is None else math.ceil(self.jobs.clock.seconds() + seconds)
+
+
+def _progress_text(message: str) -> str:
+    return cut(clean(str(message)), LONGEST_PROGRESS_BYTES)
 
 
 def _place(step: int | None, epoch: int | None) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from typing import Literal
 
 from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, ConflictError, JobStateError, TransactionFailedError
+from jobtable.jobs.definition import EdgeCondition
 from jobtable.jobs.dependencies import Dependencies
+from jobtable.jobs.edges import condition_of
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.entities import Job, JobGates, JobMetric, QueueJob, main
 from jobtable.jobs.leases import has_lease
@@ -54,13 +57,15 @@ class Control:
 
     def _end_tree(self, job_id: str, status: Status, message: str, by: str, tree: bool) -> Job:
         job = self._queries.get_job(job_id)
+        has_ended_others = False
         if tree:
-            if job.definition.task is None:  # else its children's end would end it otherwise
-                self._end(job_id, status, message, by, is_asked_for=True)
+            if job.definition.is_group:  # else its children's end would end it otherwise
+                self._end(job_id, status, message, by, is_asked_for=False)
             for child in self._below(job):
                 if not child.is_final:
                     self._end(child.job_id, status, message, by, is_asked_for=False)
-        return self._end(job_id, status, message, by, is_asked_for=True)
+                    has_ended_others = True
+        return self._end(job_id, status, message, by, is_asked_for=not has_ended_others)
 
     def _end(self, job_id: str, status: Status, message: str, by: str, *, is_asked_for: bool) -> Job:
         for _ in range(_MOST_TRIES):
@@ -93,22 +98,30 @@ class Control:
         Jobs that wait for it wait again, and a group that had ended because of it goes on.
         """
         job = self._queries.get_job(job_id)
-        if tree:
-            for child in sorted(self._below(job), key=lambda each: each.created_at):
-                if child.is_final and child.status is not Status.COMPLETED:
-                    self._begin_anew(child, by)
-        if not (tree and job.status is Status.RUNNING):
-            job = self._begin_anew(job, by)
-        self._reopen_groups_above(job, by)
+        chosen = [each for each in (job, *(self._below(job) if tree else ())) if _can_be_retried(each)]
+        if not chosen and not (tree and job.status is Status.RUNNING):
+            raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
+        for each in self._in_order(chosen):
+            self._begin(each, by)
+        for each in chosen:
+            self._reopen_groups_above(each, by)
         return self._queries.get_job(job_id)
 
-    def _begin_anew(self, job: Job, by: str) -> Job:
-        if not job.is_final or job.status is Status.COMPLETED:
-            raise JobStateError(f"job {job.job_id} is {job.status}: only a job that ended otherwise can be retried")
+    def _in_order(self, jobs: list[Job]) -> list[Job]:
+        """The jobs, each behind those of them whose end it waits for: else it would find its gates broken still."""
+        by_id = {job.job_id: job for job in jobs}
+        sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(by_id, ()))
+        for job in jobs:
+            for edge in self._dependencies.edges_of(job.job_id) if job.is_gated and len(jobs) > 1 else ():
+                if edge.dependency_job_id in by_id and condition_of(edge) is not EdgeCondition.STARTED:
+                    sorter.add(job.job_id, edge.dependency_job_id)
+        return [by_id[job_id] for job_id in sorter.static_order()]
+
+    def _begin(self, job: Job, by: str) -> Job:
         if job.dependents:
             self._endings.settle(job)
         gates = self._dependencies.count_gates(job.job_id) if job.is_gated else None
-        if gates is not None and gates.broken_by is not None and job.definition.task is not None:
+        if gates is not None and gates.broken_by is not None and not job.definition.is_group:
             raise JobStateError(f"job {job.job_id} waits for job {gates.broken_by}, which must be retried first")
         transition = Transition(self._store, self._clock)
         self._add_beginning(transition, job, gates, by)
@@ -122,7 +135,7 @@ class Control:
         return self._queries.get_job(job.job_id)
 
     def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
-        is_group = job.definition.task is None
+        is_group = job.definition.is_group
         transition.change(
             job,
             Status.RUNNING if is_group else Status.PENDING,
@@ -155,12 +168,19 @@ class Control:
         transition.count(job.queue_name, jobs=1)
 
     def _reopen_groups_above(self, job: Job, by: str) -> None:
-        """Let the groups go on that had ended because this job had."""
+        """Let the groups go on that had ended because this job had, also those that were COMPLETED by its end."""
         while job.parent_job_id is not None:
             job = self._queries.get_job(job.parent_job_id)
-            if job.definition.task is not None or not job.is_final or job.status is Status.COMPLETED:
+            if not job.definition.is_group or not job.is_final:
                 return
-            job = self._begin_anew(job, by)
+            if job.status is Status.COMPLETED and not self._waits_again(job):
+                return
+            job = self._begin(job, by)
+
+    def _waits_again(self, group: Job) -> bool:
+        """Whether an ended group has children that began anew."""
+        gates = self._store.find(JobGates.key(job_id=group.job_id))
+        return gates is not None and gates.open_completions > 0
 
     # --- order ------------------------------------------------------------------------------------------------------
 
@@ -233,10 +253,19 @@ class Control:
             yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
 
     def _below(self, job: Job) -> Iterator[Job]:
-        """The jobs under a job, each before its own children."""
-        for child in self._queries.list_children(job):
-            yield child
-            yield from self._below(child)
+        """The jobs under a job, each before its own children, however deep the tree is."""
+        levels = [iter(self._queries.list_children(job))]
+        while levels:
+            child = next(levels[-1], None)
+            if child is None:
+                levels.pop()
+            else:
+                yield child
+                levels.append(iter(self._queries.list_children(child)))
+
+
+def _can_be_retried(job: Job) -> bool:
+    return job.is_final and job.status is not Status.COMPLETED
 
 
 def _key_of(entity: Entity) -> Item:

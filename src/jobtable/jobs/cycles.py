@@ -8,13 +8,14 @@ waits for the child's end, is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from jobtable.jobs.definition import EdgeCondition, Gate
 from jobtable.jobs.edges import condition_of
 from jobtable.jobs.entities import JobDependency
 
+_MOST_TOLD = 10
 EdgesOf = Callable[[str], Iterable[JobDependency]]
 
 
@@ -51,6 +52,15 @@ def find_path(first: Event, last: Event, edges_of: EdgesOf) -> list[Event] | Non
                 came_from[following] = event
                 waiting.append(following)
     return None
+
+
+def told(events: Sequence[Event]) -> str:
+    """Which event waits for which, in words; of many only the first and the last."""
+    named = [str(event) for event in events]
+    if len(named) > _MOST_TOLD:
+        half = _MOST_TOLD // 2
+        named = [*named[:half], f"{len(named) - 2 * half} more, of which the last", *named[-half:]]
+    return " waits for ".join(named)
 
 
 def _awaited_by(event: Event, edges_of: EdgesOf) -> Iterable[Event]:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import reprlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from jobtable.errors import ValueRefusedError
 
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
-_Positive = Annotated[float, Field(gt=0)]
+LONGEST_SECONDS = 10**9
+"""Some thirty years: what is later is a mistake, and may be beyond the calendar."""
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Seconds = Annotated[float, Field(ge=0, le=LONGEST_SECONDS, allow_inf_nan=False)]
 
 
 class EdgeCondition(StrEnum):
@@ -33,20 +42,23 @@ class RetryPolicy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    first_delay_seconds: Annotated[float, Field(ge=0)] = 1.0
-    factor: Annotated[float, Field(ge=1)] = 2.0
-    longest_delay_seconds: Annotated[float, Field(ge=0)] = 300.0
+    first_delay_seconds: _Seconds = 1.0
+    factor: Annotated[float, Field(ge=1, le=10**9, allow_inf_nan=False)] = 2.0
+    longest_delay_seconds: _Seconds = 300.0
 
     def delay_seconds(self, attempts: int) -> float:
         """The pause after that many attempts."""
-        exponent = min(attempts - 1, 64)
-        return min(self.first_delay_seconds * self.factor**exponent, self.longest_delay_seconds)
+        delay = min(self.first_delay_seconds, self.longest_delay_seconds)
+        for _ in range(min(attempts - 1, 64)):  # a power of the factor may be more than a float holds
+            delay = min(delay * self.factor, self.longest_delay_seconds)
+        return delay
 
 
 class Definition(BaseModel):
     """The complete definition of a job. Members that it does not declare belong to the system that made the job."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    # What is no number must not silently become nothing: job_config() refuses it.
+    model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="constants")
 
     task: str | None = None
     """`module:function` of a function marked with @task; None for a job that only groups others."""
@@ -56,8 +68,60 @@ class Definition(BaseModel):
     retry: RetryPolicy = RetryPolicy()
     most_interruptions: Annotated[int, Field(ge=0)] = 3
     """How many workers the job may lose; the next loss fails it."""
-    grace_seconds: Annotated[float, Field(ge=0)] = 10.0
+    grace_seconds: _Seconds = 10.0
     """How long the job may take to end by itself when it is asked to stop."""
+
+    _problem: str | None = PrivateAttr(default=None)
+
+    @classmethod
+    def read(cls, job_config: object) -> Definition:
+        """The definition that a job holds. It never raises: what another program wrote is empty, with a problem."""
+        try:
+            return cls.model_validate(job_config or {})
+        except ValidationError as error:
+            unreadable = cls()
+            unreadable._problem = str(refusal("its job_config", error))
+            return unreadable
+
+    @property
+    def problem(self) -> str | None:
+        """Why the job can never run: its `job_config` is no definition. None if it is one."""
+        return self._problem
+
+    @property
+    def is_group(self) -> bool:
+        """Whether the job does nothing itself but groups others."""
+        return self.task is None and self.problem is None
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Raise ValueRefusedError, in one line, for what does not fit into a model."""
+    try:
+        yield
+    except ValidationError as error:
+        raise refusal(what, error) from error
+
+
+def refusal(what: str, error: ValidationError) -> ValueRefusedError:
+    """The first thing that is wrong with what was given, in one line that names the member."""
+    problem = error.errors()[0]
+    member = ".".join(map(str, problem["loc"]))
+    named = f"the {member} of {what}" if member else what
+    return ValueRefusedError(f"{named} cannot be {reprlib.repr(problem['input'])}: {problem['msg'].lower()}")
+
+
+def find_non_finite(value: object) -> str | None:
+    """Where NaN or an infinity stands among members and lists, or None: neither JSON nor a table has such numbers."""
+    inside = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    )
+    for name, each in inside:
+        if isinstance(each, float) and not math.isfinite(each):
+            return str(name)
+        if (deeper := find_non_finite(each)) is not None:
+            return f"{name}.{deeper}"
+    return None
 
 
 @dataclass(frozen=True)
@@ -105,22 +169,38 @@ class NewJob:
     most_interruptions: int = 3
     grace_seconds: float = 10.0
     config: Mapping[str, Any] = field(default_factory=dict)
-    """More members of job_config, for the system that makes the job."""
+    """More members of job_config, for the system that makes the job; none that a job has itself, such as `retry`."""
     depends_on: tuple[DependsOn, ...] = ()
     parent_waits: ParentWaits | None = None
     sweep_id: str | None = None
     not_before: datetime | None = None
 
     def job_config(self) -> dict[str, Any]:
-        """The complete definition, as the job item holds it."""
+        """The complete definition, as the job item holds it, or ValueRefusedError."""
+        if own := sorted(self.config.keys() & Definition.model_fields.keys()):
+            raise ValueRefusedError(
+                f"the config of job {self.name!r} cannot hold {', '.join(own)}: "
+                "write it beside config, where the job itself has it"
+            )
         given = {
             "task": self.task,
-            "params": dict(self.params),
+            "params": self.params,
             "timeout_seconds": self.timeout_seconds,
             "memory_mb": self.memory_mb,
             "retry": self.retry,
             "most_interruptions": self.most_interruptions,
             "grace_seconds": self.grace_seconds,
         }
-        changed = Definition.model_validate({**self.config, **given})
-        return {**self.config, **changed.model_dump(mode="json", exclude_defaults=True)}
+        with refusing(f"job {self.name!r}"):
+            changed = Definition.model_validate({**self.config, **given})
+        try:
+            complete = changed.model_dump(mode="json", exclude_defaults=True)
+        except PydanticSerializationError as error:
+            raise ValueRefusedError(
+                f"job {self.name!r} cannot be stored: {error}; params are what JSON can say"
+            ) from error
+        if (place := find_non_finite(complete)) is not None:
+            raise ValueRefusedError(
+                f"the {place} of job {self.name!r} is no finite number, which cannot be stored: give null or a text"
+            )
+        return complete

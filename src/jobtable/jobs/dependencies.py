@@ -12,7 +12,7 @@ from jobtable.errors import (
     NotFoundError,
     TransactionFailedError,
 )
-from jobtable.jobs.cycles import awaited, find_path, gated
+from jobtable.jobs.cycles import awaited, find_path, gated, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition
 from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by, outcome_of
 from jobtable.jobs.endings import COUNT_OF
@@ -63,8 +63,7 @@ class Dependencies:
         waiting = gated(job_id, on.gate)
         path = find_path(awaited(on.job_id, on.condition), waiting, self.edges_of)
         if path is not None:
-            told = " waits for ".join(str(event) for event in (waiting, *path))
-            raise DependencyCycleError(f"jobs would wait for each other: {told}")
+            raise DependencyCycleError(f"jobs would wait for each other: {told((waiting, *path))}")
 
     def edges_of(self, job_id: str) -> Iterable[JobDependency]:
         """The edges from a job, as they are now; also those that are closed, because a retry opens them again."""
@@ -102,7 +101,7 @@ class Dependencies:
         watch(tx, on.job_id, [on.condition])
         if on.gate == "start" and job.queue_name is not None:
             place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
-            tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(None))
+            tx.update(place, QueueJob.rank.set(None))
 
     def _refuse_repetition(self, edge: JobDependency, error: TransactionFailedError) -> None:
         there = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))

@@ -81,17 +81,18 @@ class Endings:
         self._queries = queries
 
     def end_waiting(self, job: Job, status: Status, message: str | None, *, by: str | None = None) -> Job | None:
-        """End a job that no worker holds; None if it has changed since it was read."""
+        """End a job that no worker holds and tell its dependents; None if it has changed since it was read."""
+        return self._settled(self._end_waiting(job, status, message, by=by))
+
+    def _end_waiting(self, job: Job, status: Status, message: str | None, *, by: str | None = None) -> Job | None:
+        """The same, but nobody is told yet."""
         transition = Transition(self._store, self._clock)
         add_ending(transition, job, status, message, by=by)
         try:
             transition.commit()
         except Refused:
             return None
-        ended = self._queries.get_job(job.job_id)
-        if ended.dependents:
-            self.settle(ended)
-        return ended
+        return self._queries.get_job(job.job_id)
 
     def find_parents(self, jobs: Iterable[Job]) -> Parents:
         """The parents of those jobs that no one else waits for."""
@@ -110,7 +111,10 @@ class Endings:
     # --- telling ----------------------------------------------------------------------------------------------------
 
     def settle(self, job: Job) -> None:
-        """Tell everyone who waits for an ended job, and those who wait for jobs that end because of it."""
+        """Tell everyone who waits for an ended job, and those who wait for jobs that end because of it.
+
+        One after the other, however long the chain is in which each waits for the last.
+        """
         waiting = deque([job])
         while waiting:
             ended = waiting.popleft()
@@ -122,6 +126,12 @@ class Endings:
             if count_dependents(edges) >= ended.dependents:
                 self._leave_settled(ended)
 
+    def _settled(self, ended: Job | None) -> Job | None:
+        """The same job, after its dependents were told if it has ended."""
+        if ended is not None and ended.dependents:
+            self.settle(ended)
+        return ended
+
     def tell_started(self, jobs: Sequence[Job]) -> None:
         """Tell those who wait for the start of these jobs."""
         only = {edge.dependency_job_id: edge for edge in self._edges_of_parents(jobs)}
@@ -131,7 +141,7 @@ class Endings:
             edges = [only[job.job_id]] if job.job_id in only else self._edges_to(job)
             for edge in edges:
                 if is_met_by(condition_of(edge), job):
-                    self._tell(edge, job)
+                    self._settled(self._tell(edge, job))
 
     def _edges_to(self, job: Job) -> list[JobDependency]:
         """The edges to a job: as many as the job counts, for which an index may need a moment."""
@@ -144,10 +154,10 @@ class Endings:
         return edges
 
     def _tell(self, edge: JobDependency, dependency: Job) -> Job | None:
-        """Close one gate, and let its job go on if it was the last; gives the job if it ended by that."""
+        """Close one gate, and let its job go on if it was the last; gives the job if it ended, to be settled."""
         if edge.outcome is None:
             self._close(edge, dependency)
-        return self.go_on(edge.job_id)
+        return self._go_on(edge.job_id)
 
     def _close(self, edge: JobDependency, dependency: Job) -> None:
         updates: list[Update] = []
@@ -189,14 +199,18 @@ class Endings:
     def go_on(self, job_id: str) -> Job | None:
         """Let a job go on as far as its gates allow: start, be concluded, or end because a gate broke.
 
-        Gives the job if it ended.
+        Gives the job if it ended, after its dependents were told.
         """
+        return self._settled(self._go_on(job_id))
+
+    def _go_on(self, job_id: str) -> Job | None:
+        """The same, but the dependents of a job that ended are not told yet."""
         for _ in range(_MOST_TRIES):
             job, gates = self._store.get_together(Job.key(job_id=job_id), JobGates.key(job_id=job_id))
             if job is None or gates is None or job.is_final:
                 return None
             if job.status in CLAIMABLE and gates.broken_by is not None:
-                ended = self.end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by))
+                ended = self._end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by))
             elif job.status in CLAIMABLE:
                 if gates.open_starts == 0:
                     self._make_ready(job)
@@ -211,8 +225,8 @@ class Endings:
 
     def _conclude(self, job: Job, gates: JobGates) -> Job | None:
         if gates.broken_by is not None:
-            return self.end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by))
-        return self.end_waiting(job, Status.COMPLETED, None)
+            return self._end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by))
+        return self._end_waiting(job, Status.COMPLETED, None)
 
     def reason_of(self, broken_by: str) -> str:
         """Why a job ends whose gate was broken by another one."""

@@ -87,7 +87,7 @@ class Jobs:
             job = self.queries.get_job(job_id)
             if job.is_awaiting or job.is_final:
                 return self._endings.go_on(job_id) or self.queries.get_job(job_id)
-            if job.definition.task is not None or job.status is not Status.RUNNING:
+            if not job.definition.is_group or job.status is not Status.RUNNING:
                 raise JobStateError(f"job {job_id} is no open group")
             transition = Transition(self.store, self.clock)
             at = transition.time_for(job)

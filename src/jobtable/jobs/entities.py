@@ -82,8 +82,8 @@ class Job(JobRecord, table=main, type="JOB"):
 
     @property
     def definition(self) -> Definition:
-        """What is to be done, as `job_config` says it."""
-        return Definition.model_validate(self.job_config or {})
+        """What is to be done, as `job_config` says it; empty, with a problem, if that is no definition."""
+        return Definition.read(self.job_config)
 
     @property
     def is_final(self) -> bool:
@@ -261,7 +261,8 @@ class QueueJob(QueueJobRecord, table=main, type="QUEUE_JOB"):
     """A job in a queue, from its submission to its end.
 
     While it is ready to be claimed it has a rank: the lowest, then the oldest, is the next. While something is to be
-    done with it later it has a time: then it becomes ready, or, if its job has ended, its dependents are told.
+    done with it later it has a time: then it becomes ready, unless its gates are open, or, if its job has ended, its
+    dependents are told.
     """
 
     ready = Key("QUEUE#{queue_name}#READY", "{rank:03d}#{enqueued_at}", index="GSI3")

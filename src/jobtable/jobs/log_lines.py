@@ -13,6 +13,8 @@ from jobtable.model.fields import format_timestamp
 LONGEST_MESSAGE_BYTES = 256 << 10
 """Longer messages are cut in the table; the full text has them whole."""
 LONGEST_EXCEPTION_BYTES = 64 << 10
+LONGEST_PROGRESS_BYTES = 16 << 10
+"""The message of a job's progress stands in the job's own item, which has to hold its params and its result as well."""
 _LONGEST_SOURCE_BYTES = 1 << 10
 _LEVELS = {level.value: level for level in LogLevel}
 

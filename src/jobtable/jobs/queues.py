@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from jobtable.clock import Clock
 from jobtable.errors import AlreadyExistsError, NotFoundError
+from jobtable.jobs.definition import refusing
 from jobtable.jobs.entities import Job, Queue, QueueJob
 from jobtable.model import Update
 from jobtable.store import Store
@@ -37,13 +38,14 @@ class Queues:
         self, name: str, *, max_concurrent_jobs: int = DEFAULT_CONCURRENCY, priority: int = 500, description: str = ""
     ) -> Queue:
         """Make a queue, or raise AlreadyExistsError."""
-        queue = Queue(
-            queue_name=name,
-            created_at=self._clock.now(),
-            max_concurrent_jobs=max_concurrent_jobs,
-            priority=priority,
-            description=description,
-        )
+        with refusing(f"queue {name!r}"):
+            queue = Queue(
+                queue_name=name,
+                created_at=self._clock.now(),
+                max_concurrent_jobs=max_concurrent_jobs,
+                priority=priority,
+                description=description,
+            )
         self._store.add(queue)
         return queue
 

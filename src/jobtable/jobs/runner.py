@@ -111,7 +111,7 @@ def main(control: Connection) -> int:
 def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobContext]) -> Report:
     """Run a job's task and say how it ended; nothing that it raises gets out. The context is made if it is wanted."""
     try:
-        task = tasks.resolve(definition.task or "")
+        task = _task_of(definition)
         result = task.call(context() if task.takes_context else None, definition.params)
     except Terminated:
         return Report("terminated", knew_of_stop=stop.was_seen)
@@ -127,6 +127,12 @@ def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobCo
     except BaseException as error:  # sys.exit() and KeyboardInterrupt end a task like any error
         return Report("raised", message=describe(error), knew_of_stop=stop.was_seen)
     return _returned(result, stop)
+
+
+def _task_of(definition: Definition) -> tasks.Task:
+    if definition.problem is not None:
+        raise TaskError(definition.problem)
+    return tasks.resolve(definition.task or "")
 
 
 def _returned(result: object, stop: StopFlag) -> Report:

@@ -17,8 +17,8 @@ from jobtable.errors import (
     TransactionFailedError,
     ValueRefusedError,
 )
-from jobtable.jobs.cycles import Event, awaited, find_path
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
+from jobtable.jobs.cycles import Event, awaited, find_path, told
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, refusing
 from jobtable.jobs.dependencies import graph_version, raise_version, watch
 from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue, QueueJob
@@ -31,6 +31,11 @@ _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The name space of job ids that are made of callers' keys."""
 _MOST_TRIES = 20
 _CHUNK = 1000
+_SHARED_ACTIONS = 4
+"""What a job's transaction may need besides its own items: its queue, its parent and that one's gates, the graph."""
+MOST_OPEN_DEPENDENCIES = (MOST_ACTIONS - _SHARED_ACTIONS - 5) // 2
+"""A job is written with its history, its place, its gates and its parent's edge, and with two actions for each job that
+it waits for: the edge, and the count of those who wait."""
 
 
 @dataclass(frozen=True)
@@ -110,19 +115,12 @@ class Submission:
         parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
         edges, watched = self._edges(new, known, now)
         gates = count_edges(str(new.job_id), edges)
-        job = _job(new, parent, now, is_gated=is_group or bool(edges))
+        with refusing(f"job {new.name!r}"):
+            job = _job(new, parent, now, is_gated=is_group or bool(edges))
+            place = _place(new, job, is_ready=not is_group and not gates.open_starts and new.not_before is None)
         if is_group:
             job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})
-        is_ready = not is_group and not gates.open_starts and new.not_before is None
-        place = QueueJob(
-            queue_name=new.queue,
-            job_id=job.job_id,
-            enqueued_at=now,
-            priority=new.priority,
-            rank=rank_of(new.priority) if is_ready else None,
-            not_before=None if gates.open_starts else new.not_before,
-            sweep_id=new.sweep_id,
-        )
+            place = place.model_copy(update={"not_before": None})
         return _Prepared(
             new=new,
             job=job,
@@ -138,7 +136,7 @@ class Submission:
         self, new: NewJob, known: dict[str, Job], now: datetime
     ) -> tuple[tuple[JobDependency, ...], tuple[DependsOn, ...]]:
         edges, watched = [], []
-        for on in new.depends_on:
+        for on in _distinct(new):
             if on.job_id == new.job_id:
                 raise ValueRefusedError(f"job {new.job_id} cannot wait for itself")
             dependency = _needed(known, on.job_id, new.name)
@@ -158,6 +156,11 @@ class Submission:
             edges.append(edge)
             if not edge.met_at_once:
                 watched.append(on)
+        if len(edges) + len(watched) > 2 * MOST_OPEN_DEPENDENCIES:
+            raise ValueRefusedError(
+                f"{new.name!r} waits for {len(edges)} jobs, and a job is submitted with up to {MOST_OPEN_DEPENDENCIES} "
+                "that have not ended: put them into a group and wait for that, or add the others with add_dependency"
+            )
         return tuple(edges), tuple(watched)
 
     # --- writing ----------------------------------------------------------------------------------------------------
@@ -196,8 +199,7 @@ class Submission:
             for edge in each.edges:
                 path = find_path(awaited(edge.dependency_job_id, condition_of(edge)), own_end, edges_of)
                 if path is not None:
-                    told = " waits for ".join(str(event) for event in (own_end, *path))
-                    raise DependencyCycleError(f"jobs would wait for each other: {told}")
+                    raise DependencyCycleError(f"jobs would wait for each other: {told((own_end, *path))}")
         return version
 
     def _write(self, group: list[_Prepared], is_group: bool, version: int | None) -> list[Job]:
@@ -240,6 +242,15 @@ class Submission:
                 raise_version(tx, version)
 
 
+def _distinct(new: NewJob) -> list[DependsOn]:
+    """What a job waits for, each named once; ValueRefusedError if it waits for one job in two ways."""
+    found: dict[str, DependsOn] = {}
+    for on in new.depends_on:
+        if found.setdefault(on.job_id, on) != on:
+            raise ValueRefusedError(f"{new.name!r} waits for job {on.job_id} in two ways: leave one of them out")
+    return list(found.values())
+
+
 def _awaits_start(edge: JobDependency) -> bool:
     return condition_of(edge) is EdgeCondition.STARTED
 
@@ -257,6 +268,8 @@ def _same(job: Job, new: NewJob) -> Job:
 def _id_of(new: NewJob) -> str:
     if new.key is None:
         return str(uuid.uuid4())
+    if not new.key:
+        raise ValueRefusedError(f"the key of job {new.name!r} is empty: all such jobs would be one; leave it out")
     return str(uuid.uuid5(_KEYS, f"{new.user}\n{new.key}"))
 
 
@@ -290,6 +303,18 @@ def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> J
     )
 
 
+def _place(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
+    return QueueJob(
+        queue_name=new.queue,
+        job_id=job.job_id,
+        enqueued_at=job.created_at,
+        priority=new.priority,
+        rank=rank_of(new.priority) if is_ready else None,
+        not_before=new.not_before,
+        sweep_id=new.sweep_id,
+    )
+
+
 def _parent_edge(new: NewJob, parent: Job | None, now: datetime) -> JobDependency | None:
     if new.parent_waits is None:
         return None
@@ -314,7 +339,7 @@ def _packed(prepared: list[_Prepared]) -> Iterator[list[_Prepared]]:
     group: list[_Prepared] = []
     size = 0
     for each in prepared:
-        needed = each.actions + 4  # its queue and its parent, should no other job of the group have the same; the graph
+        needed = each.actions + _SHARED_ACTIONS  # should no other job of the group have the same queue and parent
         if group and size + needed > MOST_ACTIONS:
             yield group
             group, size = [], 0

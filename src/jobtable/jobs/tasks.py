@@ -16,7 +16,7 @@ from jobtable.errors import DefinitionError, TaskError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_CONTEXT_NAME, _CONTEXT_TYPE = "job", "JobContext"
+CONTEXT_NAME, _CONTEXT_TYPE = "job", "JobContext"
 _MARK = "__jobtable_task__"
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
 
@@ -47,7 +47,7 @@ def _context_in(parameters: list[inspect.Parameter]) -> str | None:
         kind = getattr(parameter.annotation, "__name__", parameter.annotation)
         if isinstance(kind, str) and kind.rpartition(".")[2] == _CONTEXT_TYPE:
             return parameter.name
-    return _CONTEXT_NAME if parameters and parameters[0].name == _CONTEXT_NAME else None
+    return CONTEXT_NAME if parameters and parameters[0].name == CONTEXT_NAME else None
 
 
 class StopTask(BaseException):

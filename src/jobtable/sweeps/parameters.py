@@ -10,7 +10,11 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
+from jobtable.jobs.definition import find_non_finite
+
 Value: TypeAlias = JsonValue
+MOST_POINTS = 1_000_000
+"""How many a grid may have; the numbers of trials have six digits."""
 Params: TypeAlias = dict[str, Any]
 """The parameters of one trial by name. One that does not exist under the others' values has no entry."""
 
@@ -48,6 +52,8 @@ class Choice(_Parameter):
         # A table keeps 1.0 as 1. Where one number has a fraction all are floats, before and after they were stored.
         if any(isinstance(value, float) for value in values):
             values = [float(value) if _is_number(value) else value for value in values]
+        if (place := find_non_finite(values)) is not None:
+            raise ValueError(f"{values} has at {place} what is no finite number, which cannot be stored")
         if len({_identity(value) for value in values}) < len(values):
             raise ValueError(f"{values} has a value twice")
         return values
@@ -105,6 +111,7 @@ class IntRange(_Parameter):
     def grid(self) -> list[Value]:
         """All values; those of a range by magnitude are doubled from low to high."""
         if not self.log:
+            _check_grid((self.last - self.low) // self.step + 1)
             return list(range(self.low, self.last + 1, self.step))
         doubled = [self.low]
         while doubled[-1] * 2 < self.high:
@@ -172,6 +179,7 @@ class FloatRange(_Parameter):
         """All values, which needs a step."""
         if self.step is None:
             raise ValueError("a grid needs a step, or a choice of values, for every float")
+        _check_grid(self.step_count + 1)
         return [self.at(steps) for steps in range(self.step_count + 1)]
 
     def restored(self, value: Value) -> float:
@@ -210,6 +218,11 @@ def _check_range(low: float, high: float, *, has_step: bool, log: bool) -> None:
         raise ValueError(f"a log scale begins above 0, not at {low}")
     if log and has_step:
         raise ValueError("a range has a step or a log scale, not both")
+
+
+def _check_grid(count: int) -> None:
+    if count > MOST_POINTS:
+        raise ValueError(f"it has {count:,} values, and a grid has up to {MOST_POINTS:,} points: give it a larger step")
 
 
 def _log_uniform(random: Random, low: float, high: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -10,6 +9,7 @@ from weakref import WeakKeyDictionary
 from jobtable.errors import TaskError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.reports import stored_number
 from jobtable.jobs.tasks import StopTask, resolve, task
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
@@ -86,10 +86,11 @@ class Trial:
         if rung is not None and rung not in self._at_rungs:
             self._judge(stopper, rung, value, at)
 
-    def _judge(self, stopper: Asha | Median, rung: int, value: float, epoch: int) -> None:
+    def _judge(self, stopper: Asha | Median, rung: int, reported: float, epoch: int) -> None:
         objective, direction = self._sweep.objective, self._sweep.direction
-        if not math.isfinite(value):
-            raise StopTask(f"{objective} is {value} at epoch {epoch}", {"epoch": epoch})
+        value = stored_number(reported)
+        if value is None:
+            raise StopTask(f"{objective} is {reported} at epoch {epoch}", {"epoch": epoch})
         cutoff = self._cutoff(stopper, rung)
         self._at_rungs[rung] = value
         judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
@@ -117,13 +118,13 @@ class Trial:
                 f"with it, or report it with job.metric({self._sweep.objective!r}, ...)"
             )
         try:
-            value = float(given)
-        except (TypeError, ValueError) as error:
+            value = stored_number(float(given))
+        except (TypeError, ValueError, OverflowError) as error:
             raise TaskError(
                 f"{self._sweep.task} returned {given!r:.100}, which is no {self._sweep.objective}"
             ) from error
-        if not math.isfinite(value):
-            raise TaskError(f"the {self._sweep.objective} of the trial is {value}, which cannot be compared")
+        if value is None:
+            raise TaskError(f"the {self._sweep.objective} of the trial is {given}, which cannot be compared")
         return value
 
     def _adapt(self) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.space import Space
@@ -102,6 +102,13 @@ class Optuna(_Sampler):
     name: Literal["tpe", "cmaes", "gp", "qmc", "nsgaii"]
     options: dict[str, Any] = {}
     """Arguments of the sampler in Optuna."""
+
+    @field_validator("options")
+    @classmethod
+    def _without_seed(cls, options: dict[str, Any]) -> dict[str, Any]:
+        if "seed" in options:
+            raise ValueError("the seed is the sweep's own: write seed beside sampler")
+        return options
 
     @property
     def learns(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, RootModel, model_validator
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.tasks import CONTEXT_NAME
 from jobtable.sweeps.parameters import Choice, FloatRange, IntRange, Parameter, Params, Value, same
 
 
@@ -41,6 +43,8 @@ class Space(RootModel[dict[str, _OrList]]):
     def _conditions_hold_together(self) -> Space:
         if not self.root:
             raise ValueError("a space needs at least one parameter")
+        if CONTEXT_NAME in self.root:
+            raise ValueError(f"no parameter can be called {CONTEXT_NAME}: a task gets its context by that name")
         for name, parameter in self.root.items():
             for other, values in parameter.when.items():
                 self._check_condition(name, other, values)
@@ -100,13 +104,16 @@ class Space(RootModel[dict[str, _OrList]]):
 
     def combinations(self) -> Iterator[Params]:
         """Every point of the grid, in one fixed order; ValueRefusedError if a parameter has too many values."""
+        return self._combined(self.names, self._grids(), {})
+
+    def _grids(self) -> dict[str, list[Value]]:
         values = {}
         for name in self.names:
             try:
                 values[name] = self.root[name].grid()
             except ValueError as error:
                 raise ValueRefusedError(f"{name}: {error}") from error
-        return self._combined(self.names, values, {})
+        return values
 
     def _combined(self, names: list[str], values: Mapping[str, list[Value]], chosen: Params) -> Iterator[Params]:
         if not names:
@@ -122,6 +129,13 @@ class Space(RootModel[dict[str, _OrList]]):
     def count_combinations(self, most: int) -> int:
         """How many points the grid has; counting ends at `most`."""
         return sum(1 for _ in itertools.islice(self.combinations(), most))
+
+    def has_more_combinations_than(self, most: int) -> bool:
+        """Whether the grid has more points; they are counted one by one only where conditions may leave some out."""
+        if math.prod(len(values) for values in self._grids().values()) <= most:
+            return False
+        has_conditions = any(parameter.when for parameter in self.root.values())
+        return not has_conditions or self.count_combinations(most + 1) > most
 
     def distance(self, one: Params, other: Params) -> float:
         """How far apart two trials lie: the mean over all parameters, from 0 to 1."""

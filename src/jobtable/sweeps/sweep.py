@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy
+from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
 from jobtable.jobs.tasks import path_of
-from jobtable.sweeps.parameters import Choice, FloatRange, IntRange
+from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
 from jobtable.sweeps.stoppers import Asha, Median, Stopper
@@ -28,12 +27,13 @@ SamplerName: TypeAlias = Literal["grid", "random", "tpe", "cmaes", "gp", "qmc", 
 StopperName: TypeAlias = Literal["asha", "median"]
 """In place of a sampler or a stopper its name may be written."""
 
-MOST_TRIALS = 1_000_000
-"""Trial numbers have six digits."""
 _PART, _MOST_PARTS = 500, 40
 """Trials that depend on no result are planned in parts of at least so many, and in at most so many parts."""
 MOST_IN_A_GENERATION = 40
 """The next generation waits for each trial of the last one, and is submitted with these edges in one transaction."""
+
+
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Sweep(BaseModel):
@@ -48,7 +48,7 @@ class Sweep(BaseModel):
     objective: Annotated[str, Field(min_length=1)] = "objective"
     """The name of the metric that is to be best."""
     direction: Direction = "minimize"
-    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] | None = None
+    trials: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = None
     """How many; a grid may be left to end by itself."""
     sampler: Sampler = RandomChoice()
     stopper: Stopper | None = None
@@ -65,9 +65,9 @@ class Sweep(BaseModel):
     """How often a trial that fails is tried before it is recorded as failed."""
     retry: RetryPolicy = RetryPolicy()
     most_interruptions: Annotated[int, Field(ge=0)] = 10
-    timeout_seconds: Annotated[float, Field(gt=0)] | None = None
-    memory_mb: Annotated[float, Field(gt=0)] | None = None
-    metrics_ttl_seconds: Annotated[float, Field(gt=0)] | None = None
+    timeout_seconds: _Positive | None = None
+    memory_mb: _Positive | None = None
+    metrics_ttl_seconds: _Positive | None = None
     """How long reports on the way are kept; what decisions were made by, and final values, stay."""
 
     if TYPE_CHECKING:  # What may be written is more than what is kept: functions, plain lists, names.
@@ -103,6 +103,8 @@ class Sweep(BaseModel):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if (place := find_non_finite({"params": self.params, "sampler": self.sampler.model_dump()})) is not None:
+            raise ValueError(f"{place} is no finite number, which cannot be stored")
         if twice := sorted(set(self.space.root) & set(self.params)):
             raise ValueError(f"{', '.join(twice)} is in the space and among the fixed params")
         if self.trials is None and not isinstance(self.sampler, Grid):
@@ -112,6 +114,10 @@ class Sweep(BaseModel):
                 self.space.combinations()
             except ValueRefusedError as error:
                 raise ValueError(str(error)) from error
+            if self.trials is None and self.space.has_more_combinations_than(MOST_POINTS):
+                raise ValueError(
+                    f"the grid has more than {MOST_POINTS:,} points: give fewer values, or say how many trials"
+                )
         return self
 
     @property
@@ -123,8 +129,8 @@ class Sweep(BaseModel):
         """How many trials the sweep has in all."""
         if not isinstance(self.sampler, Grid):
             return self.trials or 0
-        most = MOST_TRIALS if self.trials is None else self.trials
-        return sum(1 for _ in itertools.islice(self.space.combinations(), most))
+        most = MOST_POINTS if self.trials is None else self.trials
+        return self.space.count_combinations(most)
 
     def generation_count(self) -> int:
         """In how many generations, or parts that do not depend on each other, the trials are planned."""

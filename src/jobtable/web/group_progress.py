@@ -29,7 +29,7 @@ class GroupProgress:
 
 def read_group_progress(store: Store, jobs: Iterable[Job]) -> dict[str, GroupProgress]:
     """The progress of those jobs that are groups and not complete, by their ids; one batch of reads for all."""
-    groups = [job for job in jobs if job.definition.task is None and job.status is not Status.COMPLETED]
+    groups = [job for job in jobs if job.definition.is_group and job.status is not Status.COMPLETED]
     keys: list[Selection[Any]] = []
     for job in groups:
         keys.append(JobGates.key(job_id=job.job_id))

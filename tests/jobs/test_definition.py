@@ -1,0 +1,190 @@
+"""Definitions: what cannot be run is refused before it is written, and what others wrote spoils nobody's work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+
+from jobtable.app import open_jobs
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.jobs.definition import NewJob, RetryPolicy
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Outcome
+from jobtable.jobs.records import Status
+from jobtable.jobs.worker import Worker
+from jobtable.model import Json
+from jobtable.store import Store
+from jobtable.testing import FakeClock
+from jobtable.web.group_progress import read_group_progress
+
+ADD = "tests.jobs.worker_tasks:add"
+FOREIGN: list[Json] = ["yaml: true", {"model": "layoutlm", "retry": 3}, {"task": ["train"]}, ["a", "b"]]
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def jobs(clock: FakeClock) -> Jobs:
+    return engine(Store(EmbeddedBackend(None)), clock)
+
+
+def add(jobs: Jobs, config: Json, max_attempts: int = 1) -> str:
+    """Submit a job and let another program write over its definition."""
+    job = jobs.submit(NewJob(name="foreign", task=ADD, params={"a": 1, "b": 2}, max_attempts=max_attempts))
+    jobs.store.put(job.replace(job_config=config))
+    return job.job_id
+
+
+# --- what is submitted --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [{"retry": 3}, {"timeout_seconds": "abc"}, {"most_interruptions": "x"}])
+def test_a_config_with_a_member_of_the_job_itself_is_refused_and_nothing_is_written(
+    jobs: Jobs, config: Mapping[str, Any]
+) -> None:
+    (member,) = config
+    with pytest.raises(ValueRefusedError, match=f"cannot hold {member}: write it beside config"):
+        jobs.submit(NewJob(name="bad", task=ADD, job_id="bad", config=config))
+    with pytest.raises(NotFoundError):
+        jobs.queries.get_job("bad")
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("priority", 5000),
+        ("max_attempts", 0),
+        ("timeout_seconds", -1),
+        ("timeout_seconds", float("nan")),
+        ("memory_mb", float("inf")),
+        ("estimated_duration", -3),
+        ("params", [1]),
+        ("params", "abc"),
+        ("not_before", 5),
+    ],
+)
+def test_a_member_that_no_job_can_have_is_refused_in_one_line(jobs: Jobs, member: str, value: Any) -> None:
+    with pytest.raises(ValueRefusedError, match=f"^the {member} of job 'bad' cannot be .+: .+$") as refused:
+        jobs.submit(NewJob(name="bad", task=ADD, **{member: value}))
+    assert "\n" not in str(refused.value)
+    assert list(jobs.queries.list_jobs()) == []
+
+
+@pytest.mark.parametrize(
+    ("members", "place"),
+    [
+        ({"params": {"x": float("nan")}}, "params.x"),
+        ({"params": {"x": [1, {"y": float("-inf")}]}}, "params.x.1.y"),
+        ({"config": {"seed": float("inf")}}, "seed"),
+    ],
+)
+def test_what_is_no_finite_number_is_refused_and_does_not_become_nothing(
+    jobs: Jobs, members: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(ValueRefusedError, match=f"the {place} of job 'bad' is no finite number"):
+        jobs.submit(NewJob(name="bad", task=ADD, **members))
+    assert list(jobs.queries.list_jobs()) == []
+
+
+def test_an_empty_key_is_refused(jobs: Jobs) -> None:
+    with pytest.raises(ValueRefusedError, match="the key of job 'bad' is empty"):
+        jobs.submit(NewJob(name="bad", task=ADD, key=""))
+
+
+def test_params_that_json_cannot_say_are_refused(jobs: Jobs) -> None:
+    with pytest.raises(ValueRefusedError, match=r"job 'bad' cannot be stored: .* params are what JSON can say"):
+        jobs.submit(NewJob(name="bad", task=ADD, params={"x": object()}))
+
+
+@pytest.mark.parametrize(("member", "value"), [("max_concurrent_jobs", 0), ("priority", 5000)])
+def test_a_setting_that_no_queue_can_have_is_refused(jobs: Jobs, member: str, value: Any) -> None:
+    with pytest.raises(ValueRefusedError, match=f"the {member} of queue 'gpu' cannot be {value}"):
+        jobs.create_queue("gpu", **{member: value})
+
+
+@pytest.mark.parametrize("member", ["first_delay_seconds", "factor", "longest_delay_seconds"])
+@pytest.mark.parametrize("value", [1e10, float("inf"), float("nan"), 10**400])
+def test_a_retry_beyond_the_calendar_is_refused(member: str, value: float) -> None:
+    with pytest.raises(ValidationError, match=member):
+        RetryPolicy(**{member: value})
+
+
+def test_a_delay_grows_up_to_its_limit_however_large_its_factor_is() -> None:
+    steep = RetryPolicy(first_delay_seconds=2, factor=10**9, longest_delay_seconds=10**9)
+    assert [steep.delay_seconds(attempts) for attempts in (1, 2, 3, 10**6)] == [2, 10**9, 10**9, 10**9]
+    usual = RetryPolicy()
+    assert [usual.delay_seconds(attempts) for attempts in (1, 2, 3, 9, 10)] == [1, 2, 4, 256, 300]
+
+
+def test_a_stored_retry_beyond_the_calendar_does_not_hold_up_its_worker(jobs: Jobs) -> None:
+    retry = {"first_delay_seconds": 1e15, "longest_delay_seconds": 1e15}
+    job_id = add(jobs, {"task": ADD, "retry": retry}, max_attempts=3)
+    (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    jobs.finish(lease, Outcome.failed("boom"))
+    assert jobs.queries.get_job(job_id).status is Status.PENDING
+    check_records(jobs)
+
+
+# --- what others wrote --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", FOREIGN)
+def test_a_job_that_others_defined_can_be_read_cancelled_retried_and_deleted(jobs: Jobs, config: Json) -> None:
+    job_id = add(jobs, config)
+    job = jobs.queries.get_job(job_id)
+    assert "job_config cannot be" in (job.definition.problem or "")
+    assert not job.definition.is_group
+    assert read_group_progress(jobs.store, [job]) == {}
+    assert jobs.cancel(job_id).status is Status.CANCELLED
+    assert jobs.retry(job_id, tree=True).status is Status.PENDING
+    jobs.stop(job_id)
+    check_records(jobs)
+    assert jobs.delete(job_id) > 0
+
+
+@pytest.mark.parametrize("mode", ["inline", "process"])
+def test_a_job_that_others_defined_fails_with_the_reason_and_its_neighbours_finish(mode: Any, tmp_path: Path) -> None:
+    opener = partial(open_jobs, f"file:{tmp_path}/jobs.db")
+    jobs = opener()
+    foreign = [add(jobs, config) for config in FOREIGN]
+    neighbour = jobs.submit(NewJob(name="add", task=ADD, params={"a": 1, "b": 2}))
+    Worker(opener, ["default"], mode=mode, until_empty=True).run()
+    for job_id in foreign:
+        job = jobs.queries.get_job(job_id)
+        assert job.status is Status.FAILED
+        assert "job_config cannot be" in (job.message or "")
+    assert jobs.queries.get_job(neighbour.job_id).result == 3
+    jobs.store.close()
+    jobs.objects.close()
+
+
+def test_a_job_that_others_defined_fails_when_its_worker_is_lost_and_its_neighbours_are_taken(
+    jobs: Jobs, clock: FakeClock
+) -> None:
+    foreign = [add(jobs, config) for config in FOREIGN]
+    neighbour = jobs.submit(NewJob(name="add", task=ADD))
+    jobs.claim("default", limit=10, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    observer = jobs.observer()
+    observer.recover()
+    clock.advance(LEASE_SECONDS + 1)
+    observer.recover()
+    failed = [jobs.queries.get_job(job_id) for job_id in foreign]
+    assert {job.status for job in failed} == {Status.FAILED}
+    assert all("its worker worker-1 was lost; it cannot run: " in (job.message or "") for job in failed)
+    assert jobs.queries.get_job(neighbour.job_id).status is Status.INTERRUPTED
+    check_records(jobs)
+
+
+def test_an_item_without_a_definition_is_a_group(jobs: Jobs) -> None:
+    assert Job(job_id="1", name="legacy", created_at=jobs.clock.now(), created_by="ada").definition.is_group

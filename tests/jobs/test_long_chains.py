@@ -1,0 +1,86 @@
+"""Chains of jobs that are longer than the stack of the interpreter."""
+
+from __future__ import annotations
+
+import pytest
+from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import DependencyCycleError, JobStateError
+from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.leases import Outcome
+from jobtable.jobs.records import Status
+from jobtable.store import Store
+
+TASK = "tests.jobs.sample_tasks:add"
+LENGTH = 260
+DEPTH = 1100
+
+
+@pytest.fixture
+def jobs() -> Jobs:
+    return engine(Store(EmbeddedBackend(None)))
+
+
+def fail_first(jobs: Jobs) -> None:
+    (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    jobs.finish(lease, Outcome.failed("boom"))
+
+
+def test_a_chain_of_dependents_ends_when_the_first_one_fails(jobs: Jobs) -> None:
+    jobs.submit_many(
+        NewJob(
+            name=f"{number}",
+            task=TASK,
+            job_id=f"job-{number}",
+            depends_on=(DependsOn(f"job-{number - 1}"),) if number else (),
+        )
+        for number in range(LENGTH)
+    )
+    fail_first(jobs)
+    statuses = [jobs.queries.get_job(f"job-{number}").status for number in range(LENGTH)]
+    assert statuses == [Status.FAILED, *[Status.CANCELLED] * (LENGTH - 1)]
+    assert jobs.queries.get_job("job-7").message == "job job-6 ended CANCELLED"
+    check_records(jobs)
+
+
+def test_a_long_cycle_is_told_in_few_words(jobs: Jobs) -> None:
+    jobs.submit_many(
+        NewJob(
+            name=f"{number}",
+            task=TASK,
+            job_id=f"job-{number}",
+            depends_on=(DependsOn(f"job-{number - 1}"),) if number else (),
+        )
+        for number in range(LENGTH)
+    )
+    with pytest.raises(
+        DependencyCycleError, match=r"the start of job-0 waits for .* more, of which the last"
+    ) as refused:
+        jobs.add_dependency("job-0", DependsOn(f"job-{LENGTH - 1}"))
+    assert len(str(refused.value)) < 500
+
+
+def test_groups_in_groups_end_when_the_innermost_job_fails(jobs: Jobs) -> None:
+    parent: str | None = None
+    for number in range(LENGTH):
+        waits = None if parent is None else ParentWaits()
+        group = NewJob(name="group", job_id=f"group-{number}", parent_job_id=parent, parent_waits=waits)
+        parent = jobs.open_group(group).job_id
+    jobs.submit(NewJob(name="job", task=TASK, parent_job_id=parent, parent_waits=ParentWaits()))
+    for number in range(LENGTH):
+        jobs.seal(f"group-{number}")
+    fail_first(jobs)
+    statuses = {jobs.queries.get_job(f"group-{number}").status for number in range(LENGTH)}
+    assert statuses == {Status.FAILED}
+    check_records(jobs)
+
+
+def test_a_tree_of_any_depth_is_walked(jobs: Jobs) -> None:
+    jobs.submit_many(
+        NewJob(name="level", task=TASK, job_id=f"level-{level}", parent_job_id=f"level-{level - 1}" if level else None)
+        for level in range(DEPTH)
+    )
+    with pytest.raises(JobStateError, match=f"has {DEPTH - 1} jobs under it"):
+        jobs.delete("level-0")

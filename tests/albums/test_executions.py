@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -385,6 +387,54 @@ def test_what_cannot_be_looked_at_stands_in_nobodys_way(jobs: Jobs, clock: FakeC
     assert Watch(jobs).expire_due().looked_at == 0
 
 
+@pytest.mark.parametrize("raised", ["raise RuntimeError('no licence')", "import sys; sys.exit(2)"])
+def test_a_module_that_cannot_be_imported_stands_in_nobodys_way(
+    jobs: Jobs, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: str
+) -> None:
+    executions = Executions(jobs)
+    for name in ("bad", "good"):
+        executions.start(path("STEP"), b"", "image.jpg", execution_id=name)
+    (tmp_path / "broken_flows.py").write_text(raised)
+    monkeypatch.syspath_prepend(tmp_path)
+    jobs.store.update(ExecutionWatch.key(execution_id="bad"), ExecutionWatch.definition.set("broken_flows:THING"))  # type: ignore[attr-defined] # not declared as Attr: nothing in the package changes it
+    for name in ("bad", "good"):
+        jobs.cancel(name)
+    clock.advance(11)
+    sweep = Watch(jobs).expire_due()
+    assert sweep.failed == 1
+    assert "broken_flows:THING" in sweep.problems["bad"]
+    with pytest.raises(DefinitionError, match=r"no .* 'broken_flows:THING'.*(RuntimeError|SystemExit)"):
+        executions.start("broken_flows:THING", b"", "x")
+
+
+def test_the_watch_outlives_what_it_does_not_expect(
+    jobs: Jobs, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Executions(jobs).start(path("STEP"), b"", "image.jpg", execution_id="e")
+    clock.advance(11)
+    monkeypatch.setattr("jobtable.albums.watch.load_definition", lambda path: 1 // 0)
+    assert "ZeroDivisionError" in Watch(jobs).expire_due().problems["e"]
+    assert Watch(jobs).expire_due().looked_at == 0
+    watch, should_stop, problems = Watch(jobs), threading.Event(), list[str]()
+
+    def note(problem: str) -> None:
+        problems.append(problem)
+        if len(problems) == 2:
+            should_stop.set()
+
+    monkeypatch.setattr(watch, "expire_due", lambda: 1 // 0)
+    watch.keep(should_stop, note)
+    assert problems == ["ZeroDivisionError: integer division or modulo by zero"] * 2
+
+
+def test_a_start_that_is_refused_stores_nothing(jobs: Jobs) -> None:
+    before = state(jobs)
+    with pytest.raises(ValueRefusedError):
+        Executions(jobs).start(path("STEP"), b"image", "n" * 5000)
+    assert state(jobs) == before
+    assert list(jobs.objects.list()) == []
+
+
 def test_a_listing_without_albums_fails_the_execution(jobs: Jobs) -> None:
     definition = PATHS[WorkflowType.STEP_FUNCTIONS]
     for number, listing in enumerate((b"nothing", b"\xff", b"")):
@@ -415,6 +465,17 @@ ASK = HumanStep("b", timedelta(1))
 def test_a_definition_that_cannot_work_is_refused(steps: tuple[Step | HumanStep, ...]) -> None:
     with pytest.raises(DefinitionError):
         WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, steps)
+
+
+@pytest.mark.parametrize("expires_in", [timedelta(0), timedelta(seconds=-5), timedelta(days=999999999)])
+def test_a_question_has_a_time_that_can_come(expires_in: timedelta) -> None:
+    with pytest.raises(DefinitionError, match="ask: expires_in is"):
+        WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, (STEP, HumanStep("ask", expires_in)))
+
+
+def test_a_job_is_tried_at_least_once() -> None:
+    with pytest.raises(DefinitionError, match="max_attempts is 0"):
+        WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, (STEP,), max_attempts=0)
 
 
 @pytest.mark.parametrize("name", ["no.such:THING", "tests.albums.workflows:NOTHING", "tests.albums.workflows:RAN", ""])

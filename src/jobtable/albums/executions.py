@@ -55,12 +55,12 @@ class Executions:
         if there is not None:
             self.submit_step(there, definition, user=user)
             return there
-        kept = self._jobs.objects.put(object_key(UPLOADS, execution_id, name), image)
+        image_key = object_key(UPLOADS, execution_id, name)
         now = self._jobs.clock.now()
         execution = Execution(
             execution_id=execution_id,
             workflow_type=declared.workflow_type,
-            image_s3_key=kept.key,
+            image_s3_key=image_key,
             current_step=declared.steps[0].name,
             start_time=now,
             created_at=now,
@@ -73,37 +73,41 @@ class Executions:
             definition=definition,
             job_step=declared.steps[0].name,
         )
+        first = self._job_of_step(declared, execution, definition, user)  # what is refused here has stored nothing
+        self._jobs.objects.put(image_key, image)
         try:
             with self._jobs.store.transaction() as tx:
                 tx.add(execution)
                 tx.add(watch)
         except TransactionFailedError:  # another start with this id came first
             execution = self.records.get_execution(execution_id)
-        self.submit_step(execution, definition, user=user)
+            self.submit_step(execution, definition, user=user)
+            return execution
+        self._jobs.submit(first)
         return execution
 
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> None:
         """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often."""
         if execution.status is not ExecutionStatus.RUNNING:
             return
-        declared = load_definition(definition)
+        self._jobs.submit(self._job_of_step(load_definition(definition), execution, definition, user))
+
+    def _job_of_step(self, declared: WorkflowDefinition, execution: Execution, definition: str, user: str) -> NewJob:
         step = declared.step(execution.current_step)
         job_id = step_job_id(declared, execution, step)
         is_first = job_id == execution.execution_id
         params = {"execution_id": execution.execution_id, "step": step.name, "definition": definition}
-        self._jobs.submit(
-            NewJob(
-                name=f"{step.name} of execution {execution.execution_id}",
-                task=RUN_STEPS,
-                params=params if execution.attempt is None else params | {"attempt": execution.attempt},
-                job_id=job_id,
-                job_type=JOB_TYPE,
-                job_stage=step.name,
-                parent_job_id=None if is_first else execution.execution_id,
-                queue=QUEUE,
-                user=user if is_first else self._jobs.queries.get_job(execution.execution_id).created_by,
-                max_attempts=declared.max_attempts,
-            )
+        return NewJob(
+            name=f"{step.name} of execution {execution.execution_id}",
+            task=RUN_STEPS,
+            params=params if execution.attempt is None else params | {"attempt": execution.attempt},
+            job_id=job_id,
+            job_type=JOB_TYPE,
+            job_stage=step.name,
+            parent_job_id=None if is_first else execution.execution_id,
+            queue=QUEUE,
+            user=user if is_first else self._jobs.queries.get_job(execution.execution_id).created_by,
+            max_attempts=declared.max_attempts,
         )
 
     # --- moving -----------------------------------------------------------------------------------------------------

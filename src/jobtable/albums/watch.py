@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 
+_LOG = logging.getLogger(__name__)
 TICK_SECONDS = 0.5
 """Twice a second, so that what is due is done within one."""
 
@@ -56,8 +58,9 @@ class Watch:
                     self._look_at(watch, sweep)
                 except (ConflictError, NotFoundError):
                     continue  # it has moved on meanwhile: the next look tells
-                except JobtableError as error:
-                    sweep.problems[watch.execution_id] = str(error)
+                except Exception as error:  # one execution must not end the watch over the others
+                    _LOG.debug("execution %s", watch.execution_id, exc_info=True)
+                    sweep.problems[watch.execution_id] = _told(error)
                     self._look_again(watch)
         return sweep
 
@@ -67,8 +70,9 @@ class Watch:
             try:
                 for execution_id, problem in self.expire_due().problems.items():
                     on_problem(f"execution {execution_id}: {problem}")
-            except JobtableError as error:
-                on_problem(str(error))
+            except Exception as error:  # the next look may go well; without a watch nothing would time out any more
+                _LOG.debug("the watch over executions", exc_info=True)
+                on_problem(_told(error))
 
     def _look_at(self, watch: ExecutionWatch, sweep: Sweep) -> None:
         execution = self._executions.records.get_execution(watch.execution_id)
@@ -103,3 +107,8 @@ class Watch:
             )
         except (ConditionFailedError, NotFoundError):
             return
+
+
+def _told(error: Exception) -> str:
+    """What happened; of errors that are not ours the kind is told too, as their text alone may say little."""
+    return str(error) if isinstance(error, JobtableError) else f"{type(error).__name__}: {error}"

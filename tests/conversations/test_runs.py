@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.interruptions import dies_after
-from tests.running import run_again, run_jobs
+from tests.running import run_again, run_jobs, run_task
 
 from jobtable.conversations.analysis.export import Comment, Export, Vote, read_files, write_export
 from jobtable.conversations.analysis.generated import generate_export
@@ -26,7 +27,14 @@ from jobtable.conversations.entities import (
 from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id, stages_from
 from jobtable.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.conversations.service import tables
-from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    JobStateError,
+    LeaseLostError,
+    NotFoundError,
+    ValueRefusedError,
+)
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
@@ -136,10 +144,33 @@ def runs_total(jobs: Jobs, run: Run) -> int:
 
 
 def test_a_stage_that_runs_twice_leaves_the_same_items(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    once = results(jobs, analysed(jobs, small, run_id="run"))
+    ConversationRuns(jobs).delete("run")
+    ConversationRuns(jobs).start("36324", *small, run_id="run")
+    while leases := jobs.claim(QUEUE, limit=1, instance_id="test", lease_seconds=60):
+        for _ in range(2):  # as if the first attempt's worker had died before it could say that it is done
+            run_task(jobs, leases[0])
+        jobs.finish(leases[0], Outcome.completed())
+    twice = results(jobs, ConversationRuns(jobs).get("run"))
+    assert [_without_time(each) for each in twice.values()] == [_without_time(each) for each in once.values()]
+
+
+def _without_time(found: list[JobResult]) -> list[dict[str, Any]]:
+    return [result.model_dump(exclude={"created_at"}) for result in found]
+
+
+def test_a_worker_that_lost_its_lease_changes_no_results(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     run = analysed(jobs, small)
     before = results(jobs, run)
-    run_again(jobs, [run.stages[stage] for stage in Stage])
+    for stage in Stage:
+        with pytest.raises(LeaseLostError):
+            run_again(jobs, [run.stages[stage]])
     assert results(jobs, run) == before
+
+
+def test_results_of_any_size_are_stored(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    run = analysed(jobs, small, RunSettings(embed=f"{__name__}:embed_at_length"))
+    assert runs_total(jobs, run) > 100
 
 
 @pytest.mark.parametrize("first", list(Stage))
@@ -234,6 +265,11 @@ def test_a_failed_stage_fails_the_run_and_can_be_retried(
 
 def broken_embed(texts: list[str]) -> list[list[float]]:
     raise RuntimeError("the model is not there")
+
+
+def embed_at_length(texts: list[str]) -> list[list[float]]:
+    """Vectors that do not fit into one transaction together."""
+    return [[len(text) / (place + 3) for place in range(15_000)] for text in texts]
 
 
 def embed_lengths(texts: list[str]) -> list[list[float]]:

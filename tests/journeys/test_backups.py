@@ -246,6 +246,10 @@ def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
     with pytest.raises(ConflictError, match="pause it"):
         backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "j.zip").write_bytes(b"the backup of yesterday")
+    with pytest.raises(ConflictError, match="pause it"):
+        backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"the backup of yesterday"]
 
 
 def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.albums.watch import Watch
 from jobtable.errors import (
+    ConflictError,
     DefinitionError,
     JobtableError,
     NotFoundError,
@@ -37,6 +38,7 @@ from jobtable.errors import (
     TokenRefusedError,
     ValueRefusedError,
 )
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
@@ -431,6 +433,11 @@ def test_a_start_that_is_refused_stores_nothing(jobs: Jobs) -> None:
     before = state(jobs)
     with pytest.raises(ValueRefusedError):
         Executions(jobs).start(path("STEP"), b"image", "n" * 5000)
+    assert state(jobs) == before
+    jobs.submit(NewJob(name="of somebody else", task="m:f", job_id="e"))
+    before = state(jobs)
+    with pytest.raises(ConflictError, match="job e is there already, and runs no execution"):
+        Executions(jobs).start(path("STEP"), b"image", "image.jpg", execution_id="e")
     assert state(jobs) == before
     assert list(jobs.objects.list()) == []
 

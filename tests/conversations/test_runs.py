@@ -35,6 +35,7 @@ from jobtable.errors import (
     NotFoundError,
     ValueRefusedError,
 )
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
@@ -293,6 +294,23 @@ def test_a_start_with_the_same_id_is_one_run(jobs: Jobs, small: tuple[bytes, byt
     with pytest.raises(AlreadyExistsError, match="another export or other settings"):
         runs.start("36324", small[0] + b"99,1,more\n", small[1], run_id="my-run")
     assert jobs.objects.get(one.record.comments.key) == small[0]
+
+
+def test_a_job_of_somebody_else_is_neither_taken_nor_deleted(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    runs = ConversationRuns(jobs)
+    jobs.submit(NewJob(name="precious", task="m:f", job_id="run"))
+    with pytest.raises(ConflictError, match="job run is there already, and is no analysis"):
+        runs.start("36324", *small, run_id="run")
+    assert list(jobs.objects.list()) == []
+    with pytest.raises(NotFoundError, match="there is no run"):
+        runs.delete("run", stop=True)
+    started = runs.start("36324", *small, run_id="other")
+    jobs.store.add(started.record.replace(run_id="run"))  # as a start has left it that was refused too late
+    with pytest.raises(NotFoundError, match="not started completely"):
+        runs.get("run")
+    assert runs.statuses([started.record, started.record.replace(run_id="run")]) == {"other": Status.RUNNING}
+    assert runs.delete("run", stop=True).items == 1
+    assert jobs.queries.get_job("run").status is Status.PENDING
 
 
 def test_a_start_that_was_interrupted_is_finished_by_the_next(

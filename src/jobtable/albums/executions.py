@@ -55,6 +55,9 @@ class Executions:
         if there is not None:
             self.submit_step(there, definition, user=user)
             return there
+        taken = self._jobs.store.find(Job.key(job_id=execution_id))
+        if taken is not None and not is_step_job(taken):
+            raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
         image_key = object_key(UPLOADS, execution_id, name)
         now = self._jobs.clock.now()
         execution = Execution(
@@ -181,7 +184,7 @@ class Executions:
     def _first_job(self, execution_id: str) -> Job | None:
         """The job of the first step, which is the root of the others; another job may have the id by chance."""
         job = self._jobs.store.find(Job.key(job_id=execution_id))
-        return job if job is not None and job.definition.task == RUN_STEPS else None
+        return job if job is not None and is_step_job(job) else None
 
     def find_answer(self, execution_id: str) -> ValidationTask | None:
         """The task that a person answered last, for the steps behind it; None if nobody did."""
@@ -232,6 +235,11 @@ class Executions:
             return False
         execution = self._jobs.store.find(Execution.key(execution_id=parts[1]))
         return execution is not None and execution.image_s3_key == key
+
+
+def is_step_job(job: Job) -> bool:
+    """Whether a job runs steps of an execution; another one may have an execution's id."""
+    return job.definition.task == RUN_STEPS
 
 
 def step_job_id(declared: WorkflowDefinition, execution: Execution, step: AnyStep) -> str:

@@ -18,7 +18,7 @@ from jobtable.albums.answers import Answers
 from jobtable.albums.entities import Execution, ExecutionStatus
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.watch import Watch
-from jobtable.errors import ConflictError, NotFoundError
+from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Outcome
@@ -212,6 +212,51 @@ def test_a_job_that_only_has_the_same_id_stays(jobs: Jobs) -> None:
     jobs.submit(NewJob(name="of somebody else", task="builtins:print", job_id="other"))
     Executions(jobs).delete("other")
     assert jobs.queries.get_job("other").status is Status.PENDING
+
+
+def test_a_job_of_an_execution_is_not_deleted_without_it(jobs: Jobs) -> None:
+    execution_id = waiting(jobs)[0].execution_id
+    with pytest.raises(JobStateError, match=f"`jobtable executions delete {execution_id}`"):
+        jobs.delete(execution_id, tree=True)
+    (second,) = jobs.queries.list_descendants(execution_id)
+    with pytest.raises(JobStateError, match=f"`jobtable executions delete {execution_id}`"):
+        jobs.delete(second.job_id)
+    jobs.submit(NewJob(name="of somebody else", task="m:f", job_id="mine", job_type="album-execution"))
+    jobs.cancel("mine")
+    assert jobs.delete("mine") > 0
+
+
+def test_an_execution_whose_first_job_is_gone_fails_with_that_reason(jobs: Jobs, clock: FakeClock) -> None:
+    execution, asked, token = waiting(jobs)
+    jobs.delete_for_system(execution.execution_id)
+    answered = Answers(jobs).complete(asked.task_id, token, [])
+    assert (answered.status, answered.failure) == (
+        ExecutionStatus.FAILED,
+        f"job {execution.execution_id} is gone, which was the root of its jobs",
+    )
+    started = Executions(jobs).start(path("STEP"), b"image", "image.jpg")
+    run_jobs(jobs, QUEUE, most=1)
+    jobs.cancel(second_job(jobs, started.execution_id))
+    jobs.delete_for_system(started.execution_id)
+    clock.advance(11)
+    assert Watch(jobs).expire_due().failed == 1
+    assert "is gone" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
+
+
+def second_job(jobs: Jobs, execution_id: str) -> str:
+    """The job of the second step."""
+    (second,) = jobs.queries.list_descendants(execution_id)
+    return second.job_id
+
+
+def test_an_execution_whose_id_a_job_of_somebody_else_took_fails(jobs: Jobs, clock: FakeClock) -> None:
+    started = Executions(jobs).start(path("STEP"), b"image", "image.jpg")
+    jobs.cancel(started.execution_id)
+    jobs.delete_for_system(started.execution_id)
+    jobs.submit(NewJob(name="of somebody else", task="m:f", job_id=started.execution_id))
+    clock.advance(11)
+    assert Watch(jobs).expire_due().failed == 1
+    assert "somebody else's" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
 
 
 def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs) -> None:

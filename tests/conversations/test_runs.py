@@ -313,6 +313,13 @@ def test_a_job_of_somebody_else_is_neither_taken_nor_deleted(jobs: Jobs, small: 
     assert jobs.queries.get_job("run").status is Status.PENDING
 
 
+def test_a_job_of_a_run_is_not_deleted_without_it(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    run = analysed(jobs, small, run_id="run")
+    for job_id in ("run", run.stages[Stage.LAYOUT].job_id):
+        with pytest.raises(JobStateError, match="`jobtable conversations delete run`"):
+            jobs.delete(job_id, tree=True)
+
+
 def test_a_start_that_was_interrupted_is_finished_by_the_next(
     jobs: Jobs, small: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from tests.journeys.stages import Scripted, script
 from tests.journeys.worlds import World, stage, world_on
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError
+from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError, JobStateError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import InstanceJob, JobDependency, main
@@ -31,6 +31,7 @@ from jobtable.journeys.raw_items import position
 from jobtable.journeys.restore import Existing
 from jobtable.journeys.runner import JourneyRunner
 from jobtable.journeys.stage import Stage
+from jobtable.journeys.stage_jobs import JourneyJobs
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Item
@@ -189,6 +190,12 @@ def test_a_journey_whose_worker_does_not_stop_is_neither_deleted_nor_exported(
     world.jobs.release(lease, "it has stopped")
     backups_of(world).delete_journey("J1", stop=True)
     assert contents(world)[0] == []
+
+
+def test_a_job_of_a_journey_is_not_deleted_without_it(quick: World) -> None:
+    for job in JourneyJobs(quick.jobs).list_jobs("J1"):
+        with pytest.raises(JobStateError, match="`jobtable journeys delete J1`"):
+            quick.jobs.delete(job.job_id, tree=True)
 
 
 def test_a_job_that_an_execution_only_names_is_not_deleted(quick: World, tmp_path: Path) -> None:

@@ -53,8 +53,7 @@ class Executions:
         execution_id = execution_id or str(uuid.uuid4())
         there = self._jobs.store.find(Execution.key(execution_id=execution_id))
         if there is not None:
-            self.submit_step(there, definition, user=user)
-            return there
+            return self.submit_step(there, definition, user=user)
         taken = self._jobs.store.find(Job.key(job_id=execution_id))
         if taken is not None and not is_step_job(taken):
             raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
@@ -83,17 +82,27 @@ class Executions:
                 tx.add(execution)
                 tx.add(watch)
         except TransactionFailedError:  # another start with this id came first
-            execution = self.records.get_execution(execution_id)
-            self.submit_step(execution, definition, user=user)
-            return execution
+            return self.submit_step(self.records.get_execution(execution_id), definition, user=user)
         self._jobs.submit(first)
         return execution
 
-    def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> None:
-        """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often."""
+    def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
+        """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
+
+        Gives the execution as it is then: FAILED if the first job, the root of the others, is not there any more.
+        """
         if execution.status is not ExecutionStatus.RUNNING:
-            return
-        self._jobs.submit(self._job_of_step(load_definition(definition), execution, definition, user))
+            return execution
+        declared = load_definition(definition)
+        if self.lacks_root(declared, execution):
+            return self.fail(execution, f"job {execution.execution_id} is gone, which was the root of its jobs")
+        self._jobs.submit(self._job_of_step(declared, execution, definition, user))
+        return execution
+
+    def lacks_root(self, declared: WorkflowDefinition, execution: Execution) -> bool:
+        """Whether the first job, which was there before the step at which the execution stands, is gone."""
+        job_id = step_job_id(declared, execution, declared.step(execution.current_step))
+        return job_id != execution.execution_id and self._first_job(execution.execution_id) is None
 
     def _job_of_step(self, declared: WorkflowDefinition, execution: Execution, definition: str, user: str) -> NewJob:
         step = declared.step(execution.current_step)
@@ -151,9 +160,7 @@ class Executions:
         move.commit()
         if question is not None and isinstance(step, HumanStep):
             question.deliver(step.deliver)
-        execution = self.records.get_execution(execution_id)
-        self.submit_step(execution, definition)
-        return execution
+        return self.submit_step(self.records.get_execution(execution_id), definition)
 
     def fail(self, execution: Execution, reason: str) -> Execution:
         """End an execution that cannot go on from where it stands."""
@@ -222,7 +229,7 @@ class Executions:
         with contextlib.suppress(JobStateError):  # the first one has ended already
             self._jobs.cancel(execution_id, by=by)
         await_workers(self._jobs, self._tree(execution_id), f"delete execution {execution_id}")
-        return self._jobs.delete(execution_id, tree=True)
+        return self._jobs.delete_for_system(execution_id)
 
     def _tree(self, execution_id: str) -> Iterator[Job]:
         yield self._jobs.queries.get_job(execution_id)

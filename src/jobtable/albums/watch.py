@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from jobtable.albums.answers import Answers
 from jobtable.albums.definitions import load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
-from jobtable.albums.executions import Executions, step_job_id
+from jobtable.albums.executions import Executions, is_step_job, step_job_id
 from jobtable.albums.moves import LOOK_AGAIN
 from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError
 from jobtable.jobs.engine import Jobs
@@ -88,14 +88,21 @@ class Watch:
         declared = load_definition(watch.definition)
         job_id = step_job_id(declared, execution, declared.step(watch.job_step))
         job = self._store.find(Job.key(job_id=job_id))
+        if job is not None and not is_step_job(job):
+            self._executions.fail(execution, f"job {job_id} is somebody else's: start it again with another id")
+            sweep.failed += 1
+            return
         if job is not None and job.is_final:
             reason = "did not move it on" if job.status is Status.COMPLETED else f"is {job.status}: {job.message}"
             self._executions.fail(execution, f"the job of step {execution.current_step} {reason}")
             sweep.failed += 1
             return
-        if job is None:
-            self._executions.submit_step(execution, watch.definition)
-        self._look_again(watch)
+        if job is None or self._executions.lacks_root(declared, execution):
+            execution = self._executions.submit_step(execution, watch.definition)
+        if execution.status is ExecutionStatus.FAILED:
+            sweep.failed += 1
+        else:
+            self._look_again(watch)
 
     def _look_again(self, watch: ExecutionWatch) -> None:
         """Let the execution be due again later, unless it moved meanwhile, which has set its own time."""

@@ -261,7 +261,7 @@ class ConversationRuns:
                 self._jobs.objects.delete(file.key)
         if root is None:
             return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
-        return Deleted(results, self._jobs.delete(run_id, tree=True))  # the record stands under the root
+        return Deleted(results, self._jobs.delete_for_system(run_id))  # the record stands under the root
 
     def _refuse_running(self, run_id: str) -> None:
         """Wait for the workers of a run that has ended, or is to; ConflictError if there is more to come."""

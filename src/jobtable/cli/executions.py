@@ -130,19 +130,17 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
 
 
 def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
-    declared = services.album_executions.get_definition(execution.execution_id)
     records = services.album_executions.records
     say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.albums.runner"])
-    with working as workers, bar("Running", len(declared.steps)) as advance:
-        shown = 0
+    with working as workers, bar("Running") as advance:  # how many steps there are only those know who run them
+        shown = execution
 
         def show(seen: Execution) -> None:
             nonlocal shown
-            is_done = seen.status is ExecutionStatus.COMPLETED
-            behind = len(declared.steps) if is_done else declared.position(seen.current_step)
-            advance(behind - shown)
-            shown = behind
+            if (seen.current_step, seen.status) != (shown.current_step, shown.status):
+                advance(1)
+            shown = seen
 
         def look() -> Execution:
             services.album_watch.expire_due()

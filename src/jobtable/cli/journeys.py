@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Callable
 from itertools import islice
@@ -71,7 +70,6 @@ def create(
         jobtable journeys example catalogue.db
         jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
     """
-    sys.path.insert(0, str(Path.cwd()))  # where a worker looks for the classes of stages, too
     template = _template(stage or [], can_skip or [])
     settings = chosen_settings(store, objects, user=user)
     with Services.from_settings(settings) as services:

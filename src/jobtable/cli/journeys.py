@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import uuid
 from collections.abc import Callable
 from itertools import islice
@@ -114,8 +115,8 @@ def example(
     """
     try:
         create_catalogue(path, products=products, seed=seed)
-    except OSError as error:
-        raise typer.BadParameter(str(error)) from error
+    except (OSError, sqlite3.Error) as error:
+        raise typer.BadParameter(f"{path} cannot be written: {error}") from error
     say(f"Wrote {path} with {products} products.")
 
 

@@ -19,6 +19,7 @@ from jobtable.albums.entities import Execution, ExecutionStatus
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.watch import Watch
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
+from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Outcome
@@ -204,6 +205,41 @@ def test_what_runs_is_stopped_first_when_that_is_asked_for(jobs: Jobs) -> None:
     assert left(jobs) == []
     waiting(jobs)
     Executions(jobs).delete(flows.DELIVERED[-1][0].execution_id, stop=True)
+    assert left(jobs) == []
+
+
+def test_a_step_that_ends_while_its_execution_is_stopped_does_no_harm(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executions = Executions(jobs)
+    execution_id = executions.start(path("STEP"), b"image", "image.jpg").execution_id
+
+    def stop_meanwhile(name: str, job: JobContext) -> int:
+        executions.fail(executions.records.get_execution(execution_id), "stopped by ada")
+        jobs.cancel(execution_id)
+        return 1
+
+    monkeypatch.setattr(flows, "_run", stop_meanwhile)
+    assert run_jobs(jobs, QUEUE, retryable=True) == 1
+    assert jobs.queries.get_job(execution_id).status is Status.COMPLETED
+    executions.delete(execution_id)
+    assert left(jobs) == []
+
+
+def test_an_execution_that_moves_while_it_is_stopped_is_stopped_where_it_is(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executions = Executions(jobs)
+    execution_id = executions.start(path("STEP"), b"image", "image.jpg").execution_id
+    real, moved = executions.fail, list[int]()
+
+    def move_first(execution: Execution, reason: str) -> Execution:
+        if not moved:
+            moved.append(run_jobs(jobs, QUEUE, most=1))
+        return real(execution, reason)
+
+    monkeypatch.setattr(executions, "fail", move_first)
+    executions.delete(execution_id, stop=True)
     assert left(jobs) == []
 
 

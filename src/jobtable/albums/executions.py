@@ -210,10 +210,12 @@ class Executions:
         finishes it: the execution itself goes last.
         """
         execution = self.records.get_execution(execution_id)
-        if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING):
+        while execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING):
             if not stop:
                 raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
-            self.fail(execution, f"stopped by {by}")
+            with contextlib.suppress(ConflictError):  # it has just moved on
+                self.fail(execution, f"stopped by {by}")
+            execution = self.records.get_execution(execution_id)
         removed = self._delete_jobs(execution_id, by)
         store = self._jobs.store
         removed += store.batch_delete(self.records.list_execution_tasks(execution.workflow_type, execution_id))

@@ -67,6 +67,8 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     assert "names no album" in failed.stdout
     assert "jobtable executions retry" in failed.stderr
     (execution,) = answer("executions", "list", "--status", "failed")
+    (job,) = json.loads(run("jobs", "list", "--json").stdout)
+    assert job["status"] == "FAILED", "its worker is stopped only when it has ended"
     again = run("executions", "retry", execution["execution_id"])
     assert again.exit_code == 5
     assert answer("executions", "show", execution["execution_id"])["execution"]["attempt"] == 2

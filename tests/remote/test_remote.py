@@ -263,6 +263,7 @@ class TestOnTheCommandLine:
         assert "ask-again" in shown
 
     def test_a_reader_is_refused_in_one_line(self, served: Served) -> None:
+        self.run(served, "executions", "metrics", "2025-01-15", role=Role.READ)  # it stores nothing
         refused = self.run(served, "queues", "create", "q", code=ExitCode.FAILED, role=Role.READ)
         assert "the role read does not allow this" in refused.stderr
         assert len(refused.stderr.splitlines()) == 1

@@ -30,6 +30,7 @@ from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.albums.watch import Watch
 from jobtable.errors import (
+    AlreadyExistsError,
     ConflictError,
     DefinitionError,
     JobtableError,
@@ -150,6 +151,16 @@ def test_one_question_can_follow_another(jobs: Jobs) -> None:
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_taken_also_if_the_next_question_cannot_be_delivered(jobs: Jobs) -> None:
+    execution, asked, token = waiting(jobs, "UNDELIVERED")
+    answered = Answers(jobs).complete(asked.task_id, token, [])
+    assert (answered.status, answered.current_step) == (ExecutionStatus.WAITING, "ask-again")
+    next_task = Executions(jobs).records.get_task(str(Executions(jobs).get_watch(execution.execution_id).task_id))
+    assert "fail_to_deliver failed: RuntimeError: the mail server is down" in str(next_task.delivery_problem)
+    assert asked.delivery_problem is None
+    Answers(jobs).complete(next_task.task_id, Answers(jobs).renew_token(next_task.task_id), [])
 
 
 def test_the_token_is_given_once_and_only_its_digest_is_kept(jobs: Jobs) -> None:
@@ -366,10 +377,15 @@ def test_a_job_that_runs_again_leaves_finished_steps_alone(jobs: Jobs, name: str
 
 def test_a_start_with_the_same_id_is_one_execution(jobs: Jobs) -> None:
     executions = Executions(jobs)
-    first, second = (
-        executions.start(path("STEP"), image, "image.jpg", execution_id="e", user="ada") for image in (b"1", b"2")
-    )
+    first, second = (executions.start(path("STEP"), b"1", "image.jpg", execution_id="e", user="ada") for _ in range(2))
     assert first == second
+    for other in (
+        (path("STEP"), b"2", "image.jpg"),
+        (path("STEP"), b"1", "b.jpg"),
+        (path("DURABLE"), b"1", "image.jpg"),
+    ):
+        with pytest.raises(AlreadyExistsError, match="execution e was started before with another"):
+            executions.start(*other, execution_id="e", user="ada")
     assert jobs.objects.get(first.image_s3_key) == b"1"
     run_jobs(jobs, QUEUE)
     assert [job.created_by for job in jobs.queries.list_jobs()] == ["ada", "ada"]

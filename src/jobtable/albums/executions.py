@@ -8,14 +8,15 @@ without a word, the next look (watch.py) goes on from there.
 from __future__ import annotations
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Callable, Iterator
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
-from jobtable.albums.moves import LOOK_AGAIN, Move
+from jobtable.albums.moves import LOOK_AGAIN, Move, Question
 from jobtable.albums.service import AlbumWorkflows, random_token
-from jobtable.errors import ConflictError, JobStateError, NotFoundError, TransactionFailedError
+from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, TransactionFailedError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -23,6 +24,7 @@ from jobtable.jobs.stopping import await_workers
 from jobtable.model import Update
 from jobtable.objects import key_parts, object_key
 
+_LOG = logging.getLogger(__name__)
 QUEUE = "albums"
 JOB_TYPE = "album-execution"
 UPLOADS = "uploads"
@@ -47,17 +49,22 @@ class Executions:
     ) -> Execution:
         """Keep the image and submit the first step of the definition `module:NAME`.
 
-        The same call with the same execution_id finds the execution, or finishes a start that was interrupted.
+        The same call with the same execution_id finds the execution, or finishes a start that was interrupted;
+        AlreadyExistsError if that was started with another definition or image.
         """
         declared = load_definition(definition)
         execution_id = execution_id or str(uuid.uuid4())
+        image_key = object_key(UPLOADS, execution_id, name)
         there = self._jobs.store.find(Execution.key(execution_id=execution_id))
         if there is not None:
+            if not self._was_started_with(there, definition, image_key, image):
+                raise AlreadyExistsError(
+                    f"execution {execution_id} was started before with another definition or image: give another id"
+                )
             return self.submit_step(there, definition, user=user)
         taken = self._jobs.store.find(Job.key(job_id=execution_id))
         if taken is not None and not is_step_job(taken):
             raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
-        image_key = object_key(UPLOADS, execution_id, name)
         now = self._jobs.clock.now()
         execution = Execution(
             execution_id=execution_id,
@@ -85,6 +92,12 @@ class Executions:
             return self.submit_step(self.records.get_execution(execution_id), definition, user=user)
         self._jobs.submit(first)
         return execution
+
+    def _was_started_with(self, there: Execution, definition: str, image_key: str, image: bytes) -> bool:
+        watch = self._jobs.store.find(ExecutionWatch.key(execution_id=there.execution_id))
+        started_with = self._definition_of(there.execution_id) if watch is None else watch.definition
+        is_same_image = there.image_s3_key == image_key and self._jobs.objects.get(image_key) == image
+        return started_with == definition and is_same_image
 
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
         """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
@@ -138,8 +151,19 @@ class Executions:
         question = move.go_on(step, *updates, albums=albums, token=self._make_token())
         move.commit()
         if question is not None and isinstance(step, HumanStep):
-            question.deliver(step.deliver)
+            self._deliver(question, step.deliver)
         return self.records.get_execution(execution.execution_id)
+
+    def _deliver(self, question: Question, path: str | None) -> None:
+        """Hand out a question. Whoever moved the execution has done so: that nobody was told is noted at the task."""
+        try:
+            question.deliver(path)
+        except Exception as error:  # whatever the function of somebody else raises
+            problem = f"{path} failed: {type(error).__name__}: {error}"[:1000]
+            _LOG.warning("task %s was not delivered: %s", question.task.task_id, problem, exc_info=True)
+            self._jobs.store.update(
+                ValidationTask.key(task_id=question.task.task_id), ValidationTask.delivery_problem.set(problem)
+            )
 
     def retry(self, execution_id: str) -> Execution:
         """Let an execution that failed go on from the step where it did, as a new attempt; ConflictError if it did not.
@@ -159,7 +183,7 @@ class Executions:
         question = move.retry(step, definition, last_task_id, albums=albums, token=self._make_token())
         move.commit()
         if question is not None and isinstance(step, HumanStep):
-            question.deliver(step.deliver)
+            self._deliver(question, step.deliver)
         return self.submit_step(self.records.get_execution(execution_id), definition)
 
     def fail(self, execution: Execution, reason: str) -> Execution:

@@ -13,6 +13,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.tasks import resolve
+from jobtable.model import Json
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.objects.s3 import S3ObjectStore
 from jobtable.store import Store
@@ -58,14 +59,19 @@ def run_jobs(jobs: Jobs, queue: str, *, most: int | None = None, retryable: bool
 def run_again(jobs: Jobs, ended: Iterable[Job]) -> None:
     """Run the tasks of jobs that have ended once more, as a worker does that does not know it yet."""
     for job in ended:
-        with JobContext(jobs, Lease(job, "zombie"), flush_seconds=60) as context:
-            resolve(str(job.definition.task)).call(context, job.definition.params)
+        run_task(jobs, Lease(job, "zombie"))
+
+
+def run_task(jobs: Jobs, lease: Lease) -> Json:
+    """Run the task of a job that was claimed, without a word of its end; gives what it returned."""
+    definition = lease.job.definition
+    with JobContext(jobs, lease, flush_seconds=60) as context:
+        returned: Json = resolve(str(definition.task)).call(context, definition.params)
+    return returned
 
 
 def _outcome(jobs: Jobs, lease: Lease, retryable: bool) -> Outcome:
-    definition = lease.job.definition
     try:
-        with JobContext(jobs, lease) as context:
-            return Outcome.completed(resolve(str(definition.task)).call(context, definition.params))
+        return Outcome.completed(run_task(jobs, lease))
     except Exception as error:
         return Outcome.failed(f"{type(error).__name__}: {error}", retryable=retryable)

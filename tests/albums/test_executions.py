@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,8 @@ from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.albums.watch import Watch
 from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
     DefinitionError,
     JobtableError,
     NotFoundError,
@@ -35,6 +39,7 @@ from jobtable.errors import (
     TokenRefusedError,
     ValueRefusedError,
 )
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
@@ -146,6 +151,16 @@ def test_one_question_can_follow_another(jobs: Jobs) -> None:
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_taken_also_if_the_next_question_cannot_be_delivered(jobs: Jobs) -> None:
+    execution, asked, token = waiting(jobs, "UNDELIVERED")
+    answered = Answers(jobs).complete(asked.task_id, token, [])
+    assert (answered.status, answered.current_step) == (ExecutionStatus.WAITING, "ask-again")
+    next_task = Executions(jobs).records.get_task(str(Executions(jobs).get_watch(execution.execution_id).task_id))
+    assert "fail_to_deliver failed: RuntimeError: the mail server is down" in str(next_task.delivery_problem)
+    assert asked.delivery_problem is None
+    Answers(jobs).complete(next_task.task_id, Answers(jobs).renew_token(next_task.task_id), [])
 
 
 def test_the_token_is_given_once_and_only_its_digest_is_kept(jobs: Jobs) -> None:
@@ -362,10 +377,15 @@ def test_a_job_that_runs_again_leaves_finished_steps_alone(jobs: Jobs, name: str
 
 def test_a_start_with_the_same_id_is_one_execution(jobs: Jobs) -> None:
     executions = Executions(jobs)
-    first, second = (
-        executions.start(path("STEP"), image, "image.jpg", execution_id="e", user="ada") for image in (b"1", b"2")
-    )
+    first, second = (executions.start(path("STEP"), b"1", "image.jpg", execution_id="e", user="ada") for _ in range(2))
     assert first == second
+    for other in (
+        (path("STEP"), b"2", "image.jpg"),
+        (path("STEP"), b"1", "b.jpg"),
+        (path("DURABLE"), b"1", "image.jpg"),
+    ):
+        with pytest.raises(AlreadyExistsError, match="execution e was started before with another"):
+            executions.start(*other, execution_id="e", user="ada")
     assert jobs.objects.get(first.image_s3_key) == b"1"
     run_jobs(jobs, QUEUE)
     assert [job.created_by for job in jobs.queries.list_jobs()] == ["ada", "ada"]
@@ -383,6 +403,59 @@ def test_what_cannot_be_looked_at_stands_in_nobodys_way(jobs: Jobs, clock: FakeC
     assert (sweep.looked_at, sweep.failed) == (2, 1)
     assert "no workflow definition 'no.such:THING'" in sweep.problems["bad"]
     assert Watch(jobs).expire_due().looked_at == 0
+
+
+@pytest.mark.parametrize("raised", ["raise RuntimeError('no licence')", "import sys; sys.exit(2)"])
+def test_a_module_that_cannot_be_imported_stands_in_nobodys_way(
+    jobs: Jobs, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: str
+) -> None:
+    executions = Executions(jobs)
+    for name in ("bad", "good"):
+        executions.start(path("STEP"), b"", "image.jpg", execution_id=name)
+    (tmp_path / "broken_flows.py").write_text(raised)
+    monkeypatch.syspath_prepend(tmp_path)
+    jobs.store.update(ExecutionWatch.key(execution_id="bad"), ExecutionWatch.definition.set("broken_flows:THING"))  # type: ignore[attr-defined] # not declared as Attr: nothing in the package changes it
+    for name in ("bad", "good"):
+        jobs.cancel(name)
+    clock.advance(11)
+    sweep = Watch(jobs).expire_due()
+    assert sweep.failed == 1
+    assert "broken_flows:THING" in sweep.problems["bad"]
+    with pytest.raises(DefinitionError, match=r"no .* 'broken_flows:THING'.*(RuntimeError|SystemExit)"):
+        executions.start("broken_flows:THING", b"", "x")
+
+
+def test_the_watch_outlives_what_it_does_not_expect(
+    jobs: Jobs, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Executions(jobs).start(path("STEP"), b"", "image.jpg", execution_id="e")
+    clock.advance(11)
+    monkeypatch.setattr("jobtable.albums.watch.load_definition", lambda path: 1 // 0)
+    assert "ZeroDivisionError" in Watch(jobs).expire_due().problems["e"]
+    assert Watch(jobs).expire_due().looked_at == 0
+    watch, should_stop, problems = Watch(jobs), threading.Event(), list[str]()
+
+    def note(problem: str) -> None:
+        problems.append(problem)
+        if len(problems) == 2:
+            should_stop.set()
+
+    monkeypatch.setattr(watch, "expire_due", lambda: 1 // 0)
+    watch.keep(should_stop, note)
+    assert problems == ["ZeroDivisionError: integer division or modulo by zero"] * 2
+
+
+def test_a_start_that_is_refused_stores_nothing(jobs: Jobs) -> None:
+    before = state(jobs)
+    with pytest.raises(ValueRefusedError):
+        Executions(jobs).start(path("STEP"), b"image", "n" * 5000)
+    assert state(jobs) == before
+    jobs.submit(NewJob(name="of somebody else", task="m:f", job_id="e"))
+    before = state(jobs)
+    with pytest.raises(ConflictError, match="job e is there already, and runs no execution"):
+        Executions(jobs).start(path("STEP"), b"image", "image.jpg", execution_id="e")
+    assert state(jobs) == before
+    assert list(jobs.objects.list()) == []
 
 
 def test_a_listing_without_albums_fails_the_execution(jobs: Jobs) -> None:
@@ -415,6 +488,17 @@ ASK = HumanStep("b", timedelta(1))
 def test_a_definition_that_cannot_work_is_refused(steps: tuple[Step | HumanStep, ...]) -> None:
     with pytest.raises(DefinitionError):
         WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, steps)
+
+
+@pytest.mark.parametrize("expires_in", [timedelta(0), timedelta(seconds=-5), timedelta(days=999999999)])
+def test_a_question_has_a_time_that_can_come(expires_in: timedelta) -> None:
+    with pytest.raises(DefinitionError, match="ask: expires_in is"):
+        WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, (STEP, HumanStep("ask", expires_in)))
+
+
+def test_a_job_is_tried_at_least_once() -> None:
+    with pytest.raises(DefinitionError, match="max_attempts is 0"):
+        WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, (STEP,), max_attempts=0)
 
 
 @pytest.mark.parametrize("name", ["no.such:THING", "tests.albums.workflows:NOTHING", "tests.albums.workflows:RAN", ""])

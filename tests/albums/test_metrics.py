@@ -78,5 +78,6 @@ def test_metrics_equal_a_recount(
 
 def test_metrics_of_a_day_without_executions_are_zero(each_store: Store) -> None:
     each_store.tables.create(workflows)
-    found = compute_metrics(each_store, date(1999, 1, 1), STEP)
-    assert (found.execution_count, found.avg_duration_ms, found.avg_cost_per_execution) == (0, 0, 0)
+    for day in (date(1999, 1, 1), date.min, date.max):
+        found = compute_metrics(each_store, day, STEP)
+        assert (found.execution_count, found.avg_duration_ms, found.avg_cost_per_execution) == (0, 0, 0)

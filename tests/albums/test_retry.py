@@ -18,7 +18,8 @@ from jobtable.albums.answers import Answers
 from jobtable.albums.entities import Execution, ExecutionStatus
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.watch import Watch
-from jobtable.errors import ConflictError, NotFoundError
+from jobtable.errors import ConflictError, JobStateError, NotFoundError
+from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Outcome
@@ -207,11 +208,91 @@ def test_what_runs_is_stopped_first_when_that_is_asked_for(jobs: Jobs) -> None:
     assert left(jobs) == []
 
 
+def test_a_step_that_ends_while_its_execution_is_stopped_does_no_harm(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executions = Executions(jobs)
+    execution_id = executions.start(path("STEP"), b"image", "image.jpg").execution_id
+
+    def stop_meanwhile(name: str, job: JobContext) -> int:
+        executions.fail(executions.records.get_execution(execution_id), "stopped by ada")
+        jobs.cancel(execution_id)
+        return 1
+
+    monkeypatch.setattr(flows, "_run", stop_meanwhile)
+    assert run_jobs(jobs, QUEUE, retryable=True) == 1
+    assert jobs.queries.get_job(execution_id).status is Status.COMPLETED
+    executions.delete(execution_id)
+    assert left(jobs) == []
+
+
+def test_an_execution_that_moves_while_it_is_stopped_is_stopped_where_it_is(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executions = Executions(jobs)
+    execution_id = executions.start(path("STEP"), b"image", "image.jpg").execution_id
+    real, moved = executions.fail, list[int]()
+
+    def move_first(execution: Execution, reason: str) -> Execution:
+        if not moved:
+            moved.append(run_jobs(jobs, QUEUE, most=1))
+        return real(execution, reason)
+
+    monkeypatch.setattr(executions, "fail", move_first)
+    executions.delete(execution_id, stop=True)
+    assert left(jobs) == []
+
+
 def test_a_job_that_only_has_the_same_id_stays(jobs: Jobs) -> None:
     Executions(jobs).records.add_execution(stored_execution("other", DURABLE, 1).replace(status=ExecutionStatus.FAILED))
     jobs.submit(NewJob(name="of somebody else", task="builtins:print", job_id="other"))
     Executions(jobs).delete("other")
     assert jobs.queries.get_job("other").status is Status.PENDING
+
+
+def test_a_job_of_an_execution_is_not_deleted_without_it(jobs: Jobs) -> None:
+    execution_id = waiting(jobs)[0].execution_id
+    with pytest.raises(JobStateError, match=f"`jobtable executions delete {execution_id}`"):
+        jobs.delete(execution_id, tree=True)
+    (second,) = jobs.queries.list_descendants(execution_id)
+    with pytest.raises(JobStateError, match=f"`jobtable executions delete {execution_id}`"):
+        jobs.delete(second.job_id)
+    jobs.submit(NewJob(name="of somebody else", task="m:f", job_id="mine", job_type="album-execution"))
+    jobs.cancel("mine")
+    assert jobs.delete("mine") > 0
+
+
+def test_an_execution_whose_first_job_is_gone_fails_with_that_reason(jobs: Jobs, clock: FakeClock) -> None:
+    execution, asked, token = waiting(jobs)
+    jobs.delete_for_system(execution.execution_id)
+    answered = Answers(jobs).complete(asked.task_id, token, [])
+    assert (answered.status, answered.failure) == (
+        ExecutionStatus.FAILED,
+        f"job {execution.execution_id} is gone, which was the root of its jobs",
+    )
+    started = Executions(jobs).start(path("STEP"), b"image", "image.jpg")
+    run_jobs(jobs, QUEUE, most=1)
+    jobs.cancel(second_job(jobs, started.execution_id))
+    jobs.delete_for_system(started.execution_id)
+    clock.advance(11)
+    assert Watch(jobs).expire_due().failed == 1
+    assert "is gone" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
+
+
+def second_job(jobs: Jobs, execution_id: str) -> str:
+    """The job of the second step."""
+    (second,) = jobs.queries.list_descendants(execution_id)
+    return second.job_id
+
+
+def test_an_execution_whose_id_a_job_of_somebody_else_took_fails(jobs: Jobs, clock: FakeClock) -> None:
+    started = Executions(jobs).start(path("STEP"), b"image", "image.jpg")
+    jobs.cancel(started.execution_id)
+    jobs.delete_for_system(started.execution_id)
+    jobs.submit(NewJob(name="of somebody else", task="m:f", job_id=started.execution_id))
+    clock.advance(11)
+    assert Watch(jobs).expire_due().failed == 1
+    assert "somebody else's" in str(Executions(jobs).records.get_execution(started.execution_id).failure)
 
 
 def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs) -> None:

@@ -25,6 +25,10 @@ def deliver(asked: ValidationTask, token: str) -> None:
     DELIVERED.append((asked, token))
 
 
+def fail_to_deliver(asked: ValidationTask, token: str) -> None:
+    raise RuntimeError("the mail server is down")
+
+
 @task
 def one(job: JobContext, execution_id: str) -> int:
     return _run("one", job)
@@ -75,6 +79,14 @@ TWO_QUESTIONS = WorkflowDefinition(
         *_steps()[:1],
         HumanStep("ask", timedelta(minutes=5), CONTINUE, deliver=f"{__name__}:deliver"),
         HumanStep("ask-again", timedelta(minutes=5), deliver=f"{__name__}:deliver"),
+    ),
+)
+UNDELIVERED = WorkflowDefinition(
+    WorkflowType.STEP_FUNCTIONS,
+    (
+        *_steps()[:1],
+        HumanStep("ask", timedelta(minutes=5), deliver=f"{__name__}:deliver"),
+        HumanStep("ask-again", timedelta(minutes=5), deliver=f"{__name__}:fail_to_deliver"),
     ),
 )
 FATAL = WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, (Step("die", f"{__name__}:die"),), max_attempts=1)

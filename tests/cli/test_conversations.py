@@ -54,6 +54,15 @@ def test_a_conversation_from_export_to_deletion() -> None:
     assert run_id in shown
 
 
+def test_an_example_takes_the_place_of_nothing(tmp_path: Path) -> None:
+    (tmp_path / "town").mkdir()
+    (tmp_path / "town" / "votes.csv").write_text("mine")
+    refused = run("example", "town")
+    assert refused.exit_code == 2
+    assert "votes.csv is there already" in refused.stderr
+    assert [path.read_text() for path in (tmp_path / "town").iterdir()] == ["mine"]
+
+
 def test_without_a_worker_the_run_is_only_submitted() -> None:
     run("example", "town", "--comments", "8", "--voters", "2")
     assert answer("analyze", "town", "--submit-only", "--id", "36324")["root"]["status"] == "RUNNING"

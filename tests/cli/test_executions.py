@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,8 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     assert "names no album" in failed.stdout
     assert "jobtable executions retry" in failed.stderr
     (execution,) = answer("executions", "list", "--status", "failed")
+    (job,) = json.loads(run("jobs", "list", "--json").stdout)
+    assert job["status"] == "FAILED", "its worker is stopped only when it has ended"
     again = run("executions", "retry", execution["execution_id"])
     assert again.exit_code == 5
     assert answer("executions", "show", execution["execution_id"])["execution"]["attempt"] == 2
@@ -78,3 +81,19 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     assert run("tasks", "complete", "x", "--token", "y").exit_code == 2
     assert run("tasks", "token", "x").exit_code == 3
     assert run("tasks", "list").stderr == "There are no such tasks.\n"
+
+
+def test_a_definition_in_the_current_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    lines = (
+        "from jobtable.albums.definitions import Step, WorkflowDefinition",
+        "from jobtable.albums.entities import WorkflowType",
+        "from jobtable.jobs.tasks import task",
+        "@task",
+        "def look(execution_id: str) -> str:",
+        "    return execution_id",
+        "MINE = WorkflowDefinition(WorkflowType.STEP_FUNCTIONS, (Step('look', 'flows_of_mine:look'),))",
+    )
+    (tmp_path / "flows_of_mine.py").write_text("\n".join(lines))
+    done = answer("executions", "start", "shelf.txt", "--definition", "flows_of_mine:MINE")
+    assert done["execution"]["status"] == "completed"

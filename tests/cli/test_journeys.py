@@ -42,6 +42,13 @@ def test_a_journey_runs_from_the_command_line(cli: CommandLine, catalogue: str, 
     assert "product.legacy_flag is always NULL" in warnings
     full = cli.run("journeys", "logs", "JRN-1", "--stage", "raw_analysis", "--step", "schema_extraction", "--full")
     assert len(full.stdout.splitlines()) == 8
+    for more in ([], ["--full"]):
+        levels = cli.run("journeys", "logs", "JRN-1", "--level", "warning", "-n", "2", *more).stdout.splitlines()
+        assert len(levels) == 2
+        assert levels[-1].split(" ", 1)[1] == warnings.splitlines()[-1].split(" ", 1)[1]
+        assert len(cli.run("journeys", "logs", "JRN-1", "-n", "3", *more).stdout.splitlines()) == 3
+        unknown = cli.run("journeys", "logs", "JRN-1", "--step", "nine", *more, code=3)
+        assert "there is no step nine in journey JRN-1" in unknown.stderr
     reports = cli.json("journeys", "reports", "JRN-1", "--stage", "raw_analysis", "--type", "timeline")
     report = cli.run("journeys", "report", "JRN-1", reports[0]["report_id"]).stdout
     assert '"timeline"' in report
@@ -91,9 +98,24 @@ def test_what_is_wrong_is_said_in_one_line(cli: CommandLine, catalogue: str) -> 
     assert "has no stage nine" in cli.run("journeys", "create", catalogue, "--stage", "nine=a:B", code=3).stderr
     cli.run("journeys", "create", catalogue, "--stage", "nine", code=2)
     cli.run("journeys", "example", catalogue, code=2)
+    assert "unable to open" in cli.run("journeys", "example", "missing/x.db", code=2).stderr
     cli.run("journeys", "create", catalogue, "--id", "JRN-1", "--no-rules")
+    twice = cli.run("journeys", "create", catalogue, "--id", "JRN-1", code=4)
+    assert twice.stderr == "Error: journey JRN-1 is there already\n"
     assert "has no such reports" in cli.run("journeys", "reports", "JRN-1").stderr
     cli.run("journeys", "report", "JRN-1", "none", code=3)
     cli.run("journeys", "rule", "JRN-1", "none", "active", code=3)
     cli.run("journeys", "logs", "JRN-1", "--stage", "nine", code=3)
     assert "no rules" in cli.run("journeys", "rules", "JRN-1").stderr.replace("such ", "")
+
+
+def test_an_export_without_a_name_stays_in_this_folder(
+    cli: CommandLine, catalogue: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.run("journeys", "create", catalogue, "--id", "../up/JRN-1", "--no-rules")
+    for folder in (tmp_path / "up", tmp_path / "here"):
+        folder.mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert cli.json("journeys", "export", "../up/JRN-1")["file"] == "%2E.%2Fup%2FJRN-1.zip"
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["%2E.%2Fup%2FJRN-1.zip"]
+    assert list((tmp_path / "up").iterdir()) == []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.interruptions import dies_after
-from tests.running import run_again, run_jobs
+from tests.running import run_again, run_jobs, run_task
 
 from jobtable.conversations.analysis.export import Comment, Export, Vote, read_files, write_export
 from jobtable.conversations.analysis.generated import generate_export
@@ -26,7 +27,15 @@ from jobtable.conversations.entities import (
 from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id, stages_from
 from jobtable.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
 from jobtable.conversations.service import tables
-from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    JobStateError,
+    LeaseLostError,
+    NotFoundError,
+    ValueRefusedError,
+)
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
@@ -136,10 +145,33 @@ def runs_total(jobs: Jobs, run: Run) -> int:
 
 
 def test_a_stage_that_runs_twice_leaves_the_same_items(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    once = results(jobs, analysed(jobs, small, run_id="run"))
+    ConversationRuns(jobs).delete("run")
+    ConversationRuns(jobs).start("36324", *small, run_id="run")
+    while leases := jobs.claim(QUEUE, limit=1, instance_id="test", lease_seconds=60):
+        for _ in range(2):  # as if the first attempt's worker had died before it could say that it is done
+            run_task(jobs, leases[0])
+        jobs.finish(leases[0], Outcome.completed())
+    twice = results(jobs, ConversationRuns(jobs).get("run"))
+    assert [_without_time(each) for each in twice.values()] == [_without_time(each) for each in once.values()]
+
+
+def _without_time(found: list[JobResult]) -> list[dict[str, Any]]:
+    return [result.model_dump(exclude={"created_at"}) for result in found]
+
+
+def test_a_worker_that_lost_its_lease_changes_no_results(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     run = analysed(jobs, small)
     before = results(jobs, run)
-    run_again(jobs, [run.stages[stage] for stage in Stage])
+    for stage in Stage:
+        with pytest.raises(LeaseLostError):
+            run_again(jobs, [run.stages[stage]])
     assert results(jobs, run) == before
+
+
+def test_results_of_any_size_are_stored(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    run = analysed(jobs, small, RunSettings(embed=f"{__name__}:embed_at_length"))
+    assert runs_total(jobs, run) > 100
 
 
 @pytest.mark.parametrize("first", list(Stage))
@@ -236,6 +268,11 @@ def broken_embed(texts: list[str]) -> list[list[float]]:
     raise RuntimeError("the model is not there")
 
 
+def embed_at_length(texts: list[str]) -> list[list[float]]:
+    """Vectors that do not fit into one transaction together."""
+    return [[len(text) / (place + 3) for place in range(15_000)] for text in texts]
+
+
 def embed_lengths(texts: list[str]) -> list[list[float]]:
     return [[len(text), text.count("a"), 1.0] for text in texts]
 
@@ -257,6 +294,30 @@ def test_a_start_with_the_same_id_is_one_run(jobs: Jobs, small: tuple[bytes, byt
     with pytest.raises(AlreadyExistsError, match="another export or other settings"):
         runs.start("36324", small[0] + b"99,1,more\n", small[1], run_id="my-run")
     assert jobs.objects.get(one.record.comments.key) == small[0]
+
+
+def test_a_job_of_somebody_else_is_neither_taken_nor_deleted(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    runs = ConversationRuns(jobs)
+    jobs.submit(NewJob(name="precious", task="m:f", job_id="run"))
+    with pytest.raises(ConflictError, match="job run is there already, and is no analysis"):
+        runs.start("36324", *small, run_id="run")
+    assert list(jobs.objects.list()) == []
+    with pytest.raises(NotFoundError, match="there is no run"):
+        runs.delete("run", stop=True)
+    started = runs.start("36324", *small, run_id="other")
+    jobs.store.add(started.record.replace(run_id="run"))  # as a start has left it that was refused too late
+    with pytest.raises(NotFoundError, match="not started completely"):
+        runs.get("run")
+    assert runs.statuses([started.record, started.record.replace(run_id="run")]) == {"other": Status.RUNNING}
+    assert runs.delete("run", stop=True).items == 1
+    assert jobs.queries.get_job("run").status is Status.PENDING
+
+
+def test_a_job_of_a_run_is_not_deleted_without_it(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    run = analysed(jobs, small, run_id="run")
+    for job_id in ("run", run.stages[Stage.LAYOUT].job_id):
+        with pytest.raises(JobStateError, match="`jobtable conversations delete run`"):
+            jobs.delete(job_id, tree=True)
 
 
 def test_a_start_that_was_interrupted_is_finished_by_the_next(

@@ -637,6 +637,20 @@ def test_a_parent_with_a_task_waits_for_the_jobs_that_it_submits(jobs: Jobs) -> 
     check_records(jobs)
 
 
+def test_a_run_that_fails_before_its_worker_knows_that_it_is_cancelled_is_not_tried_again(jobs: Jobs) -> None:
+    one, two, three = jobs.submit_many([new(name, max_attempts=3) for name in ("one", "two", "three")])
+    leases = claim(jobs)
+    for job in (one, two):
+        jobs.cancel(job.job_id)
+    jobs.stop(three.job_id)
+    ends = [(lease, Outcome.failed("too late")) for lease in leases]
+    assert jobs.finish(*ends[0]).status is Status.CANCELLED
+    assert jobs.finish_many(ends[1:]) == []
+    assert jobs.queries.get_job(two.job_id).status is Status.CANCELLED
+    assert jobs.queries.get_job(three.job_id).status is Status.STOPPED
+    check_records(jobs)
+
+
 def test_a_cancelled_group_takes_its_children_along(jobs: Jobs) -> None:
     group = jobs.open_group(NewJob(name="sweep"))
     jobs.submit_many(child(f"{number}", group) for number in range(3))

@@ -19,7 +19,7 @@ from tests.journeys.stages import Scripted, script
 from tests.journeys.worlds import World, stage, world_on
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError
+from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError, JobStateError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import InstanceJob, JobDependency, main
@@ -31,6 +31,7 @@ from jobtable.journeys.raw_items import position
 from jobtable.journeys.restore import Existing
 from jobtable.journeys.runner import JourneyRunner
 from jobtable.journeys.stage import Stage
+from jobtable.journeys.stage_jobs import JourneyJobs
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Item
@@ -191,6 +192,12 @@ def test_a_journey_whose_worker_does_not_stop_is_neither_deleted_nor_exported(
     assert contents(world)[0] == []
 
 
+def test_a_job_of_a_journey_is_not_deleted_without_it(quick: World) -> None:
+    for job in JourneyJobs(quick.jobs).list_jobs("J1"):
+        with pytest.raises(JobStateError, match="`jobtable journeys delete J1`"):
+            quick.jobs.delete(job.job_id, tree=True)
+
+
 def test_a_job_that_an_execution_only_names_is_not_deleted(quick: World, tmp_path: Path) -> None:
     """Records of executions come from other programs too, and may name any job."""
     other = quick.jobs.submit(NewJob(name="of somebody else", task="builtins:print"))
@@ -246,6 +253,10 @@ def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
     with pytest.raises(ConflictError, match="pause it"):
         backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
     assert list(tmp_path.iterdir()) == []
+    (tmp_path / "j.zip").write_bytes(b"the backup of yesterday")
+    with pytest.raises(ConflictError, match="pause it"):
+        backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"the backup of yesterday"]
 
 
 def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:

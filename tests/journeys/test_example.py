@@ -156,6 +156,13 @@ def test_a_template_refuses_what_cannot_run() -> None:
         DEFAULT_TEMPLATE.replacing("tmf_mapping", "json:JSONDecoder").stages("J1", START)
 
 
+def test_a_module_that_raises_when_it_is_imported_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_stages.py").write_text("raise RuntimeError('no licence')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(DefinitionError, match="cannot load 'broken_stages:Mapping': RuntimeError: no licence"):
+        DEFAULT_TEMPLATE.replacing("tmf_mapping", "broken_stages:Mapping").stages("J1", START)
+
+
 def test_the_same_seed_gives_the_same_catalogue(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         create_catalogue(tmp_path / name, products=20, seed=seed)

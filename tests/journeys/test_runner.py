@@ -114,6 +114,56 @@ def test_what_an_interrupted_step_had_logged_is_not_there_twice(quick: World, mo
     quick.check_sums()
 
 
+@pytest.mark.parametrize("how", ["paused", "killed", "both"])
+def test_a_step_keeps_what_it_has_logged_and_reported_before_its_position(world: World, how: str) -> None:
+    def begin(step: Stage) -> None:
+        for n in range(150):
+            step.log_warning(f"line {n}")
+        step.report("R1", results=1)
+        if how == "paused":
+            world.runner.pause("J1")
+        step.save("here")
+        step.log_info("this is logged again")
+        step.report("made again", results=1)
+        raise Killed
+
+    def go_on(step: Stage) -> None:
+        assert step.position == "here"
+        step.log_error("line 150")
+        step.report("R2", results=1)
+        if how == "both":
+            script(one__second=end)
+            world.runner.pause("J1")
+            step.save("there")
+        end(step)
+
+    def end(step: Stage) -> None:
+        step.log_info("line 151")
+        step.report("R3", results=1)
+
+    script(one__second=begin)
+    world.runner.run("J1")
+    world.work(1)
+    world.check_sums()
+    (one,) = world.executions("one")
+    assert (one.metrics.total_logs, one.metrics.warning_count) == (150, 150)
+    script(one__second=go_on)
+    for _ in range(2):
+        if world.journey().status is JourneyStatus.PAUSED:
+            world.runner.resume("J1")
+        world.work()
+        world.check_sums()
+    assert world.journey().status is JourneyStatus.COMPLETED
+    expected_lines = [f"line {n}" for n in range(152)]
+    full = [line["message"] for line in world.records.get_job_logs("J1", "one", one.job_id, "second")]
+    assert full == expected_lines
+    assert [entry.message for entry in world.verbs.list_job_logs(one.job_id)] == expected_lines
+    made = world.records.get_job_reports("J1", one.job_id, "one", ReportType.CUSTOM)
+    assert [report["title"] for report in made] == ["R1", "R2", "R3"]
+    (one,) = world.executions("one")
+    assert (one.metrics.total_logs, one.metrics.error_count, one.steps[1].reports) == (152, 1, None)
+
+
 def test_a_failed_step_fails_stage_and_journey_and_a_retry_is_a_new_execution(world: World) -> None:
     script(one__second=fail)
     world.runner.run("J1")

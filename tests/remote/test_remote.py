@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.running import run_jobs
 from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
 
 from jobtable.access.entities import Role
+from jobtable.albums.executions import Executions
 from jobtable.app import ServerServices, Services
 from jobtable.cli.main import app
 from jobtable.cli.output import ExitCode
@@ -23,6 +25,7 @@ from jobtable.errors import (
     AlreadyExistsError,
     BackendUnavailable,
     ConnectionUrlError,
+    DefinitionError,
     JobStateError,
     JobtableError,
     NotFoundError,
@@ -243,7 +246,24 @@ class TestOnTheCommandLine:
         self.run(served, "jobs", "wait", job_id, code=ExitCode.NOT_COMPLETED)
         self.run(served, "jobs", "delete", job_id, "--yes")
 
+    def test_a_definition_that_only_the_server_has_is_run(
+        self, served: Served, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        executions = served.services.album_executions
+        started = executions.start("tests.albums.workflows:TWO_QUESTIONS", b"", "image.jpg")
+        run_jobs(served.services.jobs, "albums")
+        task_id = str(executions.get_watch(started.execution_id).task_id)
+        token = self.run(served, "tasks", "token", task_id).stdout.strip()
+
+        def refuse(*_: object) -> None:
+            raise DefinitionError("there is no such module here")
+
+        monkeypatch.setattr(Executions, "get_definition", refuse)
+        shown = self.run(served, "tasks", "complete", task_id, "--token", token, "--confirm").stdout
+        assert "ask-again" in shown
+
     def test_a_reader_is_refused_in_one_line(self, served: Served) -> None:
+        self.run(served, "executions", "metrics", "2025-01-15", role=Role.READ)  # it stores nothing
         refused = self.run(served, "queues", "create", "q", code=ExitCode.FAILED, role=Role.READ)
         assert "the role read does not allow this" in refused.stderr
         assert len(refused.stderr.splitlines()) == 1

@@ -30,3 +30,12 @@ def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
     assert full.delete(at, params={"stop": True}).json()["count"] > 2
     assert full.get(at).status_code == 404
     assert full.delete(at).status_code == 404
+
+
+def test_an_image_that_is_not_base64_is_refused(guarded: Served) -> None:
+    full = guarded.client(Role.FULL)
+    body = {"definition": PATHS[WorkflowType.STEP_FUNCTIONS], "name": "shelf.txt"}
+    for image in ("not base64 at all!", "aGVsbG8=\n", "aGVsbG8", "\u00e9"):
+        refused = full.post("/api/v1/execution-runs", json=body | {"image": image})
+        assert (refused.status_code, "base64" in refused.text) == (422, True)
+    assert full.post("/api/v1/execution-runs", json=body | {"image": "aGVsbG8="}).status_code == 201

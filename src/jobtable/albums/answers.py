@@ -109,8 +109,7 @@ class Answers:
             execution = self._move(move, execution, definition, status)
         except ConflictError as error:
             raise self._reason(task, error) from error
-        self._executions.submit_step(execution, definition)
-        return execution
+        return self._executions.submit_step(execution, definition)
 
     def _move(self, move: Move, execution: Execution, definition: str, status: TaskStatus) -> Execution:
         declared = load_definition(definition)

@@ -12,6 +12,8 @@ from jobtable.errors import DefinitionError
 
 FAIL = "fail"
 CONTINUE = "continue"
+LONGEST_WAIT = timedelta(days=3650)
+"""Nobody is waited for longer; a time behind the end of the calendar could not be stored."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,18 @@ class WorkflowDefinition:
             raise DefinitionError(f"a workflow has steps, each with a name of its own: {names}")
         if not isinstance(self.steps[0], Step):
             raise DefinitionError(f"{names[0]}: a workflow begins with a step that a worker runs")
+        if self.max_attempts < 1:
+            raise DefinitionError(f"max_attempts is {self.max_attempts}: a job is tried at least once")
         for position, step in enumerate(self.steps):
-            if isinstance(step, HumanStep) and step.on_timeout not in (FAIL, CONTINUE, *names[position + 1 :]):
+            if not isinstance(step, HumanStep):
+                continue
+            if step.on_timeout not in (FAIL, CONTINUE, *names[position + 1 :]):
                 raise DefinitionError(f"{step.name}: on_timeout names a later step, {FAIL!r} or {CONTINUE!r}")
+            if not timedelta(0) < step.expires_in <= LONGEST_WAIT:
+                raise DefinitionError(
+                    f"{step.name}: expires_in is {step.expires_in}: give a time above 0, of {LONGEST_WAIT.days} days "
+                    "at most"
+                )
 
     def step(self, name: str | None) -> AnyStep:
         """The step with a name."""
@@ -109,12 +120,13 @@ class WorkflowDefinition:
 
 
 def load_definition(path: str) -> WorkflowDefinition:
-    """The definition that `module:NAME` names."""
+    """The definition that `module:NAME` names, or DefinitionError."""
     module_name, _, name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise DefinitionError(f"there is no workflow definition {path!r}: write module:NAME ({error})") from error
+    except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
+        told = f"{type(error).__name__}: {error}"
+        raise DefinitionError(f"there is no workflow definition {path!r}: write module:NAME ({told})") from error
     if not isinstance(found, WorkflowDefinition):
         raise DefinitionError(f"{path} is no WorkflowDefinition")
     return found

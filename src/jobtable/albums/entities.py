@@ -164,6 +164,8 @@ class ValidationTask(
     token_sha256: Attr[Annotated[str, BeforeValidator(_never_readable), Name("taskToken")]]
     expires_at: Timestamp
     completed_at: Attr[OrNull[Timestamp]] = default(None)
+    delivery_problem: Attr[str | None] = default(None)
+    """Why nobody was sent the token; a new one can be made."""
 
 
 class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):

@@ -8,14 +8,15 @@ without a word, the next look (watch.py) goes on from there.
 from __future__ import annotations
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Callable, Iterator
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
-from jobtable.albums.moves import LOOK_AGAIN, Move
+from jobtable.albums.moves import LOOK_AGAIN, Move, Question
 from jobtable.albums.service import AlbumWorkflows, random_token
-from jobtable.errors import ConflictError, JobStateError, NotFoundError, TransactionFailedError
+from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, TransactionFailedError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -23,6 +24,7 @@ from jobtable.jobs.stopping import await_workers
 from jobtable.model import Update
 from jobtable.objects import key_parts, object_key
 
+_LOG = logging.getLogger(__name__)
 QUEUE = "albums"
 JOB_TYPE = "album-execution"
 UPLOADS = "uploads"
@@ -47,20 +49,27 @@ class Executions:
     ) -> Execution:
         """Keep the image and submit the first step of the definition `module:NAME`.
 
-        The same call with the same execution_id finds the execution, or finishes a start that was interrupted.
+        The same call with the same execution_id finds the execution, or finishes a start that was interrupted;
+        AlreadyExistsError if that was started with another definition or image.
         """
         declared = load_definition(definition)
         execution_id = execution_id or str(uuid.uuid4())
+        image_key = object_key(UPLOADS, execution_id, name)
         there = self._jobs.store.find(Execution.key(execution_id=execution_id))
         if there is not None:
-            self.submit_step(there, definition, user=user)
-            return there
-        kept = self._jobs.objects.put(object_key(UPLOADS, execution_id, name), image)
+            if not self._was_started_with(there, definition, image_key, image):
+                raise AlreadyExistsError(
+                    f"execution {execution_id} was started before with another definition or image: give another id"
+                )
+            return self.submit_step(there, definition, user=user)
+        taken = self._jobs.store.find(Job.key(job_id=execution_id))
+        if taken is not None and not is_step_job(taken):
+            raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
         now = self._jobs.clock.now()
         execution = Execution(
             execution_id=execution_id,
             workflow_type=declared.workflow_type,
-            image_s3_key=kept.key,
+            image_s3_key=image_key,
             current_step=declared.steps[0].name,
             start_time=now,
             created_at=now,
@@ -73,37 +82,57 @@ class Executions:
             definition=definition,
             job_step=declared.steps[0].name,
         )
+        first = self._job_of_step(declared, execution, definition, user)  # what is refused here has stored nothing
+        self._jobs.objects.put(image_key, image)
         try:
             with self._jobs.store.transaction() as tx:
                 tx.add(execution)
                 tx.add(watch)
         except TransactionFailedError:  # another start with this id came first
-            execution = self.records.get_execution(execution_id)
-        self.submit_step(execution, definition, user=user)
+            return self.submit_step(self.records.get_execution(execution_id), definition, user=user)
+        self._jobs.submit(first)
         return execution
 
-    def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> None:
-        """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often."""
+    def _was_started_with(self, there: Execution, definition: str, image_key: str, image: bytes) -> bool:
+        watch = self._jobs.store.find(ExecutionWatch.key(execution_id=there.execution_id))
+        started_with = self._definition_of(there.execution_id) if watch is None else watch.definition
+        is_same_image = there.image_s3_key == image_key and self._jobs.objects.get(image_key) == image
+        return started_with == definition and is_same_image
+
+    def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
+        """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
+
+        Gives the execution as it is then: FAILED if the first job, the root of the others, is not there any more.
+        """
         if execution.status is not ExecutionStatus.RUNNING:
-            return
+            return execution
         declared = load_definition(definition)
+        if self.lacks_root(declared, execution):
+            return self.fail(execution, f"job {execution.execution_id} is gone, which was the root of its jobs")
+        self._jobs.submit(self._job_of_step(declared, execution, definition, user))
+        return execution
+
+    def lacks_root(self, declared: WorkflowDefinition, execution: Execution) -> bool:
+        """Whether the first job, which was there before the step at which the execution stands, is gone."""
+        job_id = step_job_id(declared, execution, declared.step(execution.current_step))
+        return job_id != execution.execution_id and self._first_job(execution.execution_id) is None
+
+    def _job_of_step(self, declared: WorkflowDefinition, execution: Execution, definition: str, user: str) -> NewJob:
         step = declared.step(execution.current_step)
         job_id = step_job_id(declared, execution, step)
         is_first = job_id == execution.execution_id
         params = {"execution_id": execution.execution_id, "step": step.name, "definition": definition}
-        self._jobs.submit(
-            NewJob(
-                name=f"{step.name} of execution {execution.execution_id}",
-                task=RUN_STEPS,
-                params=params if execution.attempt is None else params | {"attempt": execution.attempt},
-                job_id=job_id,
-                job_type=JOB_TYPE,
-                job_stage=step.name,
-                parent_job_id=None if is_first else execution.execution_id,
-                queue=QUEUE,
-                user=user if is_first else self._jobs.queries.get_job(execution.execution_id).created_by,
-                max_attempts=declared.max_attempts,
-            )
+        return NewJob(
+            name=f"{step.name} of execution {execution.execution_id}",
+            task=RUN_STEPS,
+            params=params if execution.attempt is None else params | {"attempt": execution.attempt},
+            job_id=job_id,
+            job_type=JOB_TYPE,
+            job_stage=step.name,
+            parent_job_id=None if is_first else execution.execution_id,
+            queue=QUEUE,
+            user=user if is_first else self._jobs.queries.get_job(execution.execution_id).created_by,
+            max_attempts=declared.max_attempts,
         )
 
     # --- moving -----------------------------------------------------------------------------------------------------
@@ -122,8 +151,19 @@ class Executions:
         question = move.go_on(step, *updates, albums=albums, token=self._make_token())
         move.commit()
         if question is not None and isinstance(step, HumanStep):
-            question.deliver(step.deliver)
+            self._deliver(question, step.deliver)
         return self.records.get_execution(execution.execution_id)
+
+    def _deliver(self, question: Question, path: str | None) -> None:
+        """Hand out a question. Whoever moved the execution has done so: that nobody was told is noted at the task."""
+        try:
+            question.deliver(path)
+        except Exception as error:  # whatever the function of somebody else raises
+            problem = f"{path} failed: {type(error).__name__}: {error}"[:1000]
+            _LOG.warning("task %s was not delivered: %s", question.task.task_id, problem, exc_info=True)
+            self._jobs.store.update(
+                ValidationTask.key(task_id=question.task.task_id), ValidationTask.delivery_problem.set(problem)
+            )
 
     def retry(self, execution_id: str) -> Execution:
         """Let an execution that failed go on from the step where it did, as a new attempt; ConflictError if it did not.
@@ -143,10 +183,8 @@ class Executions:
         question = move.retry(step, definition, last_task_id, albums=albums, token=self._make_token())
         move.commit()
         if question is not None and isinstance(step, HumanStep):
-            question.deliver(step.deliver)
-        execution = self.records.get_execution(execution_id)
-        self.submit_step(execution, definition)
-        return execution
+            self._deliver(question, step.deliver)
+        return self.submit_step(self.records.get_execution(execution_id), definition)
 
     def fail(self, execution: Execution, reason: str) -> Execution:
         """End an execution that cannot go on from where it stands."""
@@ -177,7 +215,7 @@ class Executions:
     def _first_job(self, execution_id: str) -> Job | None:
         """The job of the first step, which is the root of the others; another job may have the id by chance."""
         job = self._jobs.store.find(Job.key(job_id=execution_id))
-        return job if job is not None and job.definition.task == RUN_STEPS else None
+        return job if job is not None and is_step_job(job) else None
 
     def find_answer(self, execution_id: str) -> ValidationTask | None:
         """The task that a person answered last, for the steps behind it; None if nobody did."""
@@ -196,10 +234,12 @@ class Executions:
         finishes it: the execution itself goes last.
         """
         execution = self.records.get_execution(execution_id)
-        if execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING):
+        while execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING):
             if not stop:
                 raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
-            self.fail(execution, f"stopped by {by}")
+            with contextlib.suppress(ConflictError):  # it has just moved on
+                self.fail(execution, f"stopped by {by}")
+            execution = self.records.get_execution(execution_id)
         removed = self._delete_jobs(execution_id, by)
         store = self._jobs.store
         removed += store.batch_delete(self.records.list_execution_tasks(execution.workflow_type, execution_id))
@@ -215,7 +255,7 @@ class Executions:
         with contextlib.suppress(JobStateError):  # the first one has ended already
             self._jobs.cancel(execution_id, by=by)
         await_workers(self._jobs, self._tree(execution_id), f"delete execution {execution_id}")
-        return self._jobs.delete(execution_id, tree=True)
+        return self._jobs.delete_for_system(execution_id)
 
     def _tree(self, execution_id: str) -> Iterator[Job]:
         yield self._jobs.queries.get_job(execution_id)
@@ -228,6 +268,11 @@ class Executions:
             return False
         execution = self._jobs.store.find(Execution.key(execution_id=parts[1]))
         return execution is not None and execution.image_s3_key == key
+
+
+def is_step_job(job: Job) -> bool:
+    """Whether a job runs steps of an execution; another one may have an execution's id."""
+    return job.definition.task == RUN_STEPS
 
 
 def step_job_id(declared: WorkflowDefinition, execution: Execution, step: AnyStep) -> str:

@@ -39,7 +39,11 @@ def run_steps(job: JobContext, execution_id: str, step: str, definition: str, at
             if job.attempt >= declared.max_attempts:
                 _fail(executions, execution, error)
             raise
-        execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began)
+        try:
+            execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began)
+        except ConflictError as error:  # stopped, or moved on by another process: it is not this job's any more
+            job.warning(f"step {each.name} is done, but nobody waits for it: {error}")
+            return returned
     executions.submit_step(execution, definition)
     return returned
 

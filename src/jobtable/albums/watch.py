@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,13 +10,14 @@ from dataclasses import dataclass, field
 from jobtable.albums.answers import Answers
 from jobtable.albums.definitions import load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
-from jobtable.albums.executions import Executions, step_job_id
+from jobtable.albums.executions import Executions, is_step_job, step_job_id
 from jobtable.albums.moves import LOOK_AGAIN
 from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 
+_LOG = logging.getLogger(__name__)
 TICK_SECONDS = 0.5
 """Twice a second, so that what is due is done within one."""
 
@@ -56,8 +58,9 @@ class Watch:
                     self._look_at(watch, sweep)
                 except (ConflictError, NotFoundError):
                     continue  # it has moved on meanwhile: the next look tells
-                except JobtableError as error:
-                    sweep.problems[watch.execution_id] = str(error)
+                except Exception as error:  # one execution must not end the watch over the others
+                    _LOG.debug("execution %s", watch.execution_id, exc_info=True)
+                    sweep.problems[watch.execution_id] = _told(error)
                     self._look_again(watch)
         return sweep
 
@@ -67,8 +70,9 @@ class Watch:
             try:
                 for execution_id, problem in self.expire_due().problems.items():
                     on_problem(f"execution {execution_id}: {problem}")
-            except JobtableError as error:
-                on_problem(str(error))
+            except Exception as error:  # the next look may go well; without a watch nothing would time out any more
+                _LOG.debug("the watch over executions", exc_info=True)
+                on_problem(_told(error))
 
     def _look_at(self, watch: ExecutionWatch, sweep: Sweep) -> None:
         execution = self._executions.records.get_execution(watch.execution_id)
@@ -84,14 +88,21 @@ class Watch:
         declared = load_definition(watch.definition)
         job_id = step_job_id(declared, execution, declared.step(watch.job_step))
         job = self._store.find(Job.key(job_id=job_id))
+        if job is not None and not is_step_job(job):
+            self._executions.fail(execution, f"job {job_id} is somebody else's: start it again with another id")
+            sweep.failed += 1
+            return
         if job is not None and job.is_final:
             reason = "did not move it on" if job.status is Status.COMPLETED else f"is {job.status}: {job.message}"
             self._executions.fail(execution, f"the job of step {execution.current_step} {reason}")
             sweep.failed += 1
             return
-        if job is None:
-            self._executions.submit_step(execution, watch.definition)
-        self._look_again(watch)
+        if job is None or self._executions.lacks_root(declared, execution):
+            execution = self._executions.submit_step(execution, watch.definition)
+        if execution.status is ExecutionStatus.FAILED:
+            sweep.failed += 1
+        else:
+            self._look_again(watch)
 
     def _look_again(self, watch: ExecutionWatch) -> None:
         """Let the execution be due again later, unless it moved meanwhile, which has set its own time."""
@@ -103,3 +114,8 @@ class Watch:
             )
         except (ConditionFailedError, NotFoundError):
             return
+
+
+def _told(error: Exception) -> str:
+    """What happened; of errors that are not ours the kind is told too, as their text alone may say little."""
+    return str(error) if isinstance(error, JobtableError) else f"{type(error).__name__}: {error}"

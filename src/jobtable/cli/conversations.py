@@ -15,7 +15,7 @@ from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
-from jobtable.conversations.analysis.export import read_files, write_export
+from jobtable.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
 from jobtable.conversations.comparison import compare_runs
 from jobtable.conversations.entities import (
     CommentCluster,
@@ -334,5 +334,8 @@ def example(
     _refuse_without_numbers()
     from jobtable.conversations.analysis.generated import generate_export  # noqa: PLC0415 - only this needs numpy
 
+    for path in (folder / COMMENTS_FILE, folder / VOTES_FILE):
+        if path.exists():
+            raise typer.BadParameter(f"{path} is there already: name another folder")
     write_export(generate_export(seed, comments=comments, voters=voters), folder)
     say(f"Wrote {comments} comments of {voters} participants to {folder}.")

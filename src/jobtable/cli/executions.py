@@ -14,12 +14,15 @@ import typer
 from jobtable.albums.entities import Album, Execution, ExecutionStatus, WorkflowMetrics, WorkflowType
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
+from jobtable.albums.metrics import count_and_compare
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import has_lease
 from jobtable.settings import Settings
 
 app = typer.Typer(
@@ -130,25 +133,35 @@ def finish(services: Services, execution: Execution, settings: Settings, *, subm
 
 
 def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
-    declared = services.album_executions.get_definition(execution.execution_id)
     records = services.album_executions.records
     say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.albums.runner"])
-    with working as workers, bar("Running", len(declared.steps)) as advance:
-        shown = 0
+    with working as workers, bar("Running") as advance:  # how many steps there are only those know who run them
+        shown = execution
 
         def show(seen: Execution) -> None:
             nonlocal shown
-            is_done = seen.status is ExecutionStatus.COMPLETED
-            behind = len(declared.steps) if is_done else declared.position(seen.current_step)
-            advance(behind - shown)
-            shown = behind
+            if (seen.current_step, seen.status) != (shown.current_step, shown.status):
+                advance(1)
+            shown = seen
 
         def look() -> Execution:
             services.album_watch.expire_due()
             return records.get_execution(execution.execution_id)
 
-        return workers.poll(look, lambda seen: seen.status is not ExecutionStatus.RUNNING, show)
+        def is_over(seen: Execution) -> bool:
+            # The job of the last step ends behind the execution: its worker is not to be stopped before that.
+            return seen.status is not ExecutionStatus.RUNNING and not any(map(has_lease, _jobs_of(services, seen)))
+
+        return workers.poll(look, is_over, show)
+
+
+def _jobs_of(services: Services, execution: Execution) -> Iterator[Job]:
+    """The jobs of an execution: the first one, and those under it."""
+    first = services.store.find(Job.key(job_id=execution.execution_id))
+    if first is not None:
+        yield first
+    yield from services.jobs.queries.list_descendants(execution.execution_id)
 
 
 def _print_execution(executions: Executions, execution_id: str, *, as_json: bool) -> None:
@@ -258,14 +271,14 @@ def metrics(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the metrics of a day (UTC) from its executions, and show both workflow types side by side.
+    """Count the executions of a day (UTC), and show both workflow types side by side; nothing is stored.
 
     \b
     Example:
         jobtable executions metrics 2025-01-15
     """
     with open_services(store, objects) as services:
-        compared = services.compute_album_metrics(_day(day, services))
+        compared = count_and_compare(services.store, _day(day, services))
     if as_json:
         print_json(compared)
         return

@@ -13,6 +13,7 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_servic
 from jobtable.cli.output import print_json, say
 from jobtable.journeys.archive_check import MOST_BYTES
 from jobtable.journeys.restore import Existing
+from jobtable.objects import object_key
 
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 
@@ -32,7 +33,7 @@ def export(
     Example:
         jobtable journeys export JRN-1 backup.zip
     """
-    target = path or Path(f"{journey_id}.zip")
+    target = path or Path(object_key(f"{journey_id}.zip"))  # an id may have slashes; the file stands in this folder
     with open_services(store, objects) as services:
         manifest = services.journey_backups.get_journey_complete(journey_id, target)
     if as_json:

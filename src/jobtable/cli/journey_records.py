@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
 from jobtable.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
@@ -17,6 +18,7 @@ from jobtable.journeys.rules import applicable
 
 JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage.")]
+_LINES = 100
 _COLOURS = {LogLevel.ERROR: "red", LogLevel.WARNING: "yellow", LogLevel.DEBUG: "dim"}
 
 
@@ -28,7 +30,12 @@ def logs(
     full: Annotated[
         bool, typer.Option("--full", help="Every line, from object storage, in place of those worth a quick look.")
     ] = False,
-    limit: Limit = 100,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", "-n", min=1, help="How many lines to show at most. Without it: 100, with --full all of them."
+        ),
+    ] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -40,11 +47,20 @@ def logs(
         jobtable journeys logs JRN-1 --stage raw_analysis --level warning
     """
     with open_services(store, objects) as services:
-        for execution in _latest(services, journey_id, stage):
-            lines = _full(services, execution, step) if full else _recent(services, execution, step, limit)
-            for line in lines:
-                if level in (None, LogLevel(line["level"].lower())):
-                    _print_line(line, as_json=as_json)
+        executions = list(_latest(services, journey_id, stage))
+        _refuse_unknown(step, executions, journey_id)
+        of_execution = _full if full else _recent
+        every = (line for execution in executions for line in of_execution(services, execution, step))
+        lines = (line for line in every if level in (None, LogLevel(line["level"].lower())))
+        is_all = full and limit is None
+        for line in lines if is_all else deque(lines, limit or _LINES):
+            _print_line(line, as_json=as_json)
+
+
+def _refuse_unknown(step: str | None, executions: list[JobExecution], journey_id: str) -> None:
+    known = dict.fromkeys(run.step_id for execution in executions for run in execution.steps)
+    if step is not None and step not in known:
+        raise NotFoundError(f"there is no step {step} in journey {journey_id}; there are {', '.join(known) or 'none'}")
 
 
 def _latest(services: Services, journey_id: str, stage_id: str | None) -> Iterator[JobExecution]:
@@ -66,15 +82,14 @@ def _full(services: Services, execution: JobExecution, step: str | None) -> Iter
     return services.journey_records.get_job_logs(execution.journey_id, execution.stage_id, execution.job_id, step)
 
 
-def _recent(services: Services, execution: JobExecution, step: str | None, limit: int) -> list[dict[str, Any]]:
+def _recent(services: Services, execution: JobExecution, step: str | None) -> Iterator[dict[str, Any]]:
+    entries: Iterable[LogEntry]
     if step is None:
-        newest: Any = services.journeys.list_recent_job_logs(execution.job_id, limit=limit)
-        entries: list[LogEntry] = list(newest)[::-1]
+        entries = services.journeys.list_job_logs(execution.job_id)
     else:
-        found = services.journeys.list_step_logs(execution.journey_id, execution.job_id, step)
-        entries = list(found)[-limit:]
-    return [
-        {
+        entries = services.journeys.list_step_logs(execution.journey_id, execution.job_id, step)
+    for entry in entries:
+        yield {
             "jobId": entry.job_id,
             "step_id": entry.step,
             "level": entry.level.name,
@@ -82,8 +97,6 @@ def _recent(services: Services, execution: JobExecution, step: str | None, limit
             "timestamp": entry.timestamp.isoformat(),
             "details": entry.details,
         }
-        for entry in entries
-    ]
 
 
 def _print_line(line: dict[str, Any], *, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import sqlite3
 import uuid
 from collections.abc import Callable
 from itertools import islice
@@ -71,7 +71,6 @@ def create(
         jobtable journeys example catalogue.db
         jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
     """
-    sys.path.insert(0, str(Path.cwd()))  # where a worker looks for the classes of stages, too
     template = _template(stage or [], can_skip or [])
     settings = chosen_settings(store, objects, user=user)
     with Services.from_settings(settings) as services:
@@ -116,8 +115,8 @@ def example(
     """
     try:
         create_catalogue(path, products=products, seed=seed)
-    except OSError as error:
-        raise typer.BadParameter(str(error)) from error
+    except (OSError, sqlite3.Error) as error:
+        raise typer.BadParameter(f"{path} cannot be written: {error}") from error
     say(f"Wrote {path} with {products} products.")
 
 

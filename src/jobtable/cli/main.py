@@ -10,6 +10,7 @@ except ModuleNotFoundError:  # The command is installed with the package, its de
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -131,6 +132,9 @@ def main(
     ] = False,
 ) -> None:
     """The options that stand before a command; a store may be named behind it as well."""
+    folder = str(Path.cwd())  # where a worker looks for tasks, stages and definitions, every command does
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     give(server=server, token=token, store=store, objects=objects)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -82,7 +81,6 @@ def worker(
     if settings.server is None and settings.store.startswith("memory:") and not inline:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
-    sys.path.insert(0, str(Path.cwd()))
     place = without_secret(settings.store) if settings.server is None else settings.server
     say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
     jobs_worker = Worker(

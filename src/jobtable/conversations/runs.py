@@ -16,7 +16,7 @@ from jobtable.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, pa
 from jobtable.conversations.entities import ConversationRun, JobResult, StoredFile
 from jobtable.conversations.pipeline import PIPELINE, REUSE_TASK, STAGE_OF, Stage, stage_job_id, stages_from
 from jobtable.conversations.service import Conversations
-from jobtable.errors import AlreadyExistsError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -149,6 +149,9 @@ class ConversationRuns:
         """Keep the export, then store the record that names it; or give what an earlier call with this id stored."""
         there = self._store.find(ConversationRun.key(run_id=record.run_id))
         if there is None:
+            job = self._store.find(Job.key(job_id=record.run_id))
+            if job is not None and not _is_root(job):
+                raise ConflictError(f"job {job.job_id} is there already, and is no analysis: give the run another id")
             self._jobs.objects.put(record.comments.key, comments_csv)
             self._jobs.objects.put(record.votes.key, votes_csv)
             self._store.add(record)
@@ -200,7 +203,7 @@ class ConversationRuns:
         record = self._record(run_id)
         keys = [run_id, *(stage_job_id(run_id, stage) for stage in Stage)]
         root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
-        if root is None:
+        if root is None or not _is_root(root):
             raise NotFoundError(f"run {run_id} was not started completely: start it again with this id")
         return Run(record, root, {stage: job for stage, job in zip(Stage, jobs, strict=True) if job is not None})
 
@@ -218,7 +221,7 @@ class ConversationRuns:
     def statuses(self, records: Iterable[ConversationRun]) -> dict[str, Status]:
         """The status of each run; one that was not started completely has none."""
         jobs = self._store.batch_get(Job.key(job_id=record.run_id) for record in records)
-        return {job.job_id: job.status for job in jobs if job is not None}
+        return {job.job_id: job.status for job in jobs if job is not None and _is_root(job)}
 
     def list_results(self, run_id: str, kind: type[R]) -> Query[R]:
         """The results of one kind that a run has stored, in order of their range key."""
@@ -245,7 +248,8 @@ class ConversationRuns:
         the root job goes last.
         """
         root = self._store.find(Job.key(job_id=run_id))
-        if root is None or root.job_type != JOB_TYPE or root.parent_job_id is not None:
+        if root is None or not _is_root(root):
+            root = None  # a job of somebody else stays as it is
             self._record(run_id)  # that of a root may have gone before it
         elif stop and not root.is_final:
             root = self._jobs.cancel(run_id, by=by)
@@ -257,16 +261,21 @@ class ConversationRuns:
                 self._jobs.objects.delete(file.key)
         if root is None:
             return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
-        return Deleted(results, self._jobs.delete(run_id, tree=True))  # the record stands under the root
+        return Deleted(results, self._jobs.delete_for_system(run_id))  # the record stands under the root
 
     def _refuse_running(self, run_id: str) -> None:
         """Wait for the workers of a run that has ended, or is to; ConflictError if there is more to come."""
         keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
-        jobs = [job for job in self._store.batch_get(keys) if job is not None]
+        jobs = [job for job in self._store.batch_get(keys) if job is not None and job.job_type == JOB_TYPE]
         unfinished = next((job for job in jobs if not job.is_final and job.requested is None), None)
         if unfinished is not None:
             raise JobStateError(f"run {run_id} is {unfinished.status}: cancel its job before you delete it")
         await_workers(self._jobs, jobs, f"delete run {run_id}")
+
+
+def _is_root(job: Job) -> bool:
+    """Whether a job is that of a run; another one may have its id."""
+    return job.job_type == JOB_TYPE and job.parent_job_id is None and job.definition.task is None
 
 
 def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:

@@ -43,7 +43,7 @@ _TOP_COMMENTS = 10
 @task
 def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """A vector for each comment."""
-    work = StageWork(job.jobs, run_id, Stage.EMBEDDING)
+    work = StageWork(job, run_id, Stage.EMBEDDING)
     if work.run.embed is None:
         vectors, model = embed_tfidf(work.texts, seed=work.run.seed), TFIDF_MODEL
     else:
@@ -57,7 +57,7 @@ def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """The clusters of each comment, in layers."""
-    work = StageWork(job.jobs, run_id, Stage.CLUSTERING)
+    work = StageWork(job, run_id, Stage.CLUSTERING)
     vectors = work.vectors()
     hierarchy = cluster(vectors, np.asarray(vectors.any(axis=1)))
     how = fit(vectors, hierarchy)
@@ -80,7 +80,7 @@ def cluster_comments(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def lay_out_comments(job: JobContext, run_id: str) -> dict[str, int]:
     """A place in the plane for each comment, its neighbours, and the graph of all of them."""
-    work = StageWork(job.jobs, run_id, Stage.LAYOUT)
+    work = StageWork(job, run_id, Stage.LAYOUT)
     vectors = work.vectors()
     near = find_neighbours(vectors)
     edges = work.store(_edges(work, near))
@@ -122,7 +122,7 @@ def _placed(work: StageWork, near: Neighbourhood, places: Floats) -> Iterator[Co
 @task
 def describe_clusters(job: JobContext, run_id: str) -> dict[str, int]:
     """Each cluster: its size, its place, its words, its comments, and where it stands in the hierarchy."""
-    work = StageWork(job.jobs, run_id, Stage.KEYWORDS)
+    work = StageWork(job, run_id, Stage.KEYWORDS)
     hierarchy = work.hierarchy()
     return {"clusters": work.store(_clusters(work, hierarchy)), "layers": len(hierarchy.layers)}
 
@@ -156,7 +156,7 @@ def _clusters(work: StageWork, hierarchy: Hierarchy) -> Iterator[CommentCluster]
 @task
 def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
     """A name for each cluster, from its words."""
-    work = StageWork(job.jobs, run_id, Stage.TOPICS)
+    work = StageWork(job, run_id, Stage.TOPICS)
     made = (
         DataConverter.create_topic_name(
             work.conversation_id,
@@ -176,7 +176,7 @@ def name_topics(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
     """How far each comment divides the opinion groups."""
-    work = StageWork(job.jobs, run_id, Stage.EXTREMITY)
+    work = StageWork(job, run_id, Stage.EXTREMITY)
     export = work.export()
     if export.unknown_votes:
         job.warning(f"{export.unknown_votes} votes are on comments that the export does not have")
@@ -201,7 +201,7 @@ def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
 @task
 def take_over_results(job: JobContext, run_id: str, stage: Stage, source_run_id: str) -> dict[str, int]:
     """Store what the same stage of another run has stored, as this run's own: each run stands by itself."""
-    work = StageWork(job.jobs, run_id, stage)
+    work = StageWork(job, run_id, stage)
     stored = 0
     for kind in PIPELINE[stage].stores:
         for_source = work.results.list_by_job(kind, stage_job_id(source_run_id, stage))

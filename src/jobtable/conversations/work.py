@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -25,21 +25,32 @@ from jobtable.conversations.entities import (
 from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id
 from jobtable.conversations.service import Conversations
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.engine import Jobs
+from jobtable.jobs.fencing import lost_if_refused
+from jobtable.jobs.leases import check_lease
+from jobtable.store.sizes import item_size
+
+if TYPE_CHECKING:
+    from jobtable.jobs.context import JobContext
 
 R = TypeVar("R", bound=JobResult)
+_MOST_RESULTS = 50
+_MOST_BYTES = 2_000_000
+"""DynamoDB takes 100 actions and 4 MB in one transaction."""
 
 
 class StageWork:
     """What a stage of a run has at hand. Comments, and all arrays with a row for each, come in the order of ids."""
 
-    def __init__(self, jobs: Jobs, run_id: str, stage: Stage) -> None:
+    def __init__(self, job: JobContext, run_id: str, stage: Stage) -> None:
+        jobs = job.jobs
         self.run = jobs.store.get(ConversationRun.key(run_id=run_id))
         self.conversation_id = self.run.conversation_id
         self.clock = _Stamp(self.run.created_at)
         self.tree = self.tree_of(stage)
         self.results = Conversations(jobs.store)
         self._objects = jobs.objects
+        self._store = jobs.store
+        self._lease = job.lease
 
     def tree_of(self, stage: Stage) -> JobTree:
         """The place in the job tree of what a stage stores."""
@@ -87,8 +98,33 @@ class StageWork:
         return Hierarchy(np.array([[clusters[str(layer)] for layer in layers] for clusters in assigned], np.int64))
 
     def store(self, results: Iterable[JobResult]) -> int:
-        """Store results in place of what an earlier attempt of the stage stored; gives their number."""
-        return self.results.put_results(results)
+        """Store results in place of what an earlier attempt of the stage stored; gives their number.
+
+        LeaseLostError once another worker may run the stage: later stages may have added to its results meanwhile.
+        """
+        stored = 0
+        for some in _packed(results):
+            with lost_if_refused(self._lease), self._store.transaction() as tx:
+                check_lease(tx, self._lease)
+                for result in some:
+                    tx.put(result)
+            stored += len(some)
+        return stored
+
+
+def _packed(results: Iterable[JobResult]) -> Iterator[list[JobResult]]:
+    """Results in groups that fit into one transaction each."""
+    group: list[JobResult] = []
+    size = 0
+    for result in results:
+        of_result = item_size(type(result).__schema__.codec.encode(result))
+        if group and (len(group) == _MOST_RESULTS or size + of_result > _MOST_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(result)
+        size += of_result
+    if group:
+        yield group
 
 
 class _Stamp(SystemClock):

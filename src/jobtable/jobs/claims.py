@@ -27,6 +27,8 @@ from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
+_NOT_ASKED_TO_END = Job.requested.missing()
+"""What a run may go on with: who asked for its end, between two heartbeats of the worker, is not passed over."""
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """So many jobs fit into one transaction with the two items that tell which instance has which job."""
@@ -308,6 +310,7 @@ class Claims:
             Job.instance_id.set(None),
             message=message,
             instance_id=lease.instance_id,
+            when=_NOT_ASKED_TO_END,
         )
         if job.queue_name is not None:
             place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
@@ -328,6 +331,7 @@ class Claims:
             Job.result.set(outcome.result),
             message=f"waits for {gates.open_completions} jobs",
             instance_id=lease.instance_id,
+            when=_NOT_ASKED_TO_END,
         )
         if job.queue_name is not None:
             transition.count(job.queue_name, running=-1)

@@ -14,6 +14,7 @@ from jobtable.jobs.edges import condition_of
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.entities import Job, JobGates, JobMetric, QueueJob, main
 from jobtable.jobs.leases import has_lease
+from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
 from jobtable.jobs.transitions import Refused, Transition
@@ -210,9 +211,23 @@ class Control:
     def delete(self, job_id: str, *, tree: bool = False) -> int:
         """Remove an ended job with every item and object under it; gives the number of items.
 
-        With `tree` also the jobs under it; without, a job that has children is refused. If it is interrupted, the
-        same call again finishes it: the job item goes last.
+        With `tree` also the jobs under it; without, a job that has children is refused, and so is one that runs a
+        journey, an analysis or an execution. If it is interrupted, the same call again finishes it: the job item goes
+        last.
         """
+        going = self._deletable(job_id, tree)
+        for each in going:
+            command = command_to_delete(each)
+            if command is not None:
+                raise JobStateError(f"job {each.job_id} is part of something larger: delete that, with `{command}`")
+        return self._delete_all(going)
+
+    def delete_for_system(self, job_id: str) -> int:
+        """Remove an ended job and those under it, as `delete` does, for the system that has made them."""
+        return self._delete_all(self._deletable(job_id, tree=True))
+
+    def _deletable(self, job_id: str, tree: bool) -> list[Job]:
+        """The jobs that go with a job, in the order in which they go."""
         job = self._queries.get_job(job_id)
         below = sorted(self._below(job), key=lambda each: each.created_at, reverse=True)
         if below and not tree:
@@ -220,8 +235,11 @@ class Control:
         for each in (*below, job):
             if not each.is_final:
                 raise JobStateError(f"job {each.job_id} is {each.status}: cancel it first")
-        going = {each.job_id for each in (*below, job)}
-        return sum(self._delete_one(each, going) for each in (*below, job))
+        return [*below, job]
+
+    def _delete_all(self, jobs: list[Job]) -> int:
+        going = {each.job_id for each in jobs}
+        return sum(self._delete_one(each, going) for each in jobs)
 
     def _delete_one(self, job: Job, going: set[str]) -> int:
         if job.dependents and self._is_in_queue(job):

@@ -69,6 +69,7 @@ class Jobs:
         self.retry = control.retry
         self.prioritise = control.prioritise
         self.delete = control.delete
+        self.delete_for_system = control.delete_for_system
         self.add_dependency = dependencies.add
 
         self.claim = claims.claim

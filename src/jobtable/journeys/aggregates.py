@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from jobtable.journeys.entities import JobExecution, SecondBrainRule
+from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule
 from jobtable.journeys.parts import Aggregates, ExecutionStatus, LogCounts, RuleStatus
+from jobtable.model import Update
 
 ENDED = frozenset({ExecutionStatus.COMPLETED, ExecutionStatus.FAILED, ExecutionStatus.CANCELLED})
 
@@ -58,6 +59,27 @@ def added(one: LogCounts, other: LogCounts) -> LogCounts:
         warning_count=one.warning_count + other.warning_count,
         info_count=one.info_count + other.info_count,
         debug_count=one.debug_count + other.debug_count,
+    )
+
+
+def counting(logged: LogCounts) -> list[Update]:
+    """How the sums of the journey move; nothing where nothing was logged."""
+    moves = {
+        "total_logs": logged.total_logs,
+        "total_errors": logged.error_count,
+        "total_warnings": logged.warning_count,
+    }
+    return [Journey.aggregates[name].increment(by) for name, by in moves.items() if by]
+
+
+def since(before: LogCounts, now: LogCounts) -> LogCounts:
+    """What has come to a count."""
+    return LogCounts(
+        total_logs=now.total_logs - before.total_logs,
+        error_count=now.error_count - before.error_count,
+        warning_count=now.warning_count - before.warning_count,
+        info_count=now.info_count - before.info_count,
+        debug_count=now.debug_count - before.debug_count,
     )
 
 

@@ -16,7 +16,7 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated, BinaryIO, Literal, Self
@@ -122,8 +122,8 @@ class Archive:
         return self.members.open(entry.name)
 
 
-def write_archive(path: Path, contents: Contents, objects: ObjectStore) -> Manifest:
-    """Write a file, which is there as a whole or not at all."""
+def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: Callable[[], None]) -> Manifest:
+    """Write a file, which is there as a whole or not at all; not if `check` raises when everything is read."""
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -135,6 +135,7 @@ def write_archive(path: Path, contents: Contents, objects: ObjectStore) -> Manif
             archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
             archive.comment = b"0" * DIGEST_BYTES
         seal(unfinished)
+        check()
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)

@@ -50,12 +50,13 @@ class JourneyBackups:
         contents = Contents(
             journey_id, self.list_items(journey_id), self._jobs.list_items(job_ids), self._keys(journey_id, job_ids)
         )
-        manifest = write_archive(path, contents, self._objects)
-        after = self._store.find(Journey.key(journey_id=journey_id))
-        if after is None or after.updated_at != before.updated_at:
-            path.unlink()
-            raise ConflictError(f"journey {journey_id} was changed while it was exported: pause it, then try again")
-        return manifest
+
+        def refuse_changed() -> None:
+            after = self._store.find(Journey.key(journey_id=journey_id))
+            if after is None or after.updated_at != before.updated_at:
+                raise ConflictError(f"journey {journey_id} was changed while it was exported: pause it, then try again")
+
+        return write_archive(path, contents, self._objects, refuse_changed)
 
     def _keys(self, journey_id: str, job_ids: list[str]) -> Iterator[str]:
         yield from (found.key for found in self._objects.list(journey_prefix(journey_id)))

@@ -70,6 +70,8 @@ def _add_first(store: Store, journey: Journey, items: Sequence[Belonging]) -> No
             for item in items:
                 tx.add(item)
     except TransactionFailedError as error:
+        if any(isinstance(failure.current, Journey) for failure in error.failures):
+            raise AlreadyExistsError(f"journey {journey.journey_id} is there already") from error
         raise _understood(error, f"cannot create journey {journey.journey_id}") from error
 
 

@@ -97,6 +97,7 @@ class StageRun:
         self._index = 0
         self._log = StepLog(execution.job_id, "")
         self._drafts: list[ReportDraft] = []
+        self._counted = LogCounts()
         self._told_at = clock.monotonic()
         self._told_second = self._told_lines = 0
         self._is_stopping = False
@@ -112,14 +113,11 @@ class StageRun:
                 return self._fail(error)
         while self._index < len(self.execution.steps):
             if self.should_stop():
-                return self._set_aside()
-            try:
-                with self._new_log():
-                    self._run_step(stage)
-            except StageStopped:
-                return self._set_aside()
-            except _StepFailed as failure:
-                return Ended("failed", message=failure.message)
+                return self._set_aside(self._step, Written())
+            with self._new_log():
+                ended = self._run_step(stage)
+            if ended is not None:
+                return ended
         return self._complete()
 
     # --- what a stage asks of its run ---------------------------------------------------------------------------------
@@ -143,20 +141,29 @@ class StageRun:
     def report(self, content: Content) -> None:
         """Take a report of the step."""
         name = self._step.step_id
-        if self._drafts:
-            name += f"-{len(self._drafts) + 1}"
+        before = (self._step.reports or 0) + len(self._drafts)
+        if before:
+            name += f"-{before + 1}"
         self._drafts.append(ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock))
 
     def progress(self, percent: float, message: str | None) -> None:
         """Write the progress of step, stage and journey, unless that was done a moment ago."""
         if self.clock.monotonic() - self._told_at >= PROGRESS_SECONDS:
-            self._tell(percent, message, [])
+            self._tell(percent, message, Written())
 
     def save(self, position: Any, percent: float | None) -> None:
-        """Write the position of the step."""
+        """Write the position of the step, with the log and the reports up to it."""
         told = self._step.progress or 0 if percent is None else percent
-        self._tell(told, None, [JobExecution.steps[self._index]["position"].set(position)])
-        self._replace_step(self._step.replace(position=position))
+        step = JobExecution.steps[self._index]
+        run, written = self._written(self._step.replace(position=position), is_over=False)
+        updates: list[Update] = [step["position"].set(position)]
+        if run.log != self._step.log:
+            updates += [step["log"].set(run.log), self._metrics_with(written.logged)]
+        if run.reports != self._step.reports:
+            updates.append(step["reports"].set(run.reports))
+        self._tell(told, None, Written(updates, written.logged, written.entities))
+        self._replace_step(run.replace(progress=self._step.progress))
+        self._keep(written)
         self.position = position
         if self.should_stop():
             raise StageStopped
@@ -227,32 +234,41 @@ class StageRun:
                 self.execution = self._flow.begin(self.execution, steps, self._hold.fence)
         if self._index < len(steps):
             self.position = self._step.position
-            if is_resumed:
+            if is_resumed or self._step.log is not None:
                 self._remove_leftovers()
 
     def _remove_leftovers(self) -> None:
-        """Remove the log entries of a step that was interrupted before its end: it will log again."""
+        """Remove the log entries of a step that was interrupted: its end stores those that its whole log gives."""
         of_step = LogEntry.key(journey_id=self._place.journey_id, job_id=self._place.job_id, step=self._step.step_id)
         self._store.batch_delete(list(self._store.query(of_step)))
 
     def _new_log(self) -> StepLog:
         step_id = self._step.step_id if self._index < len(self.execution.steps) else ""
         self._log = StepLog(self.execution.job_id, step_id)
+        if step_id and self._step.log is not None:
+            self._log.take_over(self._objects, self._place.log(step_id), self._step.log.lines)
+        self._counted = self._log.counts()
         return self._log
 
     # --- one step -----------------------------------------------------------------------------------------------------
 
-    def _run_step(self, stage: Stage) -> None:
+    def _run_step(self, stage: Stage) -> Ended | None:
+        """Run a step; gives how the run has ended with it, or None if it goes on."""
         self.position = self._step.position
         try:
             getattr(stage, self._step.step_id)()
             self._commit(stage)
+        except StageStopped:
+            if self._step.position is None:
+                self._discard_drafts()  # the step begins anew, and makes them again
+            return self._set_aside(*self._written(self._step))
         except Exception as error:
             if self._hold.may_retry and getattr(error, "retryable", False):
                 raise
-            raise _StepFailed(self._fail(error).message or "") from error
+            return self._fail(error)
         finally:
             self._discard_drafts()
+        return None
 
     def _commit(self, stage: Stage) -> None:
         """Make the step durable, and the next one the current one: one transaction."""
@@ -281,19 +297,34 @@ class StageRun:
         for name, value in measured.items():
             self._hold.metric(name, value)
 
-    def _written(self, run: StepRun) -> tuple[StepRun, Written]:
-        """Put the log and the reports of a step into object storage; gives the step and the records that name them."""
-        if not len(self._log) and not self._drafts:
-            return run, Written()
+    def _written(self, run: StepRun, *, is_over: bool = True) -> tuple[StepRun, Written]:
+        """Put the log and the reports of a step into object storage; gives the step and the records that name them.
+
+        In the midst of a step the lines worth a quick look are not known yet: those that are the last now will not be.
+        """
+        logged = aggregates.since(self._counted, self._log.counts())
         entries: list[Entity] = []
-        if len(self._log):
+        if logged.total_logs:
             info = self._log.store(self._objects, self._place.log(run.step_id))
             run = run.replace(log=StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256))
-            entries += self._log.entries(self.execution, info.key)
-        about = reports.step_summary(self.execution.job_id, run)
-        entries += [draft.store(self._objects, self.execution, about) for draft in self._drafts]
+        if is_over:
+            entries += self._log.entries(self.execution, self._place.log(run.step_id))
+        if self._drafts:
+            about = reports.step_summary(self.execution.job_id, run)
+            entries += [draft.store(self._objects, self.execution, about) for draft in self._drafts]
+            if run.status not in aggregates.ENDED:
+                run = run.replace(reports=(run.reports or 0) + len(self._drafts))
         self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
-        return run, Written((), self._log.counts(), entries[-_ENTITIES_AT_ONCE:])
+        return run, Written((), logged, entries[-_ENTITIES_AT_ONCE:])
+
+    def _keep(self, written: Written) -> None:
+        """Know what of an unfinished step is stored, so that it is not counted or made again."""
+        self._counted = self._log.counts()
+        self.execution = self.execution.replace(metrics=aggregates.added(self.execution.metrics, written.logged))
+        self._discard_drafts()
+
+    def _metrics_with(self, logged: LogCounts) -> Update:
+        return JobExecution.metrics.set(aggregates.added(self.execution.metrics, logged))
 
     def _write_ahead(self, entries: Sequence[Entity]) -> None:
         for start in range(0, len(entries), _ENTITIES_AT_ONCE):
@@ -328,19 +359,20 @@ class StageRun:
                 Journey.key(journey_id=self._place.journey_id),
                 Journey.overall_progress.set(self._state.progress(running_percent=percent)),
                 Journey.updated_at.set(now),
-                *_counting(written.logged),
+                *aggregates.counting(written.logged),
                 when=Journey.status == JourneyStatus.RUNNING if is_running else None,
             )
             for entity in written.entities:
                 tx.put(entity)
 
-    def _tell(self, percent: float, message: str | None, more: list[Update]) -> None:
+    def _tell(self, percent: float, message: str | None, more: Written) -> None:
         """Write progress in the midst of a step."""
         self._told_at = self.clock.monotonic()
         percent = min(max(percent, 0.0), 100.0)
         of_stage = (100 * self._index + percent) / len(self.execution.steps)
         step = JobExecution.steps[self._index]["progress"].set(int(percent))
-        self._write(Written([*more, step, JobExecution.progress.set(int(of_stage))]), of_stage)
+        updates = [*more.updates, step, JobExecution.progress.set(int(of_stage))]
+        self._write(Written(updates, more.logged, more.entities), of_stage)
         self._replace_step(self._step.replace(progress=int(percent)))
         self._hold.progress(of_stage, message or self._step.step_id)
 
@@ -375,32 +407,25 @@ class StageRun:
         report = draft.store(self._objects, self.execution, reports.execution_summary(self.execution))
         updates = [
             JobExecution.steps[self._index].set(run),
-            JobExecution.metrics.set(aggregates.added(self.execution.metrics, written.logged)),
+            self._metrics_with(written.logged),
         ]
         ended = Written(updates, written.logged, [*written.entities, report])
         with _held():
             self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
         return Ended("failed", message=f"{run.step_id}: {message}")
 
-    def _set_aside(self) -> Ended:
-        """Let the execution wait behind its last finished step."""
-        run = self._step.replace(status=ExecutionStatus.PENDING)
+    def _set_aside(self, run: StepRun, written: Written) -> Ended:
+        """Let the execution wait behind its last finished step, or behind the position of the one that was begun."""
+        run = run.replace(status=ExecutionStatus.PENDING)
+        updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
         with _held():
-            self._flow.set_aside(self.execution, [JobExecution.steps[self._index].set(run)], self._hold.fence)
+            self._flow.set_aside(self.execution, Written(updates, written.logged, written.entities), self._hold.fence)
         return Ended("stopped", message=f"stopped before the end of {run.step_id}")
 
     def _discard_drafts(self) -> None:
         for draft in self._drafts:
             draft.discard()
         self._drafts = []
-
-
-class _StepFailed(Exception):
-    """A step has failed, and everything about it is written."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
 
 
 @contextlib.contextmanager
@@ -426,7 +451,7 @@ def _started(run: StepRun, now: datetime) -> StepRun:
 
 def _finished(run: StepRun, status: ExecutionStatus, now: datetime) -> StepRun:
     duration = seconds_between(run.start_time, now)
-    return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None)
+    return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None, reports=None)
 
 
 def _changes(before: JobExecution, after: JobExecution, steps: Iterable[int]) -> list[Update]:
@@ -440,13 +465,3 @@ def _changes(before: JobExecution, after: JobExecution, steps: Iterable[int]) ->
     if after.measurements != before.measurements:
         changes.append(JobExecution.measurements.set(after.measurements))
     return changes
-
-
-def _counting(logged: LogCounts) -> list[Update]:
-    """How the sums of the journey move; nothing where nothing was logged."""
-    moves = {
-        "total_logs": logged.total_logs,
-        "total_errors": logged.error_count,
-        "total_warnings": logged.warning_count,
-    }
-    return [Journey.aggregates[name].increment(by) for name, by in moves.items() if by]

@@ -266,7 +266,7 @@ class JourneyFlow:
 
         return self._decide(execution.journey_id, act)
 
-    def set_aside(self, execution: JobExecution, updates: Sequence[Update], fence: Fence) -> None:
+    def set_aside(self, execution: JobExecution, written: Written, fence: Fence) -> None:
         """Let an execution wait, with what it has done, until its journey is resumed."""
         with self._store.transaction() as tx:
             fence(tx)
@@ -274,9 +274,14 @@ class JourneyFlow:
                 key_of_execution(execution),
                 JobExecution.status.set(ExecutionStatus.PENDING),
                 JobExecution.updated_at.set(self._clock.now()),
-                *updates,
+                *written.updates,
                 when=JobExecution.status == ExecutionStatus.RUNNING,
             )
+            counting = aggregates.counting(written.logged)
+            if counting:
+                tx.update(Journey.key(journey_id=execution.journey_id), *counting)
+            for entity in written.entities:
+                tx.put(entity)
 
     # --- parts of transitions ----------------------------------------------------------------------------------------
 

@@ -223,6 +223,8 @@ class StepRun(Part, alias=camel_case):
     position: Json = None
     """How far the step has come, in its own terms: where it goes on after a crash."""
     log: StepLogFile | None = None
+    reports: Count | None = None
+    """How many reports a step that is not finished has stored with its position."""
 
 
 class ReportMetrics(Part, alias=camel_case):

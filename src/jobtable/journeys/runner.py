@@ -161,7 +161,7 @@ class JourneyRunner:
             elif job.status is Status.STOPPED:
                 self.flow.pause(execution.journey_id)
                 if execution.status is ExecutionStatus.RUNNING:
-                    self.flow.set_aside(execution, [], no_fence)
+                    self.flow.set_aside(execution, Written(), no_fence)
             else:
                 reason = job.message or f"its job ended {job.status} before the stage did"
                 self.flow.fail(execution, reason, Written(), no_fence)

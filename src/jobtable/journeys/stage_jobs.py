@@ -103,7 +103,7 @@ class JourneyJobs:
         removed = 0
         for job in jobs:
             self.cancel(job, "the deletion of its journey")
-            removed += self._jobs.delete(job.job_id, tree=True)
+            removed += self._jobs.delete_for_system(job.job_id)
         return removed
 
 

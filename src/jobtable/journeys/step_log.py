@@ -7,7 +7,8 @@ import tempfile
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from itertools import islice
 from types import TracebackType
 from typing import IO, Any, Self
 
@@ -28,6 +29,7 @@ LONGEST_MESSAGE = 1_000
 """Longer messages are cut in the catalogue; the full log has them whole."""
 _IN_MEMORY = 1 << 20
 _NOTED = {LogLevel.WARNING, LogLevel.ERROR}
+_TIMESTAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,24 @@ class StepLog:
             "step_id": self._step_id,
             "level": level.name,
             "message": message,
-            "timestamp": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "timestamp": at.strftime(_TIMESTAMP),
             **({"source": source} if source else {}),
             "details": plain,
         }
+        self._append(entry, level, at)
+
+    def take_over(self, objects: ObjectStore, key: str, lines: int) -> None:
+        """Begin with the first lines of a log that was stored before: those that the step has kept."""
+        for entry in islice(read_lines(objects, key), lines):
+            at = datetime.strptime(entry["timestamp"], _TIMESTAMP).replace(tzinfo=UTC)
+            self._append(entry, LogLevel[entry["level"]], at)
+
+    def _append(self, entry: dict[str, Any], level: LogLevel, at: datetime) -> None:
         if self._file is None:
             self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed with the log
         self._file.write(b",\n" if self._levels else b"[\n")
         self._file.write(json.dumps(entry, ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        line = Line(len(self), level, _cut(message), at, source, _small(plain))
+        line = Line(len(self), level, _cut(entry["message"]), at, entry.get("source"), _small(entry["details"]))
         self._levels[level] += 1
         if len(self._recent) == RECENT_LINES and self._recent[0].level in _NOTED and len(self._noted) < NOTED_LINES:
             self._noted.append(self._recent[0])

@@ -77,8 +77,9 @@ def stage_class_of(definition: StageDefinition) -> type[Stage]:
     module_name, _, class_name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise DefinitionError(f"stage {definition.stage_id}: cannot load {path!r}: {error}") from error
+    except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
+        told = f"{type(error).__name__}: {error}"
+        raise DefinitionError(f"stage {definition.stage_id}: cannot load {path!r}: {told}") from error
     if not (isinstance(found, type) and issubclass(found, Stage)):
         raise DefinitionError(f"stage {definition.stage_id}: {path!r} is no subclass of Stage")
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,10 @@ MODERATED_OUT = -1
 
 _LONGEST_TEXT = 10_000
 """No comment of Polis comes near; a row that does has lost a quotation mark."""
+
+_WHOLE = re.compile("[+-]?[0-9]+")
+_MOST_DIGITS = 18
+"""Longer ones are no ids or times, and no number of the arrays that the analysis computes with."""
 
 # Exports of different years and of the database itself name the same columns differently.
 _COMMENT_ID = ("comment-id", "tid", "statement-id")
@@ -157,11 +162,12 @@ class _Row:
         return self.find(names) or ""
 
     def integer(self, names: Sequence[str], *, at_least: int | None = None, at_most: int | None = None) -> int:
-        text = self.text(names)
-        try:
-            number = int(text)
-        except ValueError:
-            raise self.refused(f"{names[0]} must be a whole number, not {text[:80]!r}") from None
+        text = self.text(names).strip()
+        if not _WHOLE.fullmatch(text):  # int() takes more: 1_0, and digits of other scripts
+            raise self.refused(f"{names[0]} must be a whole number, not {text[:80]!r}")
+        if len(text) > _MOST_DIGITS:
+            raise self.refused(f"{names[0]} must have {_MOST_DIGITS} digits at most, not {len(text)}")
+        number = int(text)
         if (at_least is not None and number < at_least) or (at_most is not None and number > at_most):
             bounds = f"from {at_least} to {at_most}" if at_most is not None else f"{at_least} or more"
             raise self.refused(f"{names[0]} must be {bounds}, not {number}")
@@ -177,6 +183,9 @@ def _rows(file_name: str, content: bytes, required: Iterable[Sequence[str]]) -> 
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip().lower().replace("_", "-") for name in next(reader, [])]
+        doubled = next((name for place, name in enumerate(header) if name and name in header[:place]), None)
+        if doubled is not None:
+            raise ValueRefusedError(f"{file_name} has two columns {doubled}: which one counts?")
         for names in required:
             if not set(names) & set(header):
                 raise ValueRefusedError(f"{file_name} has no column {names[0]}: it has {', '.join(header) or 'none'}")

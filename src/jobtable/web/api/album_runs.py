@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from pydantic import Base64Bytes, BaseModel, Field
+from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
+from pydantic_core import PydanticCustomError
 
 from jobtable.albums.answers import Answers
 from jobtable.albums.entities import AlbumData, Execution
@@ -34,13 +36,27 @@ TheExecutions = Annotated[Executions, Depends(_executions)]
 TheAnswers = Annotated[Answers, Depends(_answers)]
 
 
+class _StrictBase64(Base64Encoder):
+    """Base64 and nothing else; pydantic's own passes over what is none, and an image would not be the one sent."""
+
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        try:
+            return base64.b64decode(data, validate=True)
+        except ValueError as error:
+            raise PydanticCustomError("not_base64", "this is not base64: {error}", {"error": str(error)}) from error
+
+
+_Image = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]
+
+
 class StartBody(Body):
     """A workflow to run over an image."""
 
     definition: str = Field(
         pattern=r"^[\w.]+:[\w.]+$", max_length=500, examples=["jobtable.albums.example:STEP_FUNCTIONS"]
     )
-    image: Base64Bytes = Field(description="The image, in base64.", examples=["iVBORw0KGgo="])
+    image: _Image = Field(description="The image, in base64.", examples=["iVBORw0KGgo="])
     name: str = Field(min_length=1, max_length=200, examples=["shelf.jpg"])
     execution_id: str | None = Field(None, min_length=1, max_length=200)
 

@@ -1,0 +1,23 @@
+"""Jobs that a system has made to run something of its own: they are deleted with that, never by themselves."""
+
+from __future__ import annotations
+
+from jobtable.jobs.entities import Job
+
+_COMMANDS = {
+    "conversation": "conversations delete",
+    "album-execution": "executions delete",
+    "journey_stage": "journeys delete",
+    "journey_end": "journeys delete",
+}
+
+
+def command_to_delete(job: Job) -> str | None:
+    """The command that deletes a job with what it belongs to; None for a job that stands for itself."""
+    definition = job.definition
+    command = _COMMANDS.get(job.job_type)
+    # Anybody may call a job of his own by such a type; only a system's runs a task of ours, or groups those.
+    if command is None or not (definition.task is None or definition.task.startswith("jobtable.")):
+        return None
+    belongs_to = definition.params.get("journey_id") or job.root_job_id or job.job_id
+    return f"jobtable {command} {belongs_to}"

@@ -127,6 +127,11 @@ class Guard:
             raise Refused(403, f"the role {caller.role} does not allow this; it needs {allowed}")
         return caller
 
+    async def still_admits(self, request: Request, rule: Rule) -> bool:
+        """Whether somebody who was admitted would be now, for answers that go on; it counts as no request."""
+        caller = await self._caller(request)
+        return caller is not None and caller.role in rule.roles
+
     def count_address(self, request: Request) -> None:
         """Count a request of somebody who is only known by an address."""
         self._rate.take(f"address {request.client.host if request.client else 'unknown'}")

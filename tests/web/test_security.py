@@ -83,6 +83,59 @@ def test_the_login_leads_nowhere_else(guarded: Served, target: str) -> None:
     assert entered.headers["location"] == "/"
 
 
+def test_who_may_only_read_reads_no_tokens_and_no_answers_of_others(guarded: Served) -> None:
+    reader, full = guarded.client(Role.READ), guarded.client(Role.FULL)
+    token_id = guarded.app.state.tokens.create(Role.FULL).record.token_id
+    full.post("/api/v1/queues", json={"queue_name": "q"}, headers={"Idempotency-Key": "k"})
+    at = "/api/v1/tables/jobtable/items"
+    for asked in (
+        {"index": "GSITYPE", "partition": "ACCESS_TOKEN"},
+        {"index": "GSITYPE", "partition": "ANSWERED_REQUEST"},
+        {"partition": f"TOKEN#{token_id}"},
+        {"partition": f"REQUEST#{token_id}#k"},
+    ):
+        assert reader.get(at, params=asked).status_code == 403, asked
+        assert reader.get("/tables/jobtable", params=asked).status_code == 403, asked
+        assert full.get(at, params=asked).status_code == 200, asked
+    assert "ACCESS_TOKEN" in full.get("/tables/jobtable", headers={"Accept": "text/html"}).text
+    links = reader.get("/tables/jobtable", headers={"Accept": "text/html"}).text
+    assert "partition=JOB" in links
+    assert "partition=ACCESS_TOKEN" not in links
+
+
+def test_who_may_only_read_gets_no_tokens_by_requests_of_the_store_either(guarded: Served) -> None:
+    reader, full = guarded.client(Role.READ), guarded.client(Role.FULL)
+    token = {
+        "PK": {"S": f"TOKEN#{guarded.app.state.tokens.create(Role.FULL).record.token_id}"},
+        "SK": {"S": "TOKEN"},
+    }
+    by_type = {
+        "TableName": "jobtable",
+        "IndexName": "GSITYPE",
+        "KeyConditionExpression": "#t = :t",
+        "ProjectionExpression": "secret_sha256",
+        "ExpressionAttributeNames": {"#t": "TYPE"},
+        "ExpressionAttributeValues": {":t": {"S": "ACCESS_TOKEN"}},
+    }
+    by_key = {
+        "TableName": "jobtable",
+        "KeyConditionExpression": "PK = :p",
+        "ExpressionAttributeValues": {":p": token["PK"]},
+    }
+    own_way = {"AttributeValueList": [token["PK"]], "ComparisonOperator": "EQ"}
+    for operation, request in (
+        ("Query", by_type),
+        ("Query", by_key),
+        ("GetItem", {"TableName": "jobtable", "Key": token, "ProjectionExpression": "secret_sha256"}),
+        ("BatchGetItem", {"RequestItems": {"jobtable": {"Keys": [token]}}}),
+        ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "jobtable", "Key": token}}]}),
+    ):
+        assert reader.post(f"/api/v1/store/{operation}", json=request).status_code == 403, request
+        assert "secret_sha256" in full.post(f"/api/v1/store/{operation}", json=request).text, request
+    legacy = {"TableName": "jobtable", "KeyConditions": {"PK": own_way}}
+    assert reader.post("/api/v1/store/Query", json=legacy).status_code == 403
+
+
 # --- hosts and origins ----------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query
 from fastapi.responses import StreamingResponse
 
-from jobtable.objects import content_type
+from jobtable.objects import content_type, key_parts
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.web.dependencies import TheObjects, path_id
 from jobtable.web.guard import READ, GuardedRoute, allow
@@ -38,7 +38,7 @@ def get_object(
     told = content_type(key)
     media_type = "text/plain; charset=utf-8" if told in _AS_TEXT | {"text/plain", "text/csv"} else told
     is_shown = not download and (told in _SHOWN or told in _AS_TEXT)
-    name = quote(key.rpartition("/")[2])
+    name = quote(key_parts(key)[-1], safe="")
     headers = {
         "Content-Disposition": f"{'inline' if is_shown else 'attachment'}; filename*=UTF-8''{name}",
         "Content-Security-Policy": _LOCKED_IN,

@@ -119,6 +119,11 @@ def _segment(text: object) -> str:
     return quote(str(text), safe="")
 
 
+def object_address(key: str) -> str:
+    """Where an object is served. Its key holds what is encoded in it, so that is encoded once more."""
+    return f"/api/v1/objects/{quote(key, safe='/')}"
+
+
 def _query(**parameters: Any) -> str:
     """Parameters that are given, as the end of an address."""
     given = {name: value for name, value in parameters.items() if value not in (None, "", [])}
@@ -140,6 +145,7 @@ def _environment() -> Environment:
         duration=_duration,
         money=_money,
         number=_number,
+        object_address=object_address,
         pretty=_pretty,
         segment=_segment,
     )

@@ -19,6 +19,7 @@ from jobtable.access.tokens import Tokens
 from jobtable.errors import DefinitionError
 from jobtable.web.limits import RateLimit
 from jobtable.web.problems import Refused
+from jobtable.web.slashes import with_slashes
 from jobtable.web.strictness import mistyped
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -82,6 +83,7 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             guard: Guard = request.app.state.guard
             request.state.caller = await guard.admit(request, rule)
+            request.scope["path_params"] = with_slashes(request.path_params)
             if self.body_field is not None:
                 await _refuse_mistyped(request, body_schema())
             return await handle(request)

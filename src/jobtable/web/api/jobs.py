@@ -14,7 +14,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Priority, Status
 from jobtable.model import Entity
 from jobtable.store import Undeclared
-from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -35,9 +35,9 @@ class NewJobBody(Body):
         None, description="module:function of a function marked with @task.", examples=["training.tasks:train"]
     )
     params: dict[str, Any] = Field({}, examples=[{"learning_rate": 0.01}])
-    queue: Name = DEFAULT_QUEUE
+    queue: Id = DEFAULT_QUEUE
     key: Name | None = None
-    job_id: Name | None = None
+    job_id: Id | None = None
     description: str = Field("", max_length=10_000)
     job_type: Name = "job"
     parent_job_id: Name | None = None

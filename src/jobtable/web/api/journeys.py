@@ -13,7 +13,7 @@ from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntr
 from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.web.api.bodies import Body as RequestBody
-from jobtable.web.api.bodies import Written
+from jobtable.web.api.bodies import Id, Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -48,7 +48,7 @@ class TemplateBody(RequestBody):
 class NewJourney(RequestBody):
     """A journey to create: from a template, or with stages of its own (without both, the six default ones)."""
 
-    journey_id: str = Field(min_length=1, max_length=200, examples=["JRN-ABC123456789"])
+    journey_id: Id = Field(examples=["JRN-ABC123456789"])
     name: str = Field(examples=["Product Catalog Migration to TMF620"])
     description: str = ""
     priority: Priority = Priority.MEDIUM

@@ -10,7 +10,7 @@ from pydantic import Field
 from jobtable.jobs.entities import Queue, QueueJob
 from jobtable.jobs.queues import DEFAULT_CONCURRENCY
 from jobtable.jobs.records import Priority
-from jobtable.web.api.bodies import Body
+from jobtable.web.api.bodies import Body, Id
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -25,7 +25,7 @@ Concurrency = Annotated[int, Field(ge=1, le=10**6)]
 class NewQueue(Body):
     """A queue to make."""
 
-    queue_name: str = Field(min_length=1, max_length=200, examples=["gpu"])
+    queue_name: Id = Field(examples=["gpu"])
     max_concurrent_jobs: Concurrency = DEFAULT_CONCURRENCY
     priority: Priority = 500
     description: str = Field("", max_length=10_000)

@@ -69,6 +69,25 @@ def test_a_broken_body_is_the_callers_fault(client: httpx.Client, body: bytes) -
     assert 400 <= answer.status_code < 500
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1E999"])
+def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(client: httpx.Client, number: str) -> None:
+    for path, body in (
+        ("jobs", '{"name": "x", "params": {"a": [%s]}}'),
+        ("job-batches", '[{"name": "x", "config": {"a": %s}}]'),
+        ("store/GetItem", '{"TableName": "jobtable", "Key": %s}'),
+    ):
+        answer = client.post(f"/api/v1/{path}", content=body % number, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 422, path
+        assert answer.json()["detail"] == f"{number} is no finite number"
+
+
+@pytest.mark.parametrize("levels", [256, 900])
+def test_what_is_nested_too_deeply_is_refused(client: httpx.Client, levels: int) -> None:
+    body = f'{{"name": "x", "params": {{"a": {"[" * levels}{"]" * levels}}}}}'
+    answer = client.post("/api/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the request is nested deeper than 100 levels")
+
+
 def test_a_lone_surrogate_is_refused(client: httpx.Client) -> None:
     body = b'{"name": "x", "params": {"a": "\\ud800", "\\ud801": 1}}'
     answer = client.post("/api/v1/jobs", content=body, headers={"Content-Type": "application/json"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache
@@ -20,13 +21,15 @@ from jobtable.errors import DefinitionError
 from jobtable.web.limits import RateLimit
 from jobtable.web.problems import Refused
 from jobtable.web.slashes import with_slashes
-from jobtable.web.strictness import mistyped
+from jobtable.web.strictness import is_deeper, mistyped
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 COOKIE = "jobtable_token"
 _RULE = "__jobtable_rule__"
+_MOST_LEVELS = 100
+"""More than an item may have; what is nested much deeper could not be written into an answer."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +158,22 @@ class Guard:
 
 async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:
     try:
-        body = json.loads(await request.body() or b"null")
+        body = json.loads(await request.body() or b"null", parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         return  # the route itself says what is wrong with it
+    if is_deeper(body, _MOST_LEVELS):
+        raise Refused(422, f"the request is nested deeper than {_MOST_LEVELS} levels")
     found = None if body is None else mistyped(body, schema, schema.get("$defs", {}))
     if found is not None:
         raise Refused(422, f"{found} has a type that is not allowed there")
+
+
+def _finite(text: str) -> float:
+    """A number of a body. Python would read NaN, Infinity and 1e400 too, which could only be stored as null."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise Refused(422, f"{text[:40]} is no finite number")
+    return value
 
 
 def _bearer(request: Request) -> str | None:

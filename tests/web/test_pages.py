@@ -132,6 +132,16 @@ def test_the_list_of_jobs_filters_and_pages(world: World, served: Served, browse
     assert found == [f"many {number}" for number in reversed(range(120))]
 
 
+def test_a_status_in_an_address_is_understood_or_refused(world: World, browser: httpx.Client) -> None:
+    failed = browser.get("/jobs", params={"status": "failed"}).text
+    assert world.failed_job in failed
+    assert world.completed_job not in failed
+    assert re.search(r'<option[^>]*value="FAILED"[^>]* selected', failed)
+    unknown = browser.get("/jobs", params={"status": "BOGUS"})
+    assert unknown.status_code == 400
+    assert "there is no status &#39;BOGUS&#39;; there are PENDING, RUNNING" in unknown.text
+
+
 @pytest.mark.parametrize(
     "path", ["/jobs/none", "/nowhere", "/queues/none", "/tables/none", "/receipts/none", "/sweeps/x"]
 )

@@ -211,6 +211,37 @@ def test_a_cursor_of_another_list_is_refused(client: httpx.Client, cursor: str) 
         assert (answer.status_code, answer.json()["type"]) == (400, "CursorError")
 
 
+_LISTS_UNDER = [
+    *(f"jobs/ID/{name}" for name in ("statuses", "logs", "log-texts", "metrics", "metrics/m", "checkpoints")),
+    *(f"jobs/ID/{name}" for name in ("artifacts", "resources", "everything", "children", "descendants")),
+    *(
+        f"jobs/ID/{name}"
+        for name in ("dependencies", "dependents", "unfinished-children", "best/m", "metrics/m/epochs/1")
+    ),
+    *(f"jobs/ID/{name}" for name in ("queues", "instances")),
+    "queues/ID/jobs",
+    "queues/ID/ready",
+    "queues/ID/jobs?sweep_id=s",
+    "instances/ID/jobs",
+    *(f"journeys/ID/{name}" for name in ("stages", "rules", "executions", "rules?stage_id=s")),
+    *(f"journey-executions/ID/{name}" for name in ("logs", "recent-logs", "reports")),
+]
+
+
+@pytest.mark.parametrize("path", _LISTS_UNDER)
+def test_a_list_under_what_is_not_there_is_not_found(client: httpx.Client, path: str) -> None:
+    answer = client.get(f"/api/v1/{path.replace('ID', 'nosuch')}")
+    assert (answer.status_code, answer.json()["type"]) == (404, "NotFoundError")
+
+
+def test_an_empty_list_under_what_is_there_is_empty(client: httpx.Client) -> None:
+    client.post("/api/v1/jobs", json={"name": "x", "job_id": "bare", "queue": "bare"})
+    client.post("/api/v1/queues", json={"queue_name": "bare-too"})
+    client.put("/api/v1/instances/bare", json={"instance_type": "m"})
+    for path in ("jobs/bare/logs", "jobs/bare/descendants", "queues/bare-too/jobs", "instances/bare/jobs"):
+        assert client.get(f"/api/v1/{path}").json() == {"items": [], "cursor": None}, path
+
+
 # --- work from afar -------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -134,7 +135,7 @@ def get_job(job_id: JobId, queries: TheQueries) -> Job:
 @allow(READ)
 def list_everything(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[dict[str, Any]]:
     """The job and every item under it, each with the name of its entity as `entity`."""
-    page = paging.page(queries.list_everything(job_id))
+    page = paging.page(queries.list_everything(job_id), under=partial(queries.get_job, job_id))
     return PageOf(items=[_with_name(item) for item in page.items], cursor=page.cursor)
 
 
@@ -154,7 +155,7 @@ def list_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[
 @allow(READ)
 def list_descendants(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
     """All jobs of the tree under a root, by parent and then by creation."""
-    return paging.page(queries.list_descendants(job_id))
+    return paging.page(queries.list_descendants(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.post("/jobs/{job_id}/cancel")

@@ -105,6 +105,13 @@ def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx
     assert seen >= 12
 
 
+def test_every_page_has_a_head(world: World, browser: httpx.Client) -> None:
+    for path in (*paths(world), "/login", "/healthz", "/metrics", static_url("app.js")):
+        head = browser.head(path)
+        assert (head.status_code, head.content) == (200, b""), path
+    assert browser.head("/jobs/none").status_code == 404
+
+
 def test_a_name_that_would_leave_its_place_does_not(served: Served, browser: httpx.Client) -> None:
     hostile = "</script><script>alert(1)</script>\"' onload=x"
     job = served.client().post("/api/v1/jobs", json={"name": hostile, "tags": [hostile], "queue": hostile}).json()

@@ -104,6 +104,15 @@ class GuardedRoute(APIRoute):
         return handle
 
 
+class PageRoute(GuardedRoute):
+    """A page, or what else is read without the API: who asks only for its head, to see that it is there, gets that."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
+        super().__init__(path, endpoint, **told)
+        if self.methods and "GET" in self.methods:
+            self.methods.add("HEAD")
+
+
 class Guard:
     """Finds out who a caller is, and refuses those whom a rule does not allow."""
 

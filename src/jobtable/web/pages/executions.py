@@ -21,10 +21,10 @@ from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
 from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import object_address, render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _SHOWN = 15
 _MOST_DAYS = 60

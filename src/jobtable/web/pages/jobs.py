@@ -22,11 +22,11 @@ from jobtable.jobs.records import LogLevel, Status
 from jobtable.store import Store
 from jobtable.web.dependencies import JobId, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 50
 _MOST_CHILDREN = 100

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from jobtable.web.guard import ANYONE, COOKIE, GuardedRoute, allow
+from jobtable.web.guard import ANYONE, COOKIE, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _LONGEST_FORM = 4096
 

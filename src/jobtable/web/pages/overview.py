@@ -17,10 +17,10 @@ from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
 from jobtable.web.dependencies import AllServices
 from jobtable.web.group_progress import GroupProgress, read_group_progress
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render, render_fragment
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _SHOWN = 8
 _MOST_COUNTED = 500

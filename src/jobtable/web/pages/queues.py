@@ -12,10 +12,10 @@ from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import InstanceStatus
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _MOST_GONE = 20
 _MOST_EXAMINED = 2000

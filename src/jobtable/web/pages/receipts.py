@@ -13,11 +13,11 @@ from jobtable.receipts.geometry import Point
 from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.records import Picture
 from jobtable.web.dependencies import TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import object_address, render
 
 _PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 50
 

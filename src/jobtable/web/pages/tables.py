@@ -17,11 +17,11 @@ from jobtable.web.explorer import (
     index_named,
     table_named,
 )
-from jobtable.web.guard import READ, Caller, GuardedRoute, allow
+from jobtable.web.guard import READ, Caller, PageRoute, allow
 from jobtable.web.pages.frame import render
 from jobtable.web.withheld import is_withheld
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 25
 

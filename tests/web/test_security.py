@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -76,7 +78,36 @@ def test_browsers_log_in_and_out(guarded: Served) -> None:
     assert browser.get("/jobs").status_code == 303
 
 
-@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+def test_the_login_leads_to_what_was_asked_for(guarded: Served) -> None:
+    browser = guarded.client(Accept="text/html", Origin=guarded.url)
+    for asked in ("/jobs?status=FAILED&tag=a%26b&text=gr%C3%BCn", "/jobs/a%2Fb%20gr%C3%BCn"):
+        login = browser.get(asked).headers["location"]
+        shown = re.search(r'name="next" value="([^"]*)"', browser.get(login).text)
+        assert shown
+        target = html.unescape(shown[1])
+        entered = browser.post("/login", data={"token": guarded.token(Role.READ), "next": target})
+        assert entered.headers["location"] == asked
+        browser.cookies.clear()
+
+
+def test_a_token_that_opens_no_page_logs_nobody_in(guarded: Served) -> None:
+    browser = guarded.client(Accept="text/html", Origin=guarded.url)
+    refused = browser.post("/login", data={"token": guarded.token(Role.WORKER), "next": "/"})
+    assert refused.status_code == 403
+    assert "the role worker opens no pages" in refused.text
+    assert "set-cookie" not in refused.headers
+
+
+def test_pages_of_errors_have_the_menu_for_those_who_are_known(guarded: Served) -> None:
+    for path, status in (("/nowhere", 404), ("/tokens", 403), ("/jobs/none", 404)):
+        page = guarded.client(Role.READ, Accept="text/html").get(path)
+        assert (page.status_code, 'aria-label="Main"' in page.text) == (status, True), path
+    assert 'aria-label="Main"' not in guarded.client(Accept="text/html").get("/nowhere").text
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/日"]
+)
 def test_the_login_leads_nowhere_else(guarded: Served, target: str) -> None:
     browser = guarded.client(Origin=guarded.url)
     entered = browser.post("/login", data={"token": guarded.token(Role.READ), "next": target})

@@ -125,7 +125,7 @@ class Guard:
         """The caller, or Refused with 401, 403 or 429. What is open to anyone is not asked about."""
         if rule is ANYONE:
             return None
-        caller = await self._caller(request)
+        caller = await self.find_caller(request)
         if caller is not None and caller.token_id is not None:
             self._rate.take(f"token {caller.token_id}")
         else:
@@ -143,14 +143,15 @@ class Guard:
 
     async def still_admits(self, request: Request, rule: Rule) -> bool:
         """Whether somebody who was admitted would be now, for answers that go on; it counts as no request."""
-        caller = await self._caller(request)
+        caller = await self.find_caller(request)
         return caller is not None and caller.role in rule.roles
 
     def count_address(self, request: Request) -> None:
         """Count a request of somebody who is only known by an address."""
         self._rate.take(f"address {request.client.host if request.client else 'unknown'}")
 
-    async def _caller(self, request: Request) -> Caller | None:
+    async def find_caller(self, request: Request) -> Caller | None:
+        """Who makes a request, whatever that allows; None for those whom nobody knows."""
         local = None if self.demands_token else Caller("local", Role.FULL)
         text = _bearer(request)
         if text is None:

@@ -191,6 +191,9 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
         return problem_response(problem, headers)
 
     async def handler(request: Request, error: Exception) -> Response:
+        if wants_page(request) and isinstance(error, HTTPException | Refused) and not hasattr(request.state, "caller"):
+            # No route has let the caller in, whom the page of the error greets with the menu all the same.
+            request.state.caller = await request.app.state.guard.find_caller(request)
         return answer(request, error)
 
     for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refused, RecursionError):

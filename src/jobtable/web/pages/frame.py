@@ -181,7 +181,9 @@ def render_fragment(template: str, *, now: datetime, **values: Any) -> str:
 def error_page(request: Request, problem: Problem) -> Response:
     """A problem as a page; without a valid token, the way to the login."""
     if problem.status == 401:
-        address = "/login" + _query(next=request.url.path)
+        # As it was asked for, encoded, with all that it asks.
+        asked = request.scope["raw_path"].decode() + (f"?{request.url.query}" if request.url.query else "")
+        address = "/login" + _query(next=asked)
         return Response(status_code=303, headers={"Location": address})
     here = request.url.path
     nearest = next((entry for entry in reversed(NAVIGATION) if here.startswith(f"{entry.path}/")), NAVIGATION[0])

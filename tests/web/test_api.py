@@ -7,10 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 from tests.web.conftest import Served
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
+from jobtable.jobs.entities import Job
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
 from jobtable.web.strictness import mistyped
 
@@ -46,6 +48,30 @@ def test_errors_are_problems(client: httpx.Client) -> None:
     assert (wrong.status_code, wrong.headers["content-type"]) == (422, "application/problem+json")
     shape = client.post("/api/v1/queues", json={})
     assert shape.json()["errors"] == [{"at": ["body", "queue_name"], "message": "Field required"}]
+
+
+def test_a_stored_job_that_says_not_what_to_do_is_named_and_is_not_the_callers_fault(open_server: Served) -> None:
+    store = open_server.services.store
+    now = store.clock.now()
+    store.put(Job(job_id="odd", name="x", created_at=now, created_by="ada", job_config={"retry": "often"}))
+    page = open_server.client(Accept="text/html").get("/jobs/odd")
+    assert page.status_code == 500
+    assert "job odd: job_config.retry: Input should be a valid dictionary" in page.text
+
+
+def test_a_group_that_only_looks_like_a_sweep_is_named(client: httpx.Client) -> None:
+    looks = {"name": "x", "job_id": "looks", "job_type": "sweep", "config": {"sweep": {"name": 5}}}
+    assert client.post("/api/v1/job-groups", json=looks).status_code == 201
+    answer = client.get("/api/v1/sweeps/looks")
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("job looks does not say what it sweeps: name: ")
+
+
+def test_what_pydantic_refuses_is_the_callers_fault_only_where_the_caller_sent_something() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Job.model_validate({})
+    assert problem_of(raised.value).status == 422
+    assert problem_of(raised.value, has_body=False).status == 500
 
 
 def test_what_is_the_servers_own_fault_tells_nothing() -> None:
@@ -273,6 +299,24 @@ def test_a_worker_that_lost_its_job_writes_nothing(client: httpx.Client) -> None
             assert (answer.status_code, answer.json()["type"]) == (409, "LeaseLostError")
         assert client.post(f"{at}/logs", json={**wrong, "lines": []}).status_code == 409
     assert client.get(at).json()["status"] == "RUNNING"
+
+
+# --- files of journeys ------------------------------------------------------------------------------------------------
+
+
+def test_the_file_of_a_journey_is_called_after_it_and_errors_tell_nothing_of_the_servers_folders(
+    client: httpx.Client,
+) -> None:
+    source = {"schema_id": "s", "schema_name": "n"}
+    new = {"journey_id": "J 1", "name": "j", "created_by": "a", "oda_component_type": "X", "source": source}
+    assert client.post("/api/v1/journeys", json=new).status_code == 201
+    exported = client.get("/api/v1/journeys/J%201/export")
+    assert exported.headers["content-disposition"] == "attachment; filename*=utf-8''J%201.zip"
+    for body in (b"", b"PK" * 100, exported.content[:-1]):
+        refused = client.post("/api/v1/journey-imports", content=body, headers={"Content-Type": "application/zip"})
+        assert (refused.status_code, refused.json()["type"]) == (400, "ArchiveError")
+        assert refused.json()["detail"].startswith("the file ")
+        assert "/tmp" not in refused.text
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from jobtable.errors import ItemShapeError
 from jobtable.jobs.definition import Definition
 from jobtable.jobs.records import (
     FINAL,
@@ -82,8 +83,13 @@ class Job(JobRecord, table=main, type="JOB"):
 
     @property
     def definition(self) -> Definition:
-        """What is to be done, as `job_config` says it."""
-        return Definition.model_validate(self.job_config or {})
+        """What is to be done, as `job_config` says it; ItemShapeError where something else stands there."""
+        try:
+            return Definition.model_validate(self.job_config or {})
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            named = ".".join(map(str, ("job_config", *problem["loc"])))
+            raise ItemShapeError(f"job {self.job_id}: {named}: {problem['msg']}") from error
 
     @property
     def is_final(self) -> bool:

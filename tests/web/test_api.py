@@ -7,10 +7,12 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import ValidationError
 from tests.web.conftest import Served
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
+from jobtable.jobs.entities import Job
 from jobtable.receipts.entities import ReceiptChatGPTValidation, ResultType
 from jobtable.receipts.validation import Finding, ValidationService
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
@@ -50,6 +52,29 @@ def test_errors_are_problems(client: httpx.Client) -> None:
     assert shape.json()["errors"] == [{"at": ["body", "queue_name"], "message": "Field required"}]
 
 
+def test_a_stored_job_that_says_not_what_to_do_is_shown_all_the_same(open_server: Served) -> None:
+    store = open_server.services.store
+    now = store.clock.now()
+    store.put(Job(job_id="odd", name="x", created_at=now, created_by="ada", job_config={"retry": "often"}))
+    visitor = open_server.client(Accept="text/html")
+    assert [visitor.get(page).status_code for page in ("/jobs", "/jobs/odd")] == [200, 200]
+
+
+def test_a_group_that_only_looks_like_a_sweep_is_named(client: httpx.Client) -> None:
+    looks = {"name": "x", "job_id": "looks", "job_type": "sweep", "config": {"sweep": {"name": 5}}}
+    assert client.post("/api/v1/job-groups", json=looks).status_code == 201
+    answer = client.get("/api/v1/sweeps/looks")
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("job looks does not say what it sweeps: name: ")
+
+
+def test_what_pydantic_refuses_is_the_callers_fault_only_where_the_caller_sent_something() -> None:
+    with pytest.raises(ValidationError) as raised:
+        Job.model_validate({})
+    assert problem_of(raised.value).status == 422
+    assert problem_of(raised.value, has_body=False).status == 500
+
+
 def test_what_is_the_servers_own_fault_tells_nothing() -> None:
     problem = problem_of(RuntimeError("the password is 1234"))
     assert problem.status == 500
@@ -69,6 +94,25 @@ def test_unknown_paths_and_methods_are_problems_too(client: httpx.Client, method
 def test_a_broken_body_is_the_callers_fault(client: httpx.Client, body: bytes) -> None:
     answer = client.post("/api/v1/queues", content=body, headers={"Content-Type": "application/json"})
     assert 400 <= answer.status_code < 500
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1E999"])
+def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(client: httpx.Client, number: str) -> None:
+    for path, body in (
+        ("jobs", '{"name": "x", "params": {"a": [%s]}}'),
+        ("job-batches", '[{"name": "x", "config": {"a": %s}}]'),
+        ("store/GetItem", '{"TableName": "jobtable", "Key": %s}'),
+    ):
+        answer = client.post(f"/api/v1/{path}", content=body % number, headers={"Content-Type": "application/json"})
+        assert answer.status_code == 422, path
+        assert answer.json()["detail"] == f"{number} is no finite number"
+
+
+@pytest.mark.parametrize("levels", [256, 900])
+def test_what_is_nested_too_deeply_is_refused(client: httpx.Client, levels: int) -> None:
+    body = f'{{"name": "x", "params": {{"a": {"[" * levels}{"]" * levels}}}}}'
+    answer = client.post("/api/v1/jobs", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the request is nested deeper than 100 levels")
 
 
 def test_a_lone_surrogate_is_refused(client: httpx.Client) -> None:
@@ -194,6 +238,37 @@ def test_a_cursor_of_another_list_is_refused(client: httpx.Client, cursor: str) 
         assert (answer.status_code, answer.json()["type"]) == (400, "CursorError")
 
 
+_LISTS_UNDER = [
+    *(f"jobs/ID/{name}" for name in ("statuses", "logs", "log-texts", "metrics", "metrics/m", "checkpoints")),
+    *(f"jobs/ID/{name}" for name in ("artifacts", "resources", "everything", "children", "descendants")),
+    *(
+        f"jobs/ID/{name}"
+        for name in ("dependencies", "dependents", "unfinished-children", "best/m", "metrics/m/epochs/1")
+    ),
+    *(f"jobs/ID/{name}" for name in ("queues", "instances")),
+    "queues/ID/jobs",
+    "queues/ID/ready",
+    "queues/ID/jobs?sweep_id=s",
+    "instances/ID/jobs",
+    *(f"journeys/ID/{name}" for name in ("stages", "rules", "executions", "rules?stage_id=s")),
+    *(f"journey-executions/ID/{name}" for name in ("logs", "recent-logs", "reports")),
+]
+
+
+@pytest.mark.parametrize("path", _LISTS_UNDER)
+def test_a_list_under_what_is_not_there_is_not_found(client: httpx.Client, path: str) -> None:
+    answer = client.get(f"/api/v1/{path.replace('ID', 'nosuch')}")
+    assert (answer.status_code, answer.json()["type"]) == (404, "NotFoundError")
+
+
+def test_an_empty_list_under_what_is_there_is_empty(client: httpx.Client) -> None:
+    client.post("/api/v1/jobs", json={"name": "x", "job_id": "bare", "queue": "bare"})
+    client.post("/api/v1/queues", json={"queue_name": "bare-too"})
+    client.put("/api/v1/instances/bare", json={"instance_type": "m"})
+    for path in ("jobs/bare/logs", "jobs/bare/descendants", "queues/bare-too/jobs", "instances/bare/jobs"):
+        assert client.get(f"/api/v1/{path}").json() == {"items": [], "cursor": None}, path
+
+
 # --- work from afar -------------------------------------------------------------------------------------------------
 
 
@@ -225,6 +300,24 @@ def test_a_worker_that_lost_its_job_writes_nothing(client: httpx.Client) -> None
             assert (answer.status_code, answer.json()["type"]) == (409, "LeaseLostError")
         assert client.post(f"{at}/logs", json={**wrong, "lines": []}).status_code == 409
     assert client.get(at).json()["status"] == "RUNNING"
+
+
+# --- files of journeys ------------------------------------------------------------------------------------------------
+
+
+def test_the_file_of_a_journey_is_called_after_it_and_errors_tell_nothing_of_the_servers_folders(
+    client: httpx.Client,
+) -> None:
+    source = {"schema_id": "s", "schema_name": "n"}
+    new = {"journey_id": "J 1", "name": "j", "created_by": "a", "oda_component_type": "X", "source": source}
+    assert client.post("/api/v1/journeys", json=new).status_code == 201
+    exported = client.get("/api/v1/journeys/J%201/export")
+    assert exported.headers["content-disposition"] == "attachment; filename*=utf-8''J%201.zip"
+    for body in (b"", b"PK" * 100, exported.content[:-1]):
+        refused = client.post("/api/v1/journey-imports", content=body, headers={"Content-Type": "application/zip"})
+        assert (refused.status_code, refused.json()["type"]) == (400, "ArchiveError")
+        assert refused.json()["detail"].startswith("the file ")
+        assert "/tmp" not in refused.text
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------

@@ -7,15 +7,17 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
 import pytest
 from tests.web.conftest import Served
 
+from jobtable.access.entities import Role
 from jobtable.jobs.entities import Job, main
 from jobtable.store.changes import Change
+from jobtable.web.api import live
 from jobtable.web.events import encode, encode_changes
 from jobtable.web.live import RELOAD, LiveFeed, Viewer
 
@@ -145,6 +147,28 @@ def test_nothing_is_read_while_nobody_looks(serve: Callable[..., Served]) -> Non
     served.client().get("/")
     assert not [name for name in served.services.store.capacity.by_pattern() if name.startswith("changes.")]
     assert served.app.state.feed._thread is None
+
+
+def test_who_has_lost_the_token_is_told_nothing_more(guarded: Served) -> None:
+    token = guarded.app.state.tokens.create(Role.READ)
+    viewer = guarded.client(Authorization=f"Bearer {token.text}")
+    writer = guarded.client(Role.FULL)
+    with viewer.stream("GET", "/api/v1/live", params={"topic": ["queues"]}) as response:
+        stream = events(response)
+        wait_for(stream, lambda event: event[0] == "ready")
+        guarded.app.state.tokens.revoke(token.record.token_id)
+        time.sleep(live._CHECK_SECONDS)
+        writer.post("/api/v1/queues", json={"queue_name": "after-the-end"})
+        assert list(stream) == []
+
+
+def test_a_quiet_stream_ends_with_its_token_too(guarded: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "_KEEP_ALIVE_SECONDS", 0.1)
+    monkeypatch.setattr(live, "_CHECK_SECONDS", 0.1)
+    token = guarded.app.state.tokens.create(Role.READ, expires_in=timedelta(seconds=1))
+    viewer = guarded.client(Authorization=f"Bearer {token.text}")
+    with viewer.stream("GET", "/api/v1/live", params={"topic": ["job:quiet"]}) as response:
+        assert list(events(response)) == [("ready", {})]
 
 
 @pytest.mark.parametrize("topic", ["", "everything", "job:", "jobs:1"])

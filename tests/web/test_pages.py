@@ -105,6 +105,13 @@ def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx
     assert seen >= 12
 
 
+def test_every_page_has_a_head(world: World, browser: httpx.Client) -> None:
+    for path in (*paths(world), "/login", "/healthz", "/metrics", static_url("app.js")):
+        head = browser.head(path)
+        assert (head.status_code, head.content) == (200, b""), path
+    assert browser.head("/jobs/none").status_code == 404
+
+
 def test_a_name_that_would_leave_its_place_does_not(served: Served, browser: httpx.Client) -> None:
     hostile = "</script><script>alert(1)</script>\"' onload=x"
     job = served.client().post("/api/v1/jobs", json={"name": hostile, "tags": [hostile], "queue": hostile}).json()
@@ -130,6 +137,16 @@ def test_the_list_of_jobs_filters_and_pages(world: World, served: Served, browse
         following = re.search(r'rel="next" href="([^"]+)"', page)
         path = following[1].replace("&amp;", "&") if following else None
     assert found == [f"many {number}" for number in reversed(range(120))]
+
+
+def test_a_status_in_an_address_is_understood_or_refused(world: World, browser: httpx.Client) -> None:
+    failed = browser.get("/jobs", params={"status": "failed"}).text
+    assert world.failed_job in failed
+    assert world.completed_job not in failed
+    assert re.search(r'<option[^>]*value="FAILED"[^>]* selected', failed)
+    unknown = browser.get("/jobs", params={"status": "BOGUS"})
+    assert unknown.status_code == 400
+    assert "there is no status &#39;BOGUS&#39;; there are PENDING, RUNNING" in unknown.text
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -76,11 +78,93 @@ def test_browsers_log_in_and_out(guarded: Served) -> None:
     assert browser.get("/jobs").status_code == 303
 
 
-@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+def test_the_login_leads_to_what_was_asked_for(guarded: Served) -> None:
+    browser = guarded.client(Accept="text/html", Origin=guarded.url)
+    for asked in ("/jobs?status=FAILED&tag=a%26b&text=gr%C3%BCn", "/jobs/a%2Fb%20gr%C3%BCn"):
+        login = browser.get(asked).headers["location"]
+        shown = re.search(r'name="next" value="([^"]*)"', browser.get(login).text)
+        assert shown
+        target = html.unescape(shown[1])
+        entered = browser.post("/login", data={"token": guarded.token(Role.READ), "next": target})
+        assert entered.headers["location"] == asked
+        browser.cookies.clear()
+
+
+def test_a_token_that_opens_no_page_logs_nobody_in(guarded: Served) -> None:
+    browser = guarded.client(Accept="text/html", Origin=guarded.url)
+    refused = browser.post("/login", data={"token": guarded.token(Role.WORKER), "next": "/"})
+    assert refused.status_code == 403
+    assert "the role worker opens no pages" in refused.text
+    assert "set-cookie" not in refused.headers
+
+
+def test_pages_of_errors_have_the_menu_for_those_who_are_known(guarded: Served) -> None:
+    for path, status in (("/nowhere", 404), ("/tokens", 403), ("/jobs/none", 404)):
+        page = guarded.client(Role.READ, Accept="text/html").get(path)
+        assert (page.status_code, 'aria-label="Main"' in page.text) == (status, True), path
+    assert 'aria-label="Main"' not in guarded.client(Accept="text/html").get("/nowhere").text
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)", "/日"]
+)
 def test_the_login_leads_nowhere_else(guarded: Served, target: str) -> None:
     browser = guarded.client(Origin=guarded.url)
     entered = browser.post("/login", data={"token": guarded.token(Role.READ), "next": target})
     assert entered.headers["location"] == "/"
+
+
+def test_who_may_only_read_reads_no_tokens_and_no_answers_of_others(guarded: Served) -> None:
+    reader, full = guarded.client(Role.READ), guarded.client(Role.FULL)
+    token_id = guarded.app.state.tokens.create(Role.FULL).record.token_id
+    full.post("/api/v1/queues", json={"queue_name": "q"}, headers={"Idempotency-Key": "k"})
+    at = "/api/v1/tables/jobtable/items"
+    for asked in (
+        {"index": "GSITYPE", "partition": "ACCESS_TOKEN"},
+        {"index": "GSITYPE", "partition": "ANSWERED_REQUEST"},
+        {"partition": f"TOKEN#{token_id}"},
+        {"partition": f"REQUEST#{token_id}#k"},
+    ):
+        assert reader.get(at, params=asked).status_code == 403, asked
+        assert reader.get("/tables/jobtable", params=asked).status_code == 403, asked
+        assert full.get(at, params=asked).status_code == 200, asked
+    assert "ACCESS_TOKEN" in full.get("/tables/jobtable", headers={"Accept": "text/html"}).text
+    links = reader.get("/tables/jobtable", headers={"Accept": "text/html"}).text
+    assert "partition=JOB" in links
+    assert "partition=ACCESS_TOKEN" not in links
+
+
+def test_who_may_only_read_gets_no_tokens_by_requests_of_the_store_either(guarded: Served) -> None:
+    reader, full = guarded.client(Role.READ), guarded.client(Role.FULL)
+    token = {
+        "PK": {"S": f"TOKEN#{guarded.app.state.tokens.create(Role.FULL).record.token_id}"},
+        "SK": {"S": "TOKEN"},
+    }
+    by_type = {
+        "TableName": "jobtable",
+        "IndexName": "GSITYPE",
+        "KeyConditionExpression": "#t = :t",
+        "ProjectionExpression": "secret_sha256",
+        "ExpressionAttributeNames": {"#t": "TYPE"},
+        "ExpressionAttributeValues": {":t": {"S": "ACCESS_TOKEN"}},
+    }
+    by_key = {
+        "TableName": "jobtable",
+        "KeyConditionExpression": "PK = :p",
+        "ExpressionAttributeValues": {":p": token["PK"]},
+    }
+    own_way = {"AttributeValueList": [token["PK"]], "ComparisonOperator": "EQ"}
+    for operation, request in (
+        ("Query", by_type),
+        ("Query", by_key),
+        ("GetItem", {"TableName": "jobtable", "Key": token, "ProjectionExpression": "secret_sha256"}),
+        ("BatchGetItem", {"RequestItems": {"jobtable": {"Keys": [token]}}}),
+        ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "jobtable", "Key": token}}]}),
+    ):
+        assert reader.post(f"/api/v1/store/{operation}", json=request).status_code == 403, request
+        assert "secret_sha256" in full.post(f"/api/v1/store/{operation}", json=request).text, request
+    legacy = {"TableName": "jobtable", "KeyConditions": {"PK": own_way}}
+    assert reader.post("/api/v1/store/Query", json=legacy).status_code == 403
 
 
 # --- hosts and origins ----------------------------------------------------------------------------------------------

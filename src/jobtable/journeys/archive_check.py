@@ -65,23 +65,23 @@ def checked_archive(path: Path, *, most_bytes: int = MOST_BYTES) -> Iterator[Arc
     with ExitStack() as stack:
         try:
             file = stack.enter_context(path.open("rb"))
-            digest = _check_digest(file)
+            digest = _check_digest(file, path.name)
             members = stack.enter_context(zipfile.ZipFile(file))
             archive = _checked(Archive(_read_manifest(members), digest, members), most_bytes)
         except _NO_ARCHIVE as error:
-            raise ArchiveError(f"{path} is no journey that was exported: {error}") from error
+            raise ArchiveError(f"{path.name} is no journey that was exported: {error}") from error
         except OSError as error:
-            raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
+            raise ArchiveError(f"{path.name} cannot be read: {error.strerror or error}") from error
         yield archive
 
 
-def _check_digest(file: BinaryIO) -> str:
+def _check_digest(file: BinaryIO, name: str) -> str:
     size = file.seek(0, os.SEEK_END)
     if size <= DIGEST_BYTES:
-        raise ArchiveError(f"{file.name} is no journey that was exported: it has {size} bytes")
+        raise ArchiveError(f"{name} is no journey that was exported: it has {size} bytes")
     digest = digest_of(file, size - DIGEST_BYTES)
     if file.read() != digest.encode():
-        raise ArchiveError(f"{file.name} was cut or altered: its SHA-256 is not the one at its end")
+        raise ArchiveError(f"{name} was cut or altered: its SHA-256 is not the one at its end")
     file.seek(0)
     return digest
 

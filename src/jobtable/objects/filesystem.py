@@ -91,6 +91,11 @@ class FilesystemObjectStore:
                 size += len(chunk)
         return ObjectInfo(key, size, digest.hexdigest(), content_type(key))
 
+    def describe(self, key: str) -> ListedObject:
+        with self.open(key) as stream, self._io_errors(f"read {key}"):
+            status = os.fstat(stream.fileno())
+        return ListedObject(key, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
         return self._walk(key_parts(prefix) if prefix else ())
 

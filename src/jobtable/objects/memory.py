@@ -48,6 +48,10 @@ class MemoryObjectStore:
     def head(self, key: str) -> ObjectInfo:
         return self._found(key)[1]
 
+    def describe(self, key: str) -> ListedObject:
+        _, info, modified_at = self._found(key)
+        return ListedObject(key, info.size, modified_at)
+
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
         folder = folder_of(prefix)
         with self._lock:

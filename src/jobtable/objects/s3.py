@@ -124,6 +124,10 @@ class S3ObjectStore:
             digest, size = _measured(stream)
         return ObjectInfo(key, size, digest.hex(), content_type(key))
 
+    def describe(self, key: str) -> ListedObject:
+        found = self._head(key)
+        return ListedObject(key, found["ContentLength"], found["LastModified"])
+
     def list(self, prefix: str = "") -> Iterator[ListedObject]:
         return self._listed(self._folder + folder_of(prefix))
 

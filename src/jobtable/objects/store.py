@@ -38,7 +38,7 @@ class ObjectInfo:
 
 @dataclass(frozen=True, slots=True)
 class ListedObject:
-    """What a listing tells of an object without reading it."""
+    """What is known of an object without reading it."""
 
     key: str
     size: int
@@ -85,6 +85,10 @@ class ObjectStore(Protocol):
 
     def head(self, key: str) -> ObjectInfo:
         """What is stored under the key. `sha256` is that of the bytes that are there, which may have to be read."""
+        ...
+
+    def describe(self, key: str) -> ListedObject:
+        """How large the object is and when it was put, without reading it."""
         ...
 
     def list(self, prefix: str = "") -> Iterator[ListedObject]:

@@ -70,6 +70,10 @@ class ServerObjects:
         """Not through a server."""
         raise self._refused(f"what is known of object {key}")
 
+    def describe(self, key: str) -> ListedObject:
+        """Not through a server."""
+        raise self._refused(f"what is known of object {key}")
+
     def put(self, key: str, source: Source) -> ObjectInfo:
         """Not through a server."""
         raise self._refused(f"storing object {key}")

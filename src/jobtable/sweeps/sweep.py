@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
@@ -160,4 +160,9 @@ def sweep_of(job: Job) -> Sweep:
     config = job.job_config if isinstance(job.job_config, dict) else {}
     if job.job_type != SWEEP or "sweep" not in config:
         raise ValueRefusedError(f"job {job.job_id} is no sweep but a {job.job_type!r}")
-    return Sweep.model_validate(config["sweep"])
+    try:
+        return Sweep.model_validate(config["sweep"])
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        named = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+        raise ValueRefusedError(f"job {job.job_id} does not say what it sweeps: {named}") from error

@@ -69,6 +69,13 @@ class ObjectContract:
         assert objects.get(key) == data
         assert objects.head(key) == info
 
+    def test_an_object_is_described_as_it_is_listed(self, objects: ObjectStore) -> None:
+        key = object_key("described", "a")
+        objects.put(key, b"12345")
+        (listed,) = objects.list("described")
+        assert objects.describe(key) == listed
+        assert listed.size == 5
+
     def test_records_can_name_the_store(self, objects: ObjectStore) -> None:
         assert objects.bucket
         assert objects.bucket == objects.bucket.strip()
@@ -137,6 +144,7 @@ class ObjectContract:
             lambda: objects.get_range(key, 0, 0),
             lambda: objects.open(key),
             lambda: objects.head(key),
+            lambda: objects.describe(key),
         ):
             with pytest.raises(ObjectNotFoundError, match=key):
                 read()
@@ -193,6 +201,7 @@ class ObjectContract:
             lambda: objects.get_range(key, 0, 1),
             lambda: objects.open(key),
             lambda: objects.head(key),
+            lambda: objects.describe(key),
             lambda: objects.delete(key),
             lambda: objects.url(key),
         ):

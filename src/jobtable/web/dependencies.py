@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Annotated, Any, Generic, TypeVar
@@ -97,9 +98,14 @@ class Position:
     cursor: str | None
     limit: int
 
-    def page(self, query: stores.Query[T]) -> PageOf[T]:
-        """The page of a query; CursorError where the cursor is of another one."""
+    def page(self, query: stores.Query[T], under: Callable[[], object] | None = None) -> PageOf[T]:
+        """The page of a query; CursorError where the cursor is of another one.
+
+        `under` gets what the list belongs to, and raises where there is none. Only an empty list asks for it.
+        """
         found = query.page(self.cursor, size=self.limit)
+        if under is not None and not found.items:
+            under()
         return PageOf.model_construct(items=found.items, cursor=found.cursor)
 
 

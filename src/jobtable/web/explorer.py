@@ -14,6 +14,8 @@ from jobtable.store import Store, Undeclared
 from jobtable.store.backend import Item, Request
 from jobtable.store.collections import entity_of
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
+from jobtable.web.guard import Caller
+from jobtable.web.withheld import refuse_withheld
 
 READ_UNIT_DOLLARS = 0.125 / 1_000_000
 """On-demand price of a read request unit in us-east-1."""
@@ -99,8 +101,11 @@ def index_named(table: Table, name: str | None) -> Index | None:
     return table.indexes[name]
 
 
-def explore(store: Store, asked: Asked, *, cursor: str | None, limit: int) -> tuple[list[Explored], str | None]:
-    """A page of items, and the cursor to go on from."""
+def explore(
+    store: Store, asked: Asked, caller: Caller, *, cursor: str | None, limit: int
+) -> tuple[list[Explored], str | None]:
+    """A page of items, and the cursor to go on from; Refused where the caller may not read them."""
+    refuse_withheld(asked.table, asked.partition, caller)
     request = {"TableName": store.table_name(asked.table), **asked.request()}
     bound_to = fingerprint(request)
     request["Limit"] = limit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import math
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cache
@@ -19,13 +20,16 @@ from jobtable.access.tokens import Tokens
 from jobtable.errors import DefinitionError
 from jobtable.web.limits import RateLimit
 from jobtable.web.problems import Refused
-from jobtable.web.strictness import mistyped
+from jobtable.web.slashes import with_slashes
+from jobtable.web.strictness import is_deeper, mistyped
 
 F = TypeVar("F", bound=Callable[..., Any])
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 COOKIE = "jobtable_token"
 _RULE = "__jobtable_rule__"
+_MOST_LEVELS = 100
+"""More than an item may have; what is nested much deeper could not be written into an answer."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             guard: Guard = request.app.state.guard
             request.state.caller = await guard.admit(request, rule)
+            request.scope["path_params"] = with_slashes(request.path_params)
             if self.body_field is not None:
                 await _refuse_mistyped(request, body_schema())
             return await handle(request)
@@ -99,6 +104,15 @@ class GuardedRoute(APIRoute):
         return handle
 
 
+class PageRoute(GuardedRoute):
+    """A page, or what else is read without the API: who asks only for its head, to see that it is there, gets that."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
+        super().__init__(path, endpoint, **told)
+        if self.methods and "GET" in self.methods:
+            self.methods.add("HEAD")
+
+
 class Guard:
     """Finds out who a caller is, and refuses those whom a rule does not allow."""
 
@@ -111,7 +125,7 @@ class Guard:
         """The caller, or Refused with 401, 403 or 429. What is open to anyone is not asked about."""
         if rule is ANYONE:
             return None
-        caller = await self._caller(request)
+        caller = await self.find_caller(request)
         if caller is not None and caller.token_id is not None:
             self._rate.take(f"token {caller.token_id}")
         else:
@@ -127,11 +141,17 @@ class Guard:
             raise Refused(403, f"the role {caller.role} does not allow this; it needs {allowed}")
         return caller
 
+    async def still_admits(self, request: Request, rule: Rule) -> bool:
+        """Whether somebody who was admitted would be now, for answers that go on; it counts as no request."""
+        caller = await self.find_caller(request)
+        return caller is not None and caller.role in rule.roles
+
     def count_address(self, request: Request) -> None:
         """Count a request of somebody who is only known by an address."""
         self._rate.take(f"address {request.client.host if request.client else 'unknown'}")
 
-    async def _caller(self, request: Request) -> Caller | None:
+    async def find_caller(self, request: Request) -> Caller | None:
+        """Who makes a request, whatever that allows; None for those whom nobody knows."""
         local = None if self.demands_token else Caller("local", Role.FULL)
         text = _bearer(request)
         if text is None:
@@ -148,12 +168,22 @@ class Guard:
 
 async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:
     try:
-        body = json.loads(await request.body() or b"null")
+        body = json.loads(await request.body() or b"null", parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         return  # the route itself says what is wrong with it
+    if is_deeper(body, _MOST_LEVELS):
+        raise Refused(422, f"the request is nested deeper than {_MOST_LEVELS} levels")
     found = None if body is None else mistyped(body, schema, schema.get("$defs", {}))
     if found is not None:
         raise Refused(422, f"{found} has a type that is not allowed there")
+
+
+def _finite(text: str) -> float:
+    """A number of a body. Python would read NaN, Infinity and 1e400 too, which could only be stored as null."""
+    value = float(text)
+    if not math.isfinite(value):
+        raise Refused(422, f"{text[:40]} is no finite number")
+    return value
 
 
 def _bearer(request: Request) -> str | None:

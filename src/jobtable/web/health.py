@@ -7,11 +7,11 @@ from fastapi.responses import PlainTextResponse
 
 from jobtable.jobs.entities import Queue
 from jobtable.web.dependencies import TheQueries, TheStore
-from jobtable.web.guard import ANYONE, READ, GuardedRoute, allow
+from jobtable.web.guard import ANYONE, READ, PageRoute, allow
 from jobtable.web.job_metrics import job_metric_lines
 from jobtable.web.metrics import MEDIA_TYPE
 
-router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 @router.get("/healthz")

@@ -73,6 +73,8 @@ _LIST_OF_KIND = {
 }
 """The part of the API that lists what is there, by what is missing."""
 
+_WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
+
 _OF_VALUES = {"value_error", "decimal_parsing", "base64_decode"}
 """What pydantic calls errors that the description of the API cannot foresee."""
 
@@ -126,14 +128,19 @@ def status_of(error: errors.JobtableError) -> int:
     return next(STATUS_OF[cls] for cls in type(error).__mro__ if cls in STATUS_OF)
 
 
-def problem_of(error: Exception) -> Problem:
-    """What is said of an error: all of it where it is the caller's, little where it is the server's."""
+def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
+    """What is said of an error: all of it where it is the caller's, little where it is the server's.
+
+    What pydantic refuses later than with the request itself comes from its body, or, where it has none, from here.
+    """
     match error:
         case Refused():
             return _problem(error.status, error.detail)
         case HTTPException():
             return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
-        case RequestValidationError() | ValidationError():
+        case RequestValidationError():
+            return _problem_of_shape(error.errors())
+        case ValidationError() if has_body:
             return _problem_of_shape(error.errors())
         case errors.JobtableError():
             return _problem(status_of(error), str(error), type(error).__name__)
@@ -177,7 +184,7 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
     """Make every error of the app an answer: a page where a person asked for one, problem+json otherwise."""
 
     def answer(request: Request, error: Exception) -> Response:
-        problem = problem_of(error)
+        problem = problem_of(error, has_body=request.method not in _WITHOUT_BODY)
         problem.request_id = getattr(request.state, "request_id", None)
         if problem.status >= 500:
             _log.error("request %s: %s %s", problem.request_id, request.method, request.url.path, exc_info=error)
@@ -191,6 +198,9 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
         return problem_response(problem, headers)
 
     async def handler(request: Request, error: Exception) -> Response:
+        if wants_page(request) and isinstance(error, HTTPException | Refused) and not hasattr(request.state, "caller"):
+            # No route has let the caller in, whom the page of the error greets with the menu all the same.
+            request.state.caller = await request.app.state.guard.find_caller(request)
         return answer(request, error)
 
     for cls in (errors.JobtableError, RequestValidationError, ValidationError, HTTPException, Refused, RecursionError):

@@ -33,6 +33,7 @@ from jobtable.web.pages import add_pages, error_page
 from jobtable.web.pages.overview import overview_event
 from jobtable.web.problems import handle_errors
 from jobtable.web.recovery import Recovery
+from jobtable.web.slashes import EncodedSlashes
 from jobtable.web.uploads import MOST_AT_ONCE
 
 _DRAIN_SECONDS = 5
@@ -79,6 +80,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.add_middleware(OriginCheck, listens_on=settings.host, names=settings.host_names)
     app.add_middleware(Measured, metrics=app.state.metrics)
     app.add_middleware(AnswerHeaders)
+    app.add_middleware(EncodedSlashes)
     refuse_routes_without_rule(app)
     return app
 

@@ -12,10 +12,10 @@ from importlib import resources
 from fastapi import APIRouter, Request, Response
 
 from jobtable.errors import DefinitionError
-from jobtable.web.guard import ANYONE, GuardedRoute, allow
+from jobtable.web.guard import ANYONE, PageRoute, allow
 from jobtable.web.problems import Refused
 
-router = APIRouter(route_class=GuardedRoute, include_in_schema=False)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _FOREVER = "public, max-age=31536000, immutable"
 _PLACES = {"plotly.min.js": ("plotly", "package_data")}

@@ -23,6 +23,14 @@ def mistyped(value: Any, schema: dict[str, Any], definitions: dict[str, Any]) ->
     return _find(value, schema, definitions, "body")
 
 
+def is_deeper(value: Any, levels: int) -> bool:
+    """Whether lists and objects stand within each other on more than so many levels."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(is_deeper(each, levels - 1) for each in inner)
+
+
 def _find(value: Any, schema: dict[str, Any], definitions: dict[str, Any], path: str) -> str | None:
     reference = schema.get("$ref")
     if reference is not None:

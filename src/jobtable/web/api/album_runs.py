@@ -14,7 +14,7 @@ from jobtable.albums.entities import AlbumData, Execution
 from jobtable.albums.executions import Executions
 from jobtable.albums.metrics import compute_and_compare
 from jobtable.web.api.albums import ExecutionId, MetricsOfDay, TaskId
-from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
 from jobtable.web.guard import WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -58,7 +58,7 @@ class StartBody(Body):
     )
     image: _Image = Field(description="The image, in base64.", examples=["iVBORw0KGgo="])
     name: str = Field(min_length=1, max_length=200, examples=["shelf.jpg"])
-    execution_id: str | None = Field(None, min_length=1, max_length=200)
+    execution_id: Id | None = None
 
 
 class AnswerBody(Body):

@@ -19,7 +19,7 @@ from jobtable.albums.entities import (
     WorkflowType,
 )
 from jobtable.errors import ValueRefusedError
-from jobtable.web.api.bodies import Written
+from jobtable.web.api.bodies import Id, Written
 from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheAlbums, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -36,7 +36,7 @@ class NewExecution(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    execution_id: str = Field(min_length=1, max_length=200, examples=["exec-2f1c"])
+    execution_id: Id = Field(examples=["exec-2f1c"])
     workflow_type: WorkflowType
     image_s3_key: str = Field(min_length=1, examples=["albums/shelf.jpg"])
     current_step: str | None = None
@@ -47,8 +47,8 @@ class NewTask(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    task_id: str = Field(min_length=1, max_length=200, examples=["task-77aa"])
-    execution_id: str = Field(min_length=1, max_length=200, examples=["exec-2f1c"])
+    task_id: Id = Field(examples=["task-77aa"])
+    execution_id: Id = Field(examples=["exec-2f1c"])
     workflow_type: WorkflowType
     image_s3_key: str = Field(min_length=1, examples=["albums/shelf.jpg"])
     albums: list[AlbumData] = Field(max_length=200)

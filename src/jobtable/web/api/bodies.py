@@ -5,9 +5,20 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 NewestFirst = Annotated[bool, Query(description="The newest first instead of the oldest.")]
+
+
+def _in_addresses(given: str) -> str:
+    """An id that an address can name: clients and proxies take a part that is only dots for a step in the path."""
+    if given in {".", ".."}:
+        raise ValueError(f"{given!r} cannot be part of an address; choose another id")
+    return given
+
+
+Id = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_in_addresses)]
+"""An id that the caller chooses."""
 
 
 class Body(BaseModel):

@@ -13,7 +13,7 @@ from jobtable.conversations.pipeline import Stage
 from jobtable.conversations.runs import ConversationRuns, Run, RunSettings
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
-from jobtable.web.api.bodies import Body
+from jobtable.web.api.bodies import Body, Id
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -37,13 +37,13 @@ TheRuns = Annotated[ConversationRuns, Depends(_runs)]
 class NewRun(Body):
     """A conversation's export, and how it is to be analysed."""
 
-    conversation_id: str = Field(min_length=1, max_length=200, examples=["bg2018"])
+    conversation_id: Id = Field(examples=["bg2018"])
     comments_csv: str = Field(min_length=1, description="The text of comments.csv of a Polis export.")
     votes_csv: str = Field(min_length=1, description="The text of votes.csv of a Polis export.")
     seed: Seed = 0
     embed: str | None = Field(None, max_length=500, description="module:function from texts to an array.")
     includes_moderated: bool = False
-    run_id: str | None = Field(None, min_length=1, max_length=200)
+    run_id: Id | None = None
 
 
 class AnotherRun(Body):

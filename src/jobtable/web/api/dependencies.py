@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import Annotated
 
@@ -30,14 +31,14 @@ def add_dependency(job_id: JobId, on: DependsOn, jobs: TheJobs) -> JobDependency
 @allow(READ)
 def list_dependencies(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
     """What a job waits for."""
-    return paging.page(queries.list_dependencies(job_id))
+    return paging.page(queries.list_dependencies(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/dependents")
 @allow(READ)
 def list_dependents(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobDependency]:
     """What waits for a job; of a sweep: its children."""
-    return paging.page(queries.list_dependents(job_id))
+    return paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/unfinished-children")
@@ -46,7 +47,10 @@ def list_unfinished_children(
     job_id: JobId, queries: TheQueries, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> list[Job]:
     """The first children of a sweep that are not COMPLETED."""
-    return list(islice(queries.list_unfinished_children(job_id), limit))
+    found = list(islice(queries.list_unfinished_children(job_id), limit))
+    if not found:
+        queries.get_job(job_id)
+    return found
 
 
 @router.get("/jobs/{job_id}/best/{metric_name}")
@@ -55,7 +59,10 @@ def find_best_metric(
     job_id: JobId, metric_name: MetricName, queries: TheQueries, highest: bool = False
 ) -> JobMetric | None:
     """The lowest (or highest) value of a metric over a sweep, with the child that reported it; null without one."""
-    return queries.find_best_metric(job_id, metric_name, highest=highest)
+    best = queries.find_best_metric(job_id, metric_name, highest=highest)
+    if best is None:
+        queries.get_job(job_id)
+    return best
 
 
 @router.get("/jobs/{job_id}/metrics/{metric_name}/epochs/{epoch}")
@@ -64,4 +71,6 @@ def list_reports_of_epoch(
     job_id: JobId, metric_name: MetricName, epoch: int, queries: TheQueries, paging: Paging
 ) -> PageOf[JobMetric]:
     """What the children of a sweep reported of a metric after an epoch, oldest first."""
-    return paging.page(queries.list_reports_of_epoch(job_id, metric_name, epoch))
+    return paging.page(
+        queries.list_reports_of_epoch(job_id, metric_name, epoch), under=partial(queries.get_job, job_id)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -34,13 +35,16 @@ def get_instance(instance_id: InstanceId, store: TheStore) -> Instance:
 
 @router.get("/instances/{instance_id}/jobs")
 @allow(READ)
-def list_jobs_of_instance(instance_id: InstanceId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
+def list_jobs_of_instance(
+    instance_id: InstanceId, queries: TheQueries, store: TheStore, paging: Paging
+) -> PageOf[InstanceJob]:
     """The jobs that an instance runs or ran."""
-    return paging.page(queries.list_jobs_of_instance(instance_id))
+    found = queries.list_jobs_of_instance(instance_id)
+    return paging.page(found, under=partial(store.get, Instance.key(instance_id=instance_id)))
 
 
 @router.get("/jobs/{job_id}/instances")
 @allow(READ)
 def list_instances_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
     """The instances that run or ran a job."""
-    return paging.page(queries.list_instances_of_job(job_id))
+    return paging.page(queries.list_instances_of_job(job_id), under=partial(queries.get_job, job_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -33,7 +34,7 @@ def list_statuses(
     job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
 ) -> PageOf[JobStatus]:
     """The status history of a job."""
-    return paging.page(queries.list_statuses(job_id, newest_first=newest_first))
+    return paging.page(queries.list_statuses(job_id, newest_first=newest_first), under=partial(queries.get_job, job_id))
 
 
 @router.get("/statuses")
@@ -48,14 +49,17 @@ def list_statuses_by_status(status: Status, queries: TheQueries, paging: Paging)
 def list_logs(
     job_id: JobId,
     store: TheStore,
+    queries: TheQueries,
     paging: Paging,
+    *,
     newest_first: NewestFirst = False,
     level: Annotated[LogLevel | None, Query(description="Only lines of this level or worse.")] = None,
     after: Annotated[Instant | None, Query(description="Only lines behind this instant.")] = None,
 ) -> PageOf[JobLog]:
     """The log lines of a job."""
     worse = None if level is None else attribute_of(JobLog.log_level).is_in(*levels_from(level))
-    return paging.page(store.query(JobLog.key(job_id=job_id), after=after, newest_first=newest_first, where=worse))
+    lines = store.query(JobLog.key(job_id=job_id), after=after, newest_first=newest_first, where=worse)
+    return paging.page(lines, under=partial(queries.get_job, job_id))
 
 
 @router.get("/logs")
@@ -67,16 +71,16 @@ def list_logs_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[JobLog]
 
 @router.get("/jobs/{job_id}/log-texts")
 @allow(READ)
-def list_log_texts(job_id: JobId, store: TheStore, paging: Paging) -> PageOf[JobLogText]:
+def list_log_texts(job_id: JobId, store: TheStore, queries: TheQueries, paging: Paging) -> PageOf[JobLogText]:
     """Where the full output of each run of a job lies; read it with GET /objects."""
-    return paging.page(store.query(JobLogText.key(job_id=job_id)))
+    return paging.page(store.query(JobLogText.key(job_id=job_id)), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/metrics")
 @allow(READ)
 def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobMetric]:
     """All metrics of a job, or of a sweep's children, by name and then by time."""
-    return paging.page(queries.list_metrics(job_id))
+    return paging.page(queries.list_metrics(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/metrics/{metric_name}")
@@ -85,7 +89,7 @@ def list_metric(
     job_id: JobId, metric_name: MetricName, queries: TheQueries, paging: Paging, since: Instant | None = None
 ) -> PageOf[JobMetric]:
     """The values of one metric of a job, oldest first."""
-    return paging.page(queries.list_metric(job_id, metric_name, since=since))
+    return paging.page(queries.list_metric(job_id, metric_name, since=since), under=partial(queries.get_job, job_id))
 
 
 @router.get("/metrics/{metric_name}")
@@ -109,7 +113,9 @@ def list_checkpoints(
     job_id: JobId, queries: TheQueries, paging: Paging, newest_first: NewestFirst = False
 ) -> PageOf[JobCheckpoint]:
     """The checkpoints of a job."""
-    return paging.page(queries.list_checkpoints(job_id, newest_first=newest_first))
+    return paging.page(
+        queries.list_checkpoints(job_id, newest_first=newest_first), under=partial(queries.get_job, job_id)
+    )
 
 
 @router.get("/checkpoints")
@@ -121,16 +127,16 @@ def list_checkpoints_of_all_jobs(queries: TheQueries, paging: Paging) -> PageOf[
 
 @router.get("/jobs/{job_id}/artifacts")
 @allow(READ)
-def list_artifacts(job_id: JobId, store: TheStore, paging: Paging) -> PageOf[JobArtifact]:
+def list_artifacts(job_id: JobId, store: TheStore, queries: TheQueries, paging: Paging) -> PageOf[JobArtifact]:
     """The files that a job has made, by name; read them with GET /objects."""
-    return paging.page(store.query(JobArtifact.key(job_id=job_id)))
+    return paging.page(store.query(JobArtifact.key(job_id=job_id)), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/resources")
 @allow(READ)
 def list_resources(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobResource]:
     """The resources that a job holds or held."""
-    return paging.page(queries.list_resources(job_id))
+    return paging.page(queries.list_resources(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.get("/resources/{resource_id}")

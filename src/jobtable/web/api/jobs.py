@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -14,7 +15,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Priority, Status
 from jobtable.model import Entity
 from jobtable.store import Undeclared
-from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -35,9 +36,9 @@ class NewJobBody(Body):
         None, description="module:function of a function marked with @task.", examples=["training.tasks:train"]
     )
     params: dict[str, Any] = Field({}, examples=[{"learning_rate": 0.01}])
-    queue: Name = DEFAULT_QUEUE
+    queue: Id = DEFAULT_QUEUE
     key: Name | None = None
-    job_id: Name | None = None
+    job_id: Id | None = None
     description: str = Field("", max_length=10_000)
     job_type: Name = "job"
     parent_job_id: Name | None = None
@@ -134,7 +135,7 @@ def get_job(job_id: JobId, queries: TheQueries) -> Job:
 @allow(READ)
 def list_everything(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[dict[str, Any]]:
     """The job and every item under it, each with the name of its entity as `entity`."""
-    page = paging.page(queries.list_everything(job_id))
+    page = paging.page(queries.list_everything(job_id), under=partial(queries.get_job, job_id))
     return PageOf(items=[_with_name(item) for item in page.items], cursor=page.cursor)
 
 
@@ -154,7 +155,7 @@ def list_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[
 @allow(READ)
 def list_descendants(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
     """All jobs of the tree under a root, by parent and then by creation."""
-    return paging.page(queries.list_descendants(job_id))
+    return paging.page(queries.list_descendants(job_id), under=partial(queries.get_job, job_id))
 
 
 @router.post("/jobs/{job_id}/cancel")

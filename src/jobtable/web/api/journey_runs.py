@@ -20,7 +20,7 @@ from jobtable.journeys.records import ExecutionRecords
 from jobtable.journeys.restore import Existing
 from jobtable.journeys.rules import add_rule, change_rule_status
 from jobtable.journeys.runner import JourneyRunner
-from jobtable.objects.store import CHUNK_SIZE, Readable
+from jobtable.objects.store import Readable, chunks
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.journeys import JourneyId, StageId
 from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
@@ -221,7 +221,7 @@ def export_journey(journey_id: JourneyId, backups: TheBackups) -> Response:
     except BaseException:
         folder.cleanup()
         raise
-    return FileResponse(path, media_type=_ZIP, filename="journey.zip", background=BackgroundTask(folder.cleanup))
+    return FileResponse(path, media_type=_ZIP, filename=f"{journey_id}.zip", background=BackgroundTask(folder.cleanup))
 
 
 @router.post("/journey-imports", openapi_extra=binary_body(_ZIP))
@@ -235,11 +235,11 @@ async def import_journey(
     """Store what an exported file holds, after all of it was checked. The same request again finishes it."""
 
     def import_from(body: Readable) -> ImportView:
-        with tempfile.NamedTemporaryFile(prefix="jobtable-import-", suffix=".zip") as kept:
-            while chunk := body.read(CHUNK_SIZE):
-                kept.write(chunk)
-            kept.flush()
-            done = backups.import_journey_complete(Path(kept.name), existing)
+        with tempfile.TemporaryDirectory(prefix="jobtable-import-") as folder:
+            path = Path(folder) / "the file"  # so it is called where something is wrong with it
+            with path.open("wb") as kept:
+                kept.writelines(chunks(body))
+            done = backups.import_journey_complete(path, existing)
         return ImportView.model_validate(done, from_attributes=True)
 
     return await take(request, import_from)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
@@ -13,7 +14,7 @@ from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntr
 from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.web.api.bodies import Body as RequestBody
-from jobtable.web.api.bodies import Written
+from jobtable.web.api.bodies import Id, Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -48,7 +49,7 @@ class TemplateBody(RequestBody):
 class NewJourney(RequestBody):
     """A journey to create: from a template, or with stages of its own (without both, the six default ones)."""
 
-    journey_id: str = Field(min_length=1, max_length=200, examples=["JRN-ABC123456789"])
+    journey_id: Id = Field(examples=["JRN-ABC123456789"])
     name: str = Field(examples=["Product Catalog Migration to TMF620"])
     description: str = ""
     priority: Priority = Priority.MEDIUM
@@ -121,7 +122,7 @@ def get_journey(
 @allow(READ)
 def list_stages(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[StageDefinition]:
     """The stages of a journey, in order."""
-    return paging.page(journeys.list_stages(journey_id))
+    return paging.page(journeys.list_stages(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
 @router.get("/journeys/{journey_id}/stages/{stage_id}")
@@ -143,17 +144,21 @@ def list_rules(
     if stage_id is None:
         if priority is not None:
             raise ValueRefusedError("rules by priority are found by their stage: give stage_id as well")
-        return journeys.list_rules(journey_id)
-    if priority is None:
-        return journeys.list_stage_rules(journey_id, stage_id)
-    return list(journeys.list_rules_of_priority(journey_id, stage_id, priority))
+        found = journeys.list_rules(journey_id)
+    elif priority is None:
+        found = journeys.list_stage_rules(journey_id, stage_id)
+    else:
+        found = list(journeys.list_rules_of_priority(journey_id, stage_id, priority))
+    if not found:
+        journeys.get_journey(journey_id)
+    return found
 
 
 @router.get("/journeys/{journey_id}/executions")
 @allow(READ)
 def list_executions(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[JobExecution]:
     """All executions of a journey, by stage and number."""
-    return paging.page(journeys.list_executions(journey_id))
+    return paging.page(journeys.list_executions(journey_id), under=partial(journeys.get_journey, journey_id))
 
 
 @router.get("/journeys/{journey_id}/stages/{stage_id}/executions")
@@ -188,10 +193,11 @@ def list_job_logs(
 ) -> PageOf[LogEntry]:
     """The log entries of an execution, oldest first."""
     if step is None:
-        return paging.page(journeys.list_job_logs(job_id))
+        return paging.page(journeys.list_job_logs(job_id), under=partial(journeys.get_execution, job_id))
     if journey_id is None:
         raise ValueRefusedError("the log of a step is found under its journey: give journey_id as well")
-    return paging.page(journeys.list_step_logs(journey_id, job_id, step))
+    entries = journeys.list_step_logs(journey_id, job_id, step)
+    return paging.page(entries, under=partial(journeys.get_execution, job_id))
 
 
 @router.get("/journey-executions/{job_id}/recent-logs")
@@ -200,7 +206,10 @@ def list_recent_job_logs(
     job_id: JobId, journeys: TheJourneys, limit: Annotated[int, Query(ge=1, le=500)] = 100
 ) -> list[LogEntry]:
     """The latest log entries of an execution, newest first."""
-    return list(journeys.list_recent_job_logs(job_id, limit=limit))
+    found = list(journeys.list_recent_job_logs(job_id, limit=limit))
+    if not found:
+        journeys.get_execution(job_id)
+    return found
 
 
 @router.post("/journey-logs")
@@ -214,7 +223,7 @@ def add_logs(entries: Annotated[list[LogEntry], Body(max_length=1000)], journeys
 @allow(READ)
 def list_job_reports(job_id: JobId, journeys: TheJourneys, paging: Paging) -> PageOf[JobReport]:
     """The reports of an execution, oldest first; read them with GET /objects."""
-    return paging.page(journeys.list_job_reports(job_id))
+    return paging.page(journeys.list_job_reports(job_id), under=partial(journeys.get_execution, job_id))
 
 
 @creation.post("/journey-reports", status_code=201, openapi_extra=OPENAPI_PARAMETER)

@@ -10,13 +10,15 @@ from fastapi.responses import StreamingResponse
 
 from jobtable.jobs.entities import Job
 from jobtable.journeys.entities import Journey
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, Guard, GuardedRoute, allow
 from jobtable.web.live import LiveFeed
 from jobtable.web.problems import Refused
 
 router = APIRouter(route_class=GuardedRoute)
 
 _KEEP_ALIVE_SECONDS = 15.0
+_CHECK_SECONDS = 2.0
+"""So long after a token was revoked or has expired, its holder may still be told something."""
 _TOPIC = r"^(overview|jobs|queues|journeys|executions|job:.{1,1000}|journey:.{1,1000})$"
 Topic = Annotated[str, Query(pattern=_TOPIC)]
 
@@ -41,16 +43,23 @@ async def watch(
 ) -> StreamingResponse:
     """A stream of events: `ready` when every change from here on is told; `changes`; `reload` when some were missed.
 
-    Read what is to be shown after `ready`, and again after each `reload`.
+    Read what is to be shown after `ready`, and again after each `reload`. The stream ends when the token does.
     """
     feed: LiveFeed = request.app.state.feed
+    guard: Guard = request.app.state.guard
+    clock = request.app.state.services.store.clock
     if feed.is_full:
         raise Refused(503, "too many live views; look again later", {"Retry-After": "10"})
     topics = frozenset(_in_keys(each) for each in topic)
 
     async def events() -> AsyncIterator[bytes]:
+        checked_at = clock.monotonic()
         async with feed.viewer(topics) as viewer:
             while (event := await viewer.next(_KEEP_ALIVE_SECONDS)) is not None:
+                if clock.monotonic() - checked_at >= _CHECK_SECONDS:
+                    if not await guard.still_admits(request, READ):
+                        return
+                    checked_at = clock.monotonic()
                 yield event
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -10,7 +11,7 @@ from pydantic import Field
 from jobtable.jobs.entities import Queue, QueueJob
 from jobtable.jobs.queues import DEFAULT_CONCURRENCY
 from jobtable.jobs.records import Priority
-from jobtable.web.api.bodies import Body
+from jobtable.web.api.bodies import Body, Id
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -25,7 +26,7 @@ Concurrency = Annotated[int, Field(ge=1, le=10**6)]
 class NewQueue(Body):
     """A queue to make."""
 
-    queue_name: str = Field(min_length=1, max_length=200, examples=["gpu"])
+    queue_name: Id = Field(examples=["gpu"])
     max_concurrent_jobs: Concurrency = DEFAULT_CONCURRENCY
     priority: Priority = 500
     description: str = Field("", max_length=10_000)
@@ -95,20 +96,21 @@ def list_jobs_of_queue(
     sweep_id: Annotated[str | None, Query(min_length=1, description="Of this sweep only.")] = None,
 ) -> PageOf[QueueJob]:
     """The jobs in a queue, from their submission to their end, in no order."""
+    found = queries.list_jobs_of_queue(queue_name)
     if sweep_id is not None:
-        return paging.page(queries.list_queued_of_sweep(queue_name, sweep_id))
-    return paging.page(queries.list_jobs_of_queue(queue_name))
+        found = queries.list_queued_of_sweep(queue_name, sweep_id)
+    return paging.page(found, under=partial(queries.get_queue, queue_name))
 
 
 @router.get("/queues/{queue_name}/ready")
 @allow(READ)
 def list_ready(queue_name: QueueName, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
     """The jobs of a queue that can be claimed: the most urgent first, and of those the oldest."""
-    return paging.page(queries.list_ready(queue_name))
+    return paging.page(queries.list_ready(queue_name), under=partial(queries.get_queue, queue_name))
 
 
 @router.get("/jobs/{job_id}/queues")
 @allow(READ)
 def list_queues_of_job(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[QueueJob]:
     """The queues that a job is in."""
-    return paging.page(queries.list_queues_of_job(job_id))
+    return paging.page(queries.list_queues_of_job(job_id), under=partial(queries.get_job, job_id))

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from jobtable.errors import NotFoundError, RequestRefused, TableNotFound
 from jobtable.reference import tables
-from jobtable.web.dependencies import TheStore
+from jobtable.web.dependencies import CallerOf, TheStore
 from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.withheld import refuse_withheld, texts_in
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -49,12 +50,14 @@ def read_items(
         JsonBody(examples=[{"TableName": "jobtable", "Key": {"PK": {"S": "JOB#1"}, "SK": {"S": "JOB"}}}]),
     ],
     store: TheStore,
+    caller: CallerOf,
 ) -> dict[str, Any]:
     """Carry out a request of DynamoDB's API that reads, on the tables of the systems and no others."""
-    own = {store.table_name(table) for table in tables()}
+    own = {store.table_name(table): table for table in tables()}
     for name in _tables_of(request):
         if not isinstance(name, str) or name not in own:
             raise RequestRefused(f"{name!r} is no table of this server")
+        refuse_withheld(own[name], texts_in(request), caller)
     try:
         return store.ask(operation.value, request, f"remote.{operation.value}")
     except TableNotFound as error:

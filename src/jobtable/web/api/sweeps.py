@@ -13,7 +13,7 @@ from jobtable.jobs.records import Status
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
-from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
@@ -45,7 +45,7 @@ class NewSweep(Body):
             }
         ]
     )
-    sweep_id: str | None = Field(None, min_length=1, max_length=200)
+    sweep_id: Id | None = None
 
 
 class TrialView(BaseModel):

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from jobtable.model import Table
 from jobtable.reference import entity_references, tables
-from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
+from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
 from jobtable.web.explorer import (
     READ_UNIT_DOLLARS,
     WRITE_UNIT_DOLLARS,
@@ -103,6 +103,8 @@ def list_tables(store: TheStore) -> list[TableView]:
 def list_items(
     table_name: TableName,
     store: TheStore,
+    caller: CallerOf,
+    *,
     paging: Paging,
     partition: Annotated[list[KeyValue], Query(min_length=1, max_length=4, description="The partition's values.")],
     index: Annotated[str | None, Query(max_length=255, description="An index instead of the table itself.")] = None,
@@ -114,7 +116,7 @@ def list_items(
     """The items of one partition, as entities and as they are stored."""
     table = table_named(table_name)
     asked = Asked(table, index_named(table, index), partition, sort, newest_first)
-    items, cursor = explore(store, asked, cursor=paging.cursor, limit=paging.limit)
+    items, cursor = explore(store, asked, caller, cursor=paging.cursor, limit=paging.limit)
     return PageOf(items=[ItemView.model_validate(item, from_attributes=True) for item in items], cursor=cursor)
 
 

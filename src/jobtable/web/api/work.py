@@ -18,7 +18,7 @@ from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.log_lines import log_line
 from jobtable.jobs.records import LogLevel
 from jobtable.jobs.reports import ReportRules
-from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import JobId, TheJobs, path_id
 from jobtable.web.guard import WORK, GuardedRoute, allow
 from jobtable.web.idempotency import OPENAPI_PARAMETER, ReportRoute
@@ -33,7 +33,7 @@ QueueName = Annotated[str, path_id("gpu")]
 class ClaimBody(Body):
     """What a worker wants."""
 
-    instance_id: str = Field(min_length=1, max_length=200, examples=["worker-1"])
+    instance_id: Id = Field(examples=["worker-1"])
     limit: int = Field(1, ge=1, le=100)
     lease_seconds: float = Field(30.0, ge=1, le=3600)
 

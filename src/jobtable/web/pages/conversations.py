@@ -20,10 +20,10 @@ from jobtable.conversations.entities import (
 from jobtable.errors import NotFoundError, ObjectNotFoundError
 from jobtable.jobs.records import Status
 from jobtable.web.dependencies import AllServices, TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _MOST_POINTS = 3000
 _MOST_CLUSTERS = 500

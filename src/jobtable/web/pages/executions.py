@@ -21,10 +21,10 @@ from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
 from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
-from jobtable.web.pages.frame import render
+from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.pages.frame import object_address, render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _SHOWN = 15
 _MOST_DAYS = 60
@@ -162,4 +162,4 @@ def _listing(services: Services, key: str) -> str | None:
 def _address(key: str) -> str | None:
     """Where an image is served, if it is one that a browser shows."""
     is_shown = content_type(key) in {"image/png", "image/jpeg", "image/gif", "image/webp"}
-    return f"/api/v1/objects/{key}" if is_shown else None
+    return object_address(key) if is_shown else None

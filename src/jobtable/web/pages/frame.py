@@ -119,6 +119,11 @@ def _segment(text: object) -> str:
     return quote(str(text), safe="")
 
 
+def object_address(key: str) -> str:
+    """Where an object is served. Its key holds what is encoded in it, so that is encoded once more."""
+    return f"/api/v1/objects/{quote(key, safe='/')}"
+
+
 def _query(**parameters: Any) -> str:
     """Parameters that are given, as the end of an address."""
     given = {name: value for name, value in parameters.items() if value not in (None, "", [])}
@@ -140,6 +145,7 @@ def _environment() -> Environment:
         duration=_duration,
         money=_money,
         number=_number,
+        object_address=object_address,
         pretty=_pretty,
         segment=_segment,
     )
@@ -175,7 +181,9 @@ def render_fragment(template: str, *, now: datetime, **values: Any) -> str:
 def error_page(request: Request, problem: Problem) -> Response:
     """A problem as a page; without a valid token, the way to the login."""
     if problem.status == 401:
-        address = "/login" + _query(next=request.url.path)
+        # As it was asked for, encoded, with all that it asks.
+        asked = request.scope["raw_path"].decode() + (f"?{request.url.query}" if request.url.query else "")
+        address = "/login" + _query(next=asked)
         return Response(status_code=303, headers={"Location": address})
     here = request.url.path
     nearest = next((entry for entry in reversed(NAVIGATION) if here.startswith(f"{entry.path}/")), NAVIGATION[0])

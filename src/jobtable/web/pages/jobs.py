@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
+from jobtable.errors import ValueRefusedError
 from jobtable.jobs.entities import (
     Job,
     JobArtifact,
@@ -21,11 +22,11 @@ from jobtable.jobs.records import LogLevel, Status
 from jobtable.store import Store
 from jobtable.web.dependencies import JobId, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 50
 _MOST_CHILDREN = 100
@@ -37,16 +38,18 @@ _MOST_POINTS = 500
 class FilterForm(BaseModel):
     """The filters as the page's form sends them: a field that is empty does not matter."""
 
-    status: str = ""
+    status: Annotated[str, AfterValidator(str.upper)] = ""
     user: str = ""
     queue: str = ""
     tag: str = ""
     text: str = ""
 
     def filter(self) -> JobFilter:
-        """What the list takes."""
+        """What the list takes; ValueRefusedError for a status that there is not."""
+        if self.status and self.status not in set(Status):
+            raise ValueRefusedError(f"there is no status {self.status[:40]!r}; there are {', '.join(Status)}")
         return JobFilter(
-            status=Status(self.status) if self.status in set(Status) else None,
+            status=Status(self.status) if self.status else None,
             user=self.user or None,
             queue=self.queue or None,
             tag=self.tag or None,

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.errors import ObjectNotFoundError
 from jobtable.web.dependencies import AllServices, JobId, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 30
 _MOST_REPORTS = 20

@@ -7,10 +7,10 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from jobtable.web.guard import ANYONE, COOKIE, GuardedRoute, allow
+from jobtable.web.guard import ANYONE, COOKIE, READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _LONGEST_FORM = 4096
 
@@ -32,11 +32,18 @@ async def log_in(request: Request) -> Response:
     token, target = form.get("token", [""])[0].strip(), _own(form.get("next", ["/"])[0])
     record = await run_in_threadpool(request.app.state.tokens.find_valid, token)
     if record is None:
-        problem = "This token is not known, has expired, or was revoked."
-        return render(request, "login.html", title="Log in", status=401, next=target, problem=problem)
+        return _refuse(request, 401, target, "This token is not known, has expired, or was revoked.")
+    if record.role not in READ.roles:
+        return _refuse(
+            request, 403, target, f"A token of the role {record.role} opens no pages: take one that may read."
+        )
     response = Response(status_code=303, headers={"Location": target})
     response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return response
+
+
+def _refuse(request: Request, status: int, target: str, problem: str) -> Response:
+    return render(request, "login.html", title="Log in", status=status, next=target, problem=problem)
 
 
 @router.post("/logout")
@@ -50,5 +57,5 @@ def log_out() -> Response:
 
 def _own(address: str) -> str:
     """An address within this server; anything else becomes the overview."""
-    is_own = address.startswith("/") and not address.startswith(("//", "/\\")) and address.isprintable()
-    return address if is_own else "/"
+    is_own = address.startswith("/") and not address.startswith(("//", "/\\"))
+    return address if is_own and address.isascii() and address.isprintable() else "/"

@@ -17,13 +17,12 @@ from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
 from jobtable.web.dependencies import AllServices
 from jobtable.web.group_progress import GroupProgress, read_group_progress
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render, render_fragment
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _SHOWN = 8
-_MOST_QUEUES = 50
 _MOST_COUNTED = 500
 """Ends are counted up to so many; what is faster than that is shown for a shorter time."""
 _SPAN = timedelta(hours=1)
@@ -59,6 +58,7 @@ class Overview:
     """What the page shows."""
 
     queues: list[Queue]
+    """All of them, the fullest first."""
     workers: list[Instance]
     running: list[Job]
     groups: dict[str, GroupProgress]
@@ -75,7 +75,7 @@ class Overview:
 
     @property
     def waiting_count(self) -> int:
-        """How many jobs are in queues and do not run."""
+        """How many jobs of queues no worker runs: those that wait, and groups whose jobs have not ended."""
         return sum(max(0, queue.job_count - queue.running_count) for queue in self.queues)
 
     @property
@@ -85,13 +85,13 @@ class Overview:
 
 
 def read_overview(services: Services) -> Overview:
-    """What is going on, by queries that read the same however many jobs there are."""
+    """What is going on, by queries that read the same however many jobs there are; queues and workers are all read."""
     queries, store = services.jobs.queries, services.store
     now = store.clock.now()
     running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
     return Overview(
-        queues=queries.list_queues().page(size=_MOST_QUEUES).items,
-        workers=queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_QUEUES).items,
+        queues=sorted(queries.list_queues(), key=lambda queue: queue.job_count, reverse=True),
+        workers=list(queries.list_instances_by_status(InstanceStatus.RUNNING)),
         running=running,
         groups=read_group_progress(store, running),
         failed=queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items,

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import heapq
+from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 
 from jobtable.jobs.entities import Instance, Job
+from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import InstanceStatus
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
+
+_MOST_GONE = 20
+_MOST_EXAMINED = 2000
+"""Of workers that have ended in one way; with more, some of the newest may not be shown."""
 
 
 @router.get("/queues")
@@ -21,12 +28,19 @@ def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Resp
     """All queues, and the workers that are there."""
     page = queries.list_queues().page(cursor or None, size=50)
     workers = queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=100)
-    gone = [
+    return render(
+        request, "queues.html", title="Queues & workers", page=page, workers=workers.items, gone=_last_gone(queries)
+    )
+
+
+def _last_gone(queries: JobQueries) -> list[Instance]:
+    """The workers that have ended, the newest first. The store has them by their ids, so many are looked at."""
+    gone = (
         worker
         for status in (InstanceStatus.TERMINATED, InstanceStatus.STOPPED)
-        for worker in queries.list_instances_by_status(status).page(size=10).items
-    ]
-    return render(request, "queues.html", title="Queues & workers", page=page, workers=workers.items, gone=gone)
+        for worker in islice(queries.list_instances_by_status(status), _MOST_EXAMINED)
+    )
+    return heapq.nlargest(_MOST_GONE, gone, key=lambda worker: worker.launched_at)
 
 
 @router.get("/queues/{queue_name}")

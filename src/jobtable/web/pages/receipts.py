@@ -13,11 +13,11 @@ from jobtable.receipts.geometry import Point
 from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.records import Picture
 from jobtable.web.dependencies import TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
-from jobtable.web.pages.frame import render
+from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.pages.frame import object_address, render
 
 _PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 50
 
@@ -71,7 +71,7 @@ def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:
 
 def _address(picture: Picture) -> str | None:
     """Where the picture is served, if it is one that a browser shows. Scripts of an SVG do not run in an image."""
-    return f"/api/v1/objects/{picture.s3_key}" if content_type(picture.s3_key) in _PICTURES else None
+    return object_address(picture.s3_key) if content_type(picture.s3_key) in _PICTURES else None
 
 
 def _corners(word: Any, picture: Picture | None) -> str:

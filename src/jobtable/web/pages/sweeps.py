@@ -9,11 +9,11 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.sweeps.service import TrialResult
 from jobtable.web.dependencies import AllServices, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.importance import parameter_importance
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _MOST_TRIALS = 1000
 _MOST_ROWS = 200

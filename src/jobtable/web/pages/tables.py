@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from jobtable.model import Table
 from jobtable.reference import entity_references, tables
-from jobtable.web.dependencies import TheStore, path_id
+from jobtable.web.dependencies import CallerOf, TheStore, path_id
 from jobtable.web.explorer import (
     READ_UNIT_DOLLARS,
     WRITE_UNIT_DOLLARS,
@@ -17,10 +17,11 @@ from jobtable.web.explorer import (
     index_named,
     table_named,
 )
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, Caller, PageRoute, allow
 from jobtable.web.pages.frame import render
+from jobtable.web.withheld import is_withheld
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 25
 
@@ -51,6 +52,8 @@ def show_table(
     request: Request,
     table_name: Annotated[str, path_id("jobtable")],
     store: TheStore,
+    caller: CallerOf,
+    *,
     index: str = "",
     partition: Annotated[list[str], Query()] = [],  # noqa: B006 - FastAPI copies it
     sort: Annotated[list[str], Query()] = [],  # noqa: B006 - as above
@@ -61,7 +64,7 @@ def show_table(
     chosen = index_named(table, index or None)
     given = [value for value in partition if value]
     asked = Asked(table, chosen, given, [value for value in sort if value])
-    items, following = explore(store, asked, cursor=cursor or None, limit=_PAGE) if given else ([], None)
+    items, following = explore(store, asked, caller, cursor=cursor or None, limit=_PAGE) if given else ([], None)
     attributes = chosen.partition if chosen else table.primary[:1]
     return render(
         request,
@@ -76,14 +79,18 @@ def show_table(
         items=items,
         cursor=following,
         is_first=not cursor,
-        kinds=_kinds(table),
+        kinds=_kinds(table, caller),
         references=[each for each in entity_references() if each["table"] == table.name],
     )
 
 
-def _kinds(table: Table) -> list[tuple[str, str]]:
-    """The kinds of items, with the query that lists them; none where the table has no index for that."""
+def _kinds(table: Table, caller: Caller) -> list[tuple[str, str]]:
+    """The kinds of items that the caller may read, with the query that lists them, where an index can."""
     by_type = table.type_index
     if by_type is None:
         return []
-    return [(schema.name, f"?index={by_type.name}&partition={schema.type_name}") for schema in table.entities.values()]
+    return [
+        (schema.name, f"?index={by_type.name}&partition={schema.type_name}")
+        for schema in table.entities.values()
+        if not is_withheld(schema.name, caller)
+    ]

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.access.entities import Role
 from jobtable.web.dependencies import CallerOf, TheTokens
-from jobtable.web.guard import WRITE, GuardedRoute, allow
+from jobtable.web.guard import WRITE, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=GuardedRoute)
+router = APIRouter(route_class=PageRoute)
 
 _PAGE = 100
 _ROLES = (

@@ -1,0 +1,50 @@
+"""The overview and the page of queues and workers: whole sums, and first what matters most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from tests.web.conftest import Served
+
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.entities import Instance, Queue
+from jobtable.jobs.records import InstanceStatus
+from jobtable.web.pages.overview import read_overview
+
+NOON = datetime(2025, 3, 14, 12, tzinfo=UTC)
+
+
+def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve: Callable[..., Served]) -> None:
+    served = serve()
+    store, jobs = served.services.store, served.services.jobs
+    store.batch_put(Queue(queue_name=f"a{number:03d}", created_at=NOON) for number in range(120))
+    store.batch_put(
+        Instance(
+            instance_id=f"w{number:03d}", instance_type="m", launched_at=NOON, slots=2, status=InstanceStatus.RUNNING
+        )
+        for number in range(60)
+    )
+    jobs.submit_many(NewJob(name="n", task="a:b", queue="zz-last") for _ in range(7))
+    seen = read_overview(served.services)
+    assert (len(seen.queues), seen.waiting_count) == (121, 7)
+    assert (len(seen.workers), seen.slots) == (60, 120)
+    assert seen.queues[0].queue_name == "zz-last"
+    assert "/queues/zz-last" in served.client(Accept="text/html").get("/").text
+
+
+def test_of_the_workers_that_are_gone_the_newest_are_shown(serve: Callable[..., Served]) -> None:
+    served = serve()
+    served.services.store.batch_put(
+        Instance(
+            instance_id=f"worker-{number:03d}",
+            instance_type="m",
+            launched_at=NOON + timedelta(minutes=number),
+            status=InstanceStatus.STOPPED,
+        )
+        for number in range(50)
+    )
+    page = served.client(Accept="text/html").get("/queues").text
+    shown = re.findall(r'href="/workers/worker-(\d+)"', page)
+    assert shown == [f"{number:03d}" for number in range(49, 29, -1)]

@@ -69,6 +69,14 @@ def test_every_page_is_clean_and_has_its_picture_taken(
     shown.close()
 
 
+def test_tables_are_not_cut_on_a_usual_screen(watched: Watched, world: World) -> None:
+    page = watched.page
+    for path in ("/", "/jobs", "/queues", f"/journeys/{world.journey}", "/executions"):
+        page.goto(path)
+        hidden = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+        assert max(page.evaluate(hidden)) <= 0, path
+
+
 def test_jobs_are_filtered(watched: Watched, world: World) -> None:
     page = watched.page
     page.goto("/jobs")

@@ -20,6 +20,7 @@ from jobtable.sweeps.sweep import Sweep
 LIVE = '[data-live-state][data-state="live"]'
 NO_SHARED_WORKER = "delete window.SharedWorker"
 LONG = "q" * 200
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +130,7 @@ def test_a_browser_without_shared_workers_has_a_stream_for_each_tab(watched: Wat
     page.get_by_text("line 1").wait_for()
 
 
-# --- nothing is lost --------------------------------------------------------------------------------------------------
+# --- nothing is lost -------------------------------------------------------------------------------------------------
 
 
 def test_what_happens_while_the_server_is_away_is_read_when_it_is_back(browser: Browser, tmp_path: Path) -> None:
@@ -171,7 +172,7 @@ def test_a_fast_log_and_many_values_leave_no_gap(watched: Watched, served: Serve
     open_live(page, f"/jobs/{run.job_id}")
     for start in range(0, 3000, 1000):
         run.log(*range(start, start + 1000))
-    run.measure(*range(0, 500))
+    run.measure(*range(500))
     page.get_by_text("line 2999").wait_for()
     assert numbers_of_lines(page) == list(range(3000))
     page.wait_for_function("() => document.querySelector('[data-chart]')?.data?.[0].x.at(-1) === 499")
@@ -182,7 +183,11 @@ def test_what_happens_before_the_stream_is_ready_is_read(watched: Watched, serve
     page.add_init_script(NO_SHARED_WORKER)
     run = Run(served, "early")
     held: list[Route] = []
-    page.route("**/api/v1/live**", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/live**", hold)
     with page.expect_request("**/api/v1/live**"):
         page.goto(f"/jobs/{run.job_id}")
     run.log(1)
@@ -226,7 +231,7 @@ def test_sweeps_appear_and_their_charts_grow(watched: Watched, served: Served) -
     page.locator(".shares").wait_for()
 
 
-# --- the log ----------------------------------------------------------------------------------------------------------
+# --- the log ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_search_says_where_it_has_looked(watched: Watched, served: Served) -> None:
@@ -262,7 +267,7 @@ def test_who_scrolls_up_is_not_dragged_back(watched: Watched, served: Served) ->
     assert follows.is_checked()
 
 
-# --- where the person is ------------------------------------------------------------------------------------------------
+# --- where the person is ---------------------------------------------------------------------------------------------
 
 
 def focus_of(page: Page) -> str:
@@ -325,7 +330,7 @@ def test_what_is_typed_and_opened_stays(watched: Watched, served: Served) -> Non
     page.locator("[data-region=summary] dd", has_text=re.compile("^77$")).wait_for()
 
 
-# --- lists and actions --------------------------------------------------------------------------------------------------
+# --- lists and actions -----------------------------------------------------------------------------------------------
 
 
 def test_rows_of_the_list_are_live_in_all_their_cells(watched: Watched, served: Served) -> None:
@@ -333,7 +338,7 @@ def test_rows_of_the_list_are_live_in_all_their_cells(watched: Watched, served: 
     waiting = served.client().post("/api/v1/jobs", json={"name": "row", "queue": "queue of row"}).json()
     row = page.locator(f'tr[data-job="{waiting["job_id"]}"]')
     open_live(page, "/jobs")
-    expect(row.locator('[data-cell="took"]')).to_have_text("–")
+    expect(row.locator('[data-cell="took"]')).to_have_text("\N{EN DASH}")
     expect(row.locator('[data-cell="attempt"]')).to_have_text(re.compile("^0/"))
     run_jobs(served.services.jobs, "queue of row")
     row.locator(".badge-failed").wait_for()
@@ -428,13 +433,13 @@ def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watch
     assert [dialog.default_value for dialog in offered] == ["copied"]
 
 
-# --- room -----------------------------------------------------------------------------------------------------------------
+# --- room ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_long_names_stay_in_their_place(browser: Browser, served: Served, width: int) -> None:
     client = served.client()
-    client.post("/api/v1/jobs", json={"name": "in a long queue", "queue": LONG})
+    assert client.post("/api/v1/jobs", json={"name": "in a long queue", "queue": LONG}).is_success
     shown = Watched(browser, served, width)
     for path in ("/jobs", "/queues"):
         shown.page.goto(path)

@@ -426,11 +426,16 @@ def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watch
     page.get_by_label("Copy the id").click()
     page.get_by_text("Copied", exact=True).wait_for()
     page.evaluate("document.execCommand = () => false")
-    offered: list[Dialog] = []
-    page.on("dialog", lambda dialog: (offered.append(dialog), dialog.dismiss()))
+    offered: list[str] = []
+
+    def note(dialog: Dialog) -> None:
+        offered.append(dialog.default_value)
+        dialog.dismiss()
+
+    page.on("dialog", note)
     page.get_by_label("Copy the id").click()
     page.wait_for_timeout(300)
-    assert [dialog.default_value for dialog in offered] == ["copied"]
+    assert offered == ["copied"]
 
 
 # --- room ------------------------------------------------------------------------------------------------------------

@@ -9,12 +9,15 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI
+from playwright.sync_api import Browser, Error, sync_playwright
+from tests.conftest import REQUIRE_ALL
 
 from jobtable.access.entities import Role
 from jobtable.app import Services
 from jobtable.settings import Settings
 from jobtable.web.server import address_of, bind, create_app, server_on
 
+CHROMIUM = "/usr/bin/chromium"
 PLENTY = 10_000_000
 """A rate that no test reaches."""
 
@@ -22,11 +25,11 @@ PLENTY = 10_000_000
 class Served:
     """A running server, its services, and clients for it."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, port: int = 0, **settings: Any) -> None:
         chosen = Settings(**{"store": "memory:", "requests_per_minute": PLENTY, **settings})
         self.services = Services.from_settings(chosen)
         self.app: FastAPI = create_app(self.services, chosen)
-        self._socket = bind("127.0.0.1", 0)
+        self._socket = bind("127.0.0.1", port)
         self.url = address_of(self._socket)
         self._server = server_on(self.app)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
@@ -89,3 +92,16 @@ def open_server() -> Iterator[Served]:
     served = Served()
     yield served
     served.stop()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        except Error as error:
+            if REQUIRE_ALL:
+                pytest.fail(f"Chromium is required (JOBTABLE_REQUIRE_ALL=1) but cannot run: {error}")
+            pytest.skip("Chromium cannot run here: install Debian's package chromium")
+        yield started
+        started.close()

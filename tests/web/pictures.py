@@ -11,7 +11,7 @@ from urllib.error import HTTPError
 
 from playwright.sync_api import Browser, sync_playwright
 from tests.cli.test_up import Up, fetch, up
-from tests.web.test_browser import CHROMIUM
+from tests.web.conftest import CHROMIUM
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "pictures"
 MOST_BYTES = 200_000

@@ -8,17 +8,15 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
-from playwright.sync_api import Browser, Error, Page, Route, sync_playwright
-from tests.conftest import REQUIRE_ALL
+from playwright.sync_api import Browser, Route
 from tests.running import run_jobs
+from tests.web.browsing import Watched
 from tests.web.conftest import Served
 from tests.web.test_pages import paths
 from tests.web.world import World, make_world
 
 from jobtable.access.entities import Role
 from jobtable.jobs.definition import NewJob
-
-CHROMIUM = "/usr/bin/chromium"
 
 
 @pytest.fixture(scope="module")
@@ -40,47 +38,6 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = Path(named) if named else tmp_path_factory.mktemp("screenshots")
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        try:
-            started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        except Error as error:
-            if REQUIRE_ALL:
-                pytest.fail(f"Chromium is required (JOBTABLE_REQUIRE_ALL=1) but cannot run: {error}")
-            pytest.skip("Chromium cannot run here: install Debian's package chromium")
-        yield started
-        started.close()
-
-
-class Watched:
-    """A page whose complaints are written down."""
-
-    def __init__(self, browser: Browser, served: Served, width: int = 1280, scheme: str = "light") -> None:
-        context = browser.new_context(
-            base_url=served.url,
-            viewport={"width": width, "height": 900},
-            color_scheme="dark" if scheme == "dark" else "light",
-        )
-        context.set_default_timeout(20_000)
-        self.page: Page = context.new_page()
-        self.complaints: list[str] = []
-        self.page.on("console", lambda message: self._note(message.type, message.text))
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("request", lambda request: self._refuse_outside(request.url, served.url))
-
-    def _note(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
-            self.complaints.append(text)
-
-    def _refuse_outside(self, url: str, own: str) -> None:
-        if not url.startswith((own, "data:", "blob:")):
-            self.complaints.append(f"a request to {url}")
-
-    def close(self) -> None:
-        self.page.context.close()
 
 
 @pytest.fixture
@@ -110,6 +67,14 @@ def test_every_page_is_clean_and_has_its_picture_taken(
         name = path.partition("?")[0].strip("/").replace("/", "-") or "overview"
         shown.page.screenshot(path=pictures / f"{name}-{width}-{scheme}.png", full_page=True)
     shown.close()
+
+
+def test_tables_are_not_cut_on_a_usual_screen(watched: Watched, world: World) -> None:
+    page = watched.page
+    for path in ("/", "/jobs", "/queues", f"/journeys/{world.journey}", "/executions"):
+        page.goto(path)
+        hidden = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+        assert max(page.evaluate(hidden)) <= 0, path
 
 
 def test_jobs_are_filtered(watched: Watched, world: World) -> None:
@@ -147,10 +112,12 @@ def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -
 
 def test_the_list_of_jobs_and_the_overview_are_live(watched: Watched, served: Served, world: World) -> None:
     page, client = watched.page, served.client()
-    page.goto("/jobs")
+    with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):  # what is live is read again
+        page.goto("/jobs")
     page.locator('[data-live-state][data-state="live"]').wait_for()
     client.post("/api/v1/jobs", json={"name": "one more", "queue": "quiet"})
-    page.get_by_role("button", name="Show 1 new").wait_for()
+    page.get_by_role("link", name="Show 1 new").click()
+    page.locator("tr", has_text="one more").wait_for()
     client.post(f"/api/v1/jobs/{world.waiting_job}/cancel")
     page.locator(f'tr[data-job="{world.waiting_job}"] .badge-cancelled').wait_for()
     page.goto("/")

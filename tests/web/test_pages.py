@@ -9,10 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
+from tests.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 
 from jobtable.access.entities import Role
+from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
@@ -162,6 +164,14 @@ def test_what_is_not_there_is_a_page_that_says_so(browser: httpx.Client, path: s
 @pytest.mark.parametrize("path", ["/jobs?cursor=x", "/queues?cursor=x", "/tables/jobtable?partition=a&cursor=x"])
 def test_a_foreign_cursor_is_no_server_error(browser: httpx.Client, path: str) -> None:
     assert browser.get(path).status_code == 400
+
+
+def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, browser: httpx.Client) -> None:
+    image_id = "0b1f7a52-5b7e-4a43-8d0e-2f9a3f9f8a11"
+    OcrService(served.services.store).store(ocr_result(image_id))
+    answer = browser.get(f"/receipts/{image_id}")
+    assert answer.status_code == 200
+    assert "Only text so far" in answer.text
 
 
 def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:
         ],
         "labels": contents.labels,
         "names": sorted({label.label for label in contents.labels}),
-        "items": next((each for each in contents.analyses if isinstance(each, ReceiptLineItemAnalysis)), None),
+        "line_items": next((each for each in contents.analyses if isinstance(each, ReceiptLineItemAnalysis)), None),
         "validation": next((each for each in contents.analyses if isinstance(each, ReceiptValidationSummary)), None),
         "results": [each for each in contents.analyses if isinstance(each, ReceiptValidationResult)],
     }

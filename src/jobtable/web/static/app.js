@@ -2,6 +2,7 @@
 import { toast, askServer } from "./server.js";
 import { watch } from "./live.js";
 import { liveJobs } from "./jobs.js";
+import { refreshRegions, refreshSoon, showRegion } from "./regions.js";
 
 const themes = ["auto", "light", "dark"];
 
@@ -36,9 +37,24 @@ function refreshTimes() {
   for (const time of document.querySelectorAll("time[data-ago]")) time.textContent = ago(new Date(time.dateTime));
 }
 
+// Browsers keep the clipboard from pages that come over plain HTTP from another machine; a selection can be copied.
+function copySelected(text, beside) {
+  const field = document.createElement("textarea");
+  field.className = "visually-hidden";
+  field.value = text;
+  beside.after(field);
+  field.select();
+  const isCopied = document.execCommand("copy");
+  field.remove();
+  beside.focus();
+  return isCopied;
+}
+
 async function copyText(button) {
-  await navigator.clipboard.writeText(button.dataset.copy);
-  toast("Copied");
+  const text = button.dataset.copy;
+  const isWritten = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+  if (isWritten || copySelected(text, button)) toast("Copied");
+  else prompt("The browser does not let this page copy. Copy the selected text:", text);
 }
 
 // The answer to a button and the live events may both say that the page's subject is gone: one of them leaves.
@@ -51,36 +67,40 @@ export function leaveFor(path) {
 // A page that the browser has kept is shown again without being loaded.
 addEventListener("pageshow", () => (isLeaving = false));
 
-async function act(button) {
-  if (button.dataset.confirm && !confirm(button.dataset.confirm)) return;
-  button.disabled = true;
+// A button that is disabled would lose the focus.
+async function whileBusy(button, work) {
+  if (button.ariaBusy === "true") return;
+  button.ariaBusy = "true";
   try {
-    await askServer(button.dataset.act, { method: button.dataset.method });
-    if (button.dataset.then) leaveFor(button.dataset.then);
-    else await refreshRegions();
+    await work();
   } catch (error) {
     toast(error.message, true);
   } finally {
-    button.disabled = false;
+    button.ariaBusy = null;
   }
 }
 
-// A form whose fields are the members of what is sent. A field that is left empty is not.
-async function send(form) {
-  const fields = [...form.elements].filter((field) => field.name && field.value !== "");
+function act(button) {
+  const { act: path, method, confirm: question, then, told } = button.dataset;
+  if (question && !confirm(question)) return;
+  whileBusy(button, async () => {
+    await askServer(path, { method });
+    if (told) toast(told);
+    if (then) leaveFor(then);
+    else await refreshRegions();
+  });
+}
+
+// A form whose fields are the members of what is sent. A number that is left empty is not; a text is cleared.
+function send(form) {
+  const fields = [...form.elements].filter((field) => field.name && (field.type !== "number" || field.value !== ""));
   const body = Object.fromEntries(fields.map((field) => [field.name, field.type === "number" ? Number(field.value) : field.value]));
-  const button = form.querySelector("button");
-  button.disabled = true;
-  try {
+  whileBusy(form.querySelector("button"), async () => {
     await askServer(form.dataset.send, { method: form.dataset.method, body });
-    button.blur();
+    for (const field of fields) field.defaultValue = field.value;
     toast("Saved");
     await refreshRegions();
-  } catch (error) {
-    toast(error.message, true);
-  } finally {
-    button.disabled = false;
-  }
+  });
 }
 
 document.addEventListener("submit", (event) => {
@@ -89,39 +109,12 @@ document.addEventListener("submit", (event) => {
   send(event.target);
 });
 
-// Fetches the page again and puts its regions in place of those that are shown; what a person types or reads stays.
-export async function refreshRegions() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-  if (!answer.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-  for (const region of document.querySelectorAll("[data-region]")) {
-    const other = fresh.querySelector(`[data-region="${region.dataset.region}"]`);
-    if (other && !region.contains(document.activeElement)) region.replaceChildren(...other.childNodes);
-  }
-}
-
-export function showRegion(name, html) {
-  const region = document.querySelector(`[data-region="${name}"]`);
-  const parsed = new DOMParser().parseFromString(html, "text/html");
-  region?.replaceChildren(...parsed.body.childNodes);
-}
-
-let refreshTimer;
-function refreshSoon() {
-  // All who look on are told at once: a different moment for each keeps the server's load even.
-  refreshTimer ??= setTimeout(() => {
-    refreshTimer = undefined;
-    refreshRegions().catch(() => {});
-  }, 700 + Math.random() * 1300);
-}
-
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.copy !== undefined) copyText(button);
   else if (button.dataset.act) act(button);
   else if (button.dataset.themeSwitch !== undefined) nextTheme();
-  else if (button.dataset.reload !== undefined) location.reload();
 });
 
 const narrow = matchMedia("(max-width: 820px)");
@@ -130,19 +123,33 @@ function foldMenu() {
   if (menu) menu.open = !narrow.matches;
 }
 narrow.addEventListener("change", foldMenu);
+document.addEventListener("keydown", (event) => {
+  const menu = document.querySelector("[data-menu][open]");
+  if (event.key !== "Escape" || !menu || !narrow.matches) return;
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});
 foldMenu();
 showTheme();
 setInterval(refreshTimes, 5000);
 
-const topics = document.body.dataset.topics;
-if (topics) {
-  watch(topics.split(" "), {
+function watchTopic() {
+  const { topic } = document.body.dataset; // one: an id may have spaces
+  if (!topic) return;
+  watch([topic], {
     overview: (event) => showRegion("overview", event.html),
     changes: (event) => {
       if (event.topic === "jobs") liveJobs(event);
       else if (document.body.dataset.refresh !== undefined) refreshSoon();
       document.dispatchEvent(new CustomEvent("changes", { detail: event }));
     },
-    reload: () => refreshSoon(),
+    reload: ({ isFirst = false }) => {
+      document.dispatchEvent(new CustomEvent("reload"));
+      if (isFirst) refreshRegions().catch(() => {});
+      else refreshSoon();
+    },
   });
 }
+
+// When the scripts of the page itself are there too, which listen to what is told.
+document.addEventListener("DOMContentLoaded", watchTopic);

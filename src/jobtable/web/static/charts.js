@@ -69,7 +69,8 @@ export async function draw(section, lines) {
       place.insertBefore(chart, place.children[number] ?? null);
     }
     const mode = line.x.length < 60 ? "lines+markers" : "lines";
-    const trace = { x: line.x, y: line.y, mode, line: { color: colour("accent-ground"), width: 2 } };
+    // plotly.js draws an array again only when it is another one.
+    const trace = { x: [...line.x], y: [...line.y], mode, line: { color: colour("accent-ground"), width: 2 } };
     await plotly.react(chart, [trace], layout(line.name), options);
   }
 }

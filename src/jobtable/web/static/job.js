@@ -1,12 +1,19 @@
 // The page of one job: its log grows, its parts follow, its metrics are drawn.
 import { askServer } from "./server.js";
-import { leaveFor, refreshRegions } from "./app.js";
+import { leaveFor } from "./app.js";
 import { draw } from "./charts.js";
+import { refreshRegions, refreshSoon } from "./regions.js";
 
 const jobId = document.body.dataset.jobPage;
 const log = document.querySelector("[data-log]");
+const end = log.querySelector("[data-log-empty]");
+const nothingYet = end.textContent;
+const following = document.querySelector("[data-log-follow]");
 const levels = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const mostLines = 5000;
+
+const lines = () => log.getElementsByClassName("line");
+const lastLine = () => lines()[lines().length - 1];
 
 function matches(line) {
   const least = Number(document.querySelector("[data-log-level]").value);
@@ -15,22 +22,36 @@ function matches(line) {
 }
 
 function filterLines() {
-  let shown = 0;
-  for (const line of log.querySelectorAll(".line")) {
-    line.hidden = !matches(line);
-    if (!line.hidden) shown += 1;
-  }
-  log.querySelector("[data-log-empty]").hidden = shown > 0;
+  for (const line of lines()) line.hidden = !matches(line);
+  finishLines();
+}
+
+// The search looks at what is shown here, and says so.
+function finishLines() {
+  const count = lines().length;
+  end.hidden = log.querySelector(".line:not([hidden])") !== null;
+  end.textContent = count ? `No match in the last ${count} line${count === 1 ? "" : "s"}.` : nothingYet;
+  follow();
 }
 
 function follow() {
-  if (document.querySelector("[data-log-follow]").checked) log.scrollTop = log.scrollHeight;
+  if (following.checked) log.scrollTop = log.scrollHeight;
 }
 
-function addLine(entry) {
-  const seen = log.querySelectorAll(".line");
-  const last = seen[seen.length - 1];
-  if (last && new Date(entry.timestamp) <= new Date(last.dataset.at) && last.dataset.at >= entry.timestamp) return;
+let scrolledTo = 0;
+function stopFollowingWhoReads() {
+  const isBelow = log.scrollHeight - log.clientHeight - log.scrollTop > 4;
+  if (log.scrollTop < scrolledTo && isBelow) following.checked = false;
+  scrolledTo = log.scrollTop;
+}
+
+// An instant as a text that sorts: the page and the API write the same one differently.
+function instantOf(timestamp) {
+  const [seconds, fraction = ""] = timestamp.replace(/(Z|\+00:00)$/, "").split(".");
+  return `${seconds}.${fraction.padEnd(6, "0")}`;
+}
+
+function lineOf(entry) {
   const line = document.createElement("div");
   line.className = `line line-${entry.log_level.toLowerCase()}`;
   line.dataset.level = levels.indexOf(entry.log_level);
@@ -46,27 +67,78 @@ function addLine(entry) {
   text.textContent = entry.exception ? `${entry.message}\n${entry.exception}` : entry.message;
   line.append(time, level, text);
   line.hidden = !matches(line);
-  log.querySelector("[data-log-empty]").before(line);
-  if (seen.length >= mostLines) seen[0].remove();
+  return line;
 }
 
-async function readNewLines() {
-  const lines = log.querySelectorAll(".line");
-  const after = lines.length ? `&after=${encodeURIComponent(lines[lines.length - 1].dataset.at)}` : "";
-  const page = await askServer(`/api/v1/jobs/${encodeURIComponent(jobId)}/logs?limit=500${after}`);
-  page.items.forEach(addLine);
+// At its place by time: what is read and what is told may come in any order, and twice.
+function addLine(entry) {
+  const at = instantOf(entry.timestamp);
+  let next = end;
+  let before = lastLine();
+  while (before && instantOf(before.dataset.at) > at) [next, before] = [before, before.previousElementSibling?.closest(".line")];
+  if (before && instantOf(before.dataset.at) === at) return;
+  next.before(lineOf(entry));
+}
+
+function forgetOldLines() {
+  const all = [...lines()];
+  for (const line of all.slice(0, -mostLines)) line.remove();
+  if (all.length <= mostLines || log.querySelector(".log-note")) return;
+  const note = document.createElement("p");
+  note.className = "log-note";
+  note.textContent = "Earlier lines are in the full text.";
+  log.prepend(note);
+}
+
+function addLines(entries) {
+  entries.forEach(addLine);
+  forgetOldLines();
   finishLines();
 }
 
-function finishLines() {
-  log.querySelector("[data-log-empty]").hidden = log.querySelector(".line:not([hidden])") !== null;
-  follow();
+async function fetchLines(after) {
+  const found = [];
+  let cursor;
+  do {
+    const query = new URLSearchParams({ limit: 500, newest_first: true, ...(after && { after }), ...(cursor && { cursor }) });
+    const page = await askServer(`/api/v1/jobs/${encodeURIComponent(jobId)}/logs?${query}`);
+    found.push(...page.items);
+    cursor = page.cursor;
+  } while (cursor && found.length < mostLines);
+  return found.reverse();
+}
+
+// One reading at a time, from behind the last line that was there when it was asked for.
+let readFrom;
+let isReading = false;
+async function readNewLines() {
+  readFrom ??= lastLine()?.dataset.at ?? "";
+  if (isReading) return;
+  isReading = true;
+  while (readFrom !== undefined) {
+    const from = readFrom;
+    readFrom = undefined;
+    try {
+      addLines(await fetchLines(from));
+    } catch {
+      readFrom = from; // the stream is lost as well: it is read when that is ready again
+      break;
+    }
+  }
+  isReading = false;
 }
 
 // --- metrics ---
 
-const series = new Map(JSON.parse(document.querySelector("[data-series]").textContent).map((line) => [line.name, line]));
+let series;
+let missedSince; // when it was known that values were missed, until they are read
+let toldSince = [];
 let drawTimer;
+
+function readSeries() {
+  const all = JSON.parse(document.querySelector("[data-series]").textContent);
+  series = new Map(all.map((line) => [line.name, line]));
+}
 
 // What has several values is drawn; a single one is told.
 function drawMetrics() {
@@ -99,30 +171,58 @@ function addValue(metric) {
   drawTimer ??= setTimeout(drawMetrics, 500);
 }
 
+function isBehind(metric) {
+  const line = series.get(metric.metric_name);
+  const last = line?.x.at(-1);
+  if (last === undefined) return true;
+  return line.by === "time" ? instantOf(metric.timestamp) > instantOf(last) : metric[line.by] > last;
+}
+
+// What has been missed is in the page when it is fetched again; what is told meanwhile may not be.
+function takeMissedValues({ detail }) {
+  if (missedSince === undefined || detail.askedAt < missedSince) return;
+  readSeries();
+  toldSince.filter(isBehind).forEach(addValue);
+  missedSince = undefined;
+  toldSince = [];
+  drawMetrics();
+}
+
 // --- what happens ---
 
+function readWhatWasMissed() {
+  missedSince = performance.now();
+  toldSince = [];
+  readNewLines();
+}
+
+document.addEventListener("reload", readWhatWasMissed);
+document.addEventListener("regions", takeMissedValues);
 document.addEventListener("changes", ({ detail }) => {
   if (!detail.is_complete) {
-    readNewLines().catch(() => {});
-    refreshRegions().catch(() => {});
+    readWhatWasMissed();
+    refreshSoon();
     return;
   }
   let isOther = false;
-  const lines = [];
+  const told = [];
   for (const { type, kind, values } of detail.changes) {
-    if (type === "JobLog" && kind === "added") lines.push(values);
-    else if (type === "JobMetric" && kind === "added") addValue(values);
-    else if (type === "Job" && kind === "removed") return leaveFor("/jobs");
+    if (type === "JobLog" && kind === "added") told.push(values);
+    else if (type === "JobMetric" && kind === "added") {
+      addValue(values);
+      if (missedSince !== undefined) toldSince.push(values);
+    } else if (type === "Job" && kind === "removed") return leaveFor("/jobs");
     else if (type !== "JobTimeline" && kind !== "removed") isOther = true;
   }
-  lines.sort((one, other) => (one.timestamp < other.timestamp ? -1 : 1)).forEach(addLine);
-  if (lines.length) finishLines();
+  if (told.length) addLines(told);
   if (isOther) refreshRegions().catch(() => {});
 });
 
 document.querySelector("[data-log-level]").addEventListener("change", filterLines);
 document.querySelector("[data-log-search]").addEventListener("input", filterLines);
-document.querySelector("[data-log-follow]").addEventListener("change", follow);
+following.addEventListener("change", follow);
+log.addEventListener("scroll", stopFollowingWhoReads);
 document.addEventListener("theme", drawMetrics);
+readSeries();
 follow();
 drawMetrics();

@@ -1,25 +1,24 @@
 // The list of jobs: rows change in place, new jobs are announced, and several can be acted on at once.
 import { askServer, toast } from "./server.js";
+import { fetchPage } from "./regions.js";
 
-let unseen = 0;
+const rowsOf = (page) => [...page.querySelectorAll("tr[data-job]")];
+const findRow = (jobId) => document.querySelector(`tr[data-job="${CSS.escape(jobId)}"]`);
 
 export function liveJobs(event) {
+  let mayBeNew = !event.is_complete;
+  const isFiltered = document.querySelector("[data-jobs]")?.dataset.filtered !== undefined;
   for (const change of event.changes) {
-    const row = document.querySelector(`tr[data-job="${CSS.escape(change.values.job_id)}"]`);
+    const row = findRow(change.values.job_id);
     if (row) showJob(row, change);
-    else if (change.kind === "added") unseen += 1;
+    else mayBeNew ||= isFiltered || change.kind === "added";
   }
-  if (!event.is_complete) unseen = Math.max(unseen, 1);
-  const news = document.querySelector("[data-news]");
-  if (news && unseen) {
-    news.hidden = false;
-    news.querySelector("button").textContent = event.is_complete ? `Show ${unseen} new` : "Show many changes";
-  }
+  if (mayBeNew) lookForNewSoon();
 }
 
-function showJob(row, change) {
+function showJob(row, { kind, values }) {
   const status = row.querySelector('[data-cell="status"] .badge');
-  const name = change.kind === "removed" ? "deleted" : change.values.status.toLowerCase();
+  const name = kind === "removed" ? "deleted" : values.status.toLowerCase();
   if (status.textContent !== name) {
     status.className = `badge badge-${name}`;
     status.textContent = name;
@@ -28,18 +27,81 @@ function showJob(row, change) {
     void cell.offsetWidth;
     cell.classList.add("changed");
   }
-  const ended = ["completed", "deleted"].includes(name);
+  const attempt = row.querySelector('[data-cell="attempt"]');
+  attempt.textContent = attempt.textContent.replace(/^\s*\d+/, values.attempts);
+  row.querySelector('[data-cell="took"]').textContent = took(values);
+  showProgress(row, values.progress, ["completed", "deleted"].includes(name));
+}
+
+function showProgress(row, percent, hasEnded) {
   const group = row.querySelector("[data-group]");
-  if (group && !ended) return; // its own progress says nothing until its jobs have ended
+  if (group && !hasEnded) return; // its own progress says nothing until its jobs have ended
   if (group) {
     group.querySelector(".muted").remove();
     delete group.dataset.group;
   }
-  row.querySelector("progress").value = change.values.progress;
-  row.querySelector(".progress-value").textContent = `${Math.round(change.values.progress)}%`;
+  row.querySelector("progress").value = percent;
+  row.querySelector(".progress-value").textContent = `${Math.round(percent)}%`;
 }
 
-const ticks = () => [...document.querySelectorAll("[data-tick]")];
+// How long a job ran, in at most two units, as the server writes it.
+function took({ started_at: from, ended_at: until }) {
+  if (!from || !until) return "–";
+  const seconds = (new Date(until) - new Date(from)) / 1000;
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1).replace(".0", "")} s`;
+  let left = Math.floor(seconds);
+  const told = [];
+  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
+    if (left >= size) told.push(`${Math.floor(left / size)} ${unit}`);
+    left %= size;
+  }
+  return told.slice(0, 2).join(" ");
+}
+
+// --- new jobs ---
+
+const news = document.querySelector("[data-news]");
+const firstPage = news?.querySelector("a").href;
+let known; // the jobs of the first page when it was last shown or looked at
+let newsTimer;
+
+function lookForNewSoon() {
+  newsTimer ??= setTimeout(() => {
+    newsTimer = undefined;
+    lookForNew().catch(() => {});
+  }, 700 + Math.random() * 1300);
+}
+
+// Which jobs match a filter, and in which order, the server knows.
+async function lookForNew() {
+  const page = await fetchPage(firstPage);
+  if (!page) return;
+  const found = rowsOf(page).map((row) => row.dataset.job);
+  known ??= new Set(found);
+  const count = found.filter((jobId) => !known.has(jobId) && !findRow(jobId)).length;
+  news.hidden = count === 0;
+  news.querySelector("a").textContent = `Show ${count} new`;
+}
+
+function startFromWhatIsShown() {
+  const isFirst = document.querySelector("[data-jobs]").dataset.first !== undefined;
+  known = isFirst ? new Set(rowsOf(document).map((row) => row.dataset.job)) : undefined;
+  news.hidden = true;
+  if (!isFirst) lookForNewSoon();
+  showSelection();
+}
+
+if (news) {
+  document.addEventListener("regions", startFromWhatIsShown);
+  startFromWhatIsShown();
+}
+
+// --- acting on several ---
+
+function ticks() {
+  return [...document.querySelectorAll("[data-tick]")];
+}
 
 function showSelection() {
   const chosen = ticks().filter((tick) => tick.checked).length;
@@ -47,6 +109,7 @@ function showSelection() {
   if (!bar) return;
   bar.hidden = chosen === 0;
   bar.querySelector("[data-selected]").textContent = `${chosen} chosen`;
+  document.querySelector("[data-tick-all]").checked = chosen > 0 && chosen === ticks().length;
 }
 
 document.addEventListener("change", (event) => {
@@ -54,21 +117,28 @@ document.addEventListener("change", (event) => {
   if (event.target.closest(".tick")) showSelection();
 });
 
+function tellHowItWent(done, problems) {
+  if (!problems.length) return toast(`${done} done`);
+  toast(`${done} done, ${problems.length} refused: ${problems[0]}${problems.length > 1 ? " …" : ""}`, true);
+}
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-act-many]");
   if (!button || (button.dataset.confirm && !confirm(button.dataset.confirm))) return;
   button.disabled = true;
   let done = 0;
+  const problems = [];
   for (const tick of ticks().filter((each) => each.checked)) {
     try {
       await askServer(button.dataset.actMany.replace("{id}", encodeURIComponent(tick.value)), { method: "POST" });
-      tick.checked = false;
       done += 1;
     } catch (error) {
-      toast(error.message, true);
+      problems.push(error.message);
     }
+    tick.checked = false;
   }
-  if (done) toast(`${done} done`);
+  tellHowItWent(done, problems);
   button.disabled = false;
   showSelection();
+  document.querySelector("[data-tick-all]").focus(); // the button is hidden with the selection
 });

@@ -1,13 +1,14 @@
 // Importing a journey's file.
-import { toast } from "./server.js";
+import { askServer, toast } from "./server.js";
 
 document.querySelector("[data-import]")?.addEventListener("change", async (event) => {
   const [file] = event.target.files;
   if (!file) return;
-  const headers = { "Content-Type": "application/zip", Accept: "application/json" };
-  const answer = await fetch("/api/v1/journey-imports", { method: "POST", headers, body: file });
-  const data = await answer.json();
-  if (answer.ok) location.assign(`/journeys/${encodeURIComponent(data.journey_id)}`);
-  else toast(data.detail ?? data.title, true);
+  try {
+    const made = await askServer("/api/v1/journey-imports", { method: "POST", body: file, type: "application/zip" });
+    location.assign(`/journeys/${encodeURIComponent(made.journey_id)}`);
+  } catch (error) {
+    toast(error.message, true);
+  }
   event.target.value = "";
 });

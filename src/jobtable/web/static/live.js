@@ -1,25 +1,44 @@
-// Live events. One connection for the page; the browser opens it again by itself when it is lost.
+// Live events of the page's topics, from the stream that all tabs share.
+import { join } from "./stream.js";
 
 function showState(state) {
-  const place = document.querySelector("[data-live-state]");
-  if (!place) return;
-  place.dataset.state = state;
-  place.querySelector("[data-live-name]").textContent = state;
+  for (const place of document.querySelectorAll("[data-live-state]")) {
+    place.dataset.state = state;
+    place.querySelector("[data-live-name]").textContent = state;
+  }
+  for (const banner of document.querySelectorAll("[data-lost]")) banner.hidden = state !== "lost";
+}
+
+function streamOfItsOwn() {
+  const { port1, port2 } = new MessageChannel();
+  join(port2);
+  return port1;
+}
+
+function withStream(use) {
+  if (!("SharedWorker" in window)) return use(streamOfItsOwn());
+  const worker = new SharedWorker(new URL("./stream.js", import.meta.url), { type: "module" });
+  worker.addEventListener("error", () => use(streamOfItsOwn()));
+  use(worker.port);
 }
 
 export function watch(topics, handlers) {
-  const query = topics.map((topic) => `topic=${encodeURIComponent(topic)}`).join("&");
-  const source = new EventSource(`/api/v1/live?${query}`);
+  let port;
   let wasReady = false;
-  source.addEventListener("ready", () => {
-    showState("live");
-    // What happened while nobody listened must be read again.
-    if (wasReady) handlers.reload?.();
-    wasReady = true;
+  const tellWhatIsShown = () => port.postMessage(document.hidden ? [] : topics);
+  withStream((given) => {
+    port = given;
+    port.onmessage = ({ data: { name, data } }) => {
+      if (name === "lost") return showState("lost");
+      if (name !== "ready") return handlers[name]?.(data);
+      showState("live");
+      // What happened while nobody listened must be read again; at first, that is since the page was made.
+      handlers.reload?.({ isFirst: !wasReady });
+      wasReady = true;
+    };
+    tellWhatIsShown();
   });
-  source.addEventListener("error", () => showState("lost"));
-  for (const [name, handle] of Object.entries(handlers)) {
-    source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
-  }
-  addEventListener("pagehide", () => source.close());
+  document.addEventListener("visibilitychange", tellWhatIsShown);
+  addEventListener("pagehide", () => port.postMessage([]));
+  addEventListener("pageshow", (event) => event.persisted && tellWhatIsShown());
 }

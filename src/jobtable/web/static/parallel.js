@@ -29,10 +29,8 @@ function shortened(number) {
 export function drawParallel(figure) {
   const { axes, rows } = JSON.parse(figure.querySelector("script").textContent);
   // As wide as its place, unless the names of the axes need more: then the place scrolls.
-  const place = figure.clientWidth;
-  const width = Math.max(place, axes.length * leastGap);
-  if (width > place) figure.tabIndex = 0;
-  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel" });
+  const width = Math.max(figure.clientWidth, axes.length * leastGap);
+  const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel", "data-drawn": "" });
   const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number])));
   const x = (number) => 50 + (axes.length < 2 ? 0 : (number * (width - 100)) / (axes.length - 1));
   const y = (share) => height - bottom - share * (height - top - bottom);

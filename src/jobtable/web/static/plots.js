@@ -25,12 +25,17 @@ function trace(given) {
   };
 }
 
+const drawn = new WeakMap(); // the data that each figure shows
+
+const dataOf = (figure) => figure.querySelector("script").textContent;
+
 export async function drawPlot(figure) {
-  const data = JSON.parse(figure.querySelector("script").textContent);
+  const data = JSON.parse(dataOf(figure));
   let place = figure.querySelector(".chart");
   if (!place) {
     place = document.createElement("div");
     place.className = "chart";
+    place.dataset.drawn = "";
     place.textContent = "Loading …";
     figure.append(place);
   }
@@ -66,6 +71,7 @@ function drawLegend(plotly, figure, place, traces) {
   figure.querySelector(".legend")?.remove();
   const legend = document.createElement("ul");
   legend.className = "legend";
+  legend.dataset.drawn = "";
   for (const [number, given] of traces.entries()) {
     const box = document.createElement("span");
     box.className = "legend-box";
@@ -87,18 +93,24 @@ function drawLegend(plotly, figure, place, traces) {
   figure.append(legend);
 }
 
-function drawAll() {
-  for (const figure of document.querySelectorAll("[data-plot]")) {
-    drawPlot(figure).catch((error) => { figure.querySelector(".chart").textContent = error.message; });
-  }
-  drawParallels();
+function drawFigure(figure) {
+  drawn.set(figure, dataOf(figure));
+  if (figure.dataset.parallel !== undefined) drawParallel(figure);
+  else drawPlot(figure).catch((error) => { figure.querySelector(".chart").textContent = error.message; });
 }
 
-function drawParallels() {
-  for (const figure of document.querySelectorAll("[data-parallel]")) drawParallel(figure);
+const figures = () => [...document.querySelectorAll("[data-plot], [data-parallel]")];
+
+function drawAll() {
+  figures().forEach(drawFigure);
+}
+
+function drawChanged() {
+  figures().filter((figure) => drawn.get(figure) !== dataOf(figure)).forEach(drawFigure);
 }
 
 document.addEventListener("theme", drawAll);
-window.addEventListener("resize", drawParallels);
+document.addEventListener("regions", drawChanged);
+window.addEventListener("resize", () => document.querySelectorAll("[data-parallel]").forEach(drawParallel));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
 drawAll();

@@ -1,12 +1,28 @@
 // Asking the server, and telling the person how it went.
 
-export async function askServer(path, { method = "GET", body } = {}) {
+export function logInAgain() {
+  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+}
+
+async function reach(path, options) {
+  try {
+    return await fetch(path, options);
+  } catch {
+    throw new Error("The server does not answer.");
+  }
+}
+
+export async function askServer(path, { method = "GET", body, type = "application/json" } = {}) {
   const headers = { Accept: "application/json" };
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  const answer = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+  if (body !== undefined) headers["Content-Type"] = type;
+  const sent = body instanceof Blob || body === undefined ? body : JSON.stringify(body);
+  const answer = await reach(path, { method, headers, body: sent });
+  if (answer.status === 401) logInAgain();
   const text = await answer.text();
-  const data = text ? JSON.parse(text) : null;
-  if (!answer.ok) throw new Error(data?.detail ?? data?.title ?? `The server answered ${answer.status}.`);
+  // What stands between may answer for the server, in its own words.
+  const isOwn = answer.headers.get("Content-Type")?.includes("json") ?? false;
+  const data = isOwn && text ? JSON.parse(text) : null;
+  if (!answer.ok || (text && !isOwn)) throw new Error(data?.detail ?? data?.title ?? `The server answered ${answer.status}.`);
   return data;
 }
 

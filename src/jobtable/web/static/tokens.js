@@ -1,5 +1,5 @@
 // Making a token: its text comes once, in the answer, and is shown until the page is left.
-import { refreshRegions } from "./app.js";
+import { refreshRegions } from "./regions.js";
 import { askServer, toast } from "./server.js";
 
 const form = document.querySelector("[data-new-token]");

@@ -1,0 +1,119 @@
+// Live regions: the page is fetched again, and what differs in its regions is changed. What is the same stays as it is,
+// with its focus, selection, scrolling, typed text and opened parts.
+import { logInAgain } from "./server.js";
+
+const naming = ["id", "data-job", "data-act", "data-send", "href", "name"];
+
+// What makes an element the same one when its place or its text has changed.
+function keyOf(node) {
+  if (node.nodeType !== Node.ELEMENT_NODE) return undefined;
+  const attribute = naming.find((name) => node.hasAttribute(name));
+  if (attribute) return `${attribute} ${node.getAttribute(attribute)}`;
+  return ["TR", "LI"].includes(node.tagName) ? node.querySelector("a[href]")?.getAttribute("href") : undefined;
+}
+
+// A script has added these to what the server has sent.
+const isDrawn = (node) => node.dataset?.drawn !== undefined;
+const isSame = (one, other) => one.nodeName === other.nodeName && keyOf(one) === keyOf(other);
+
+function findSame(nodes, wanted) {
+  for (const node of nodes) if (isSame(node, wanted)) return node;
+  return undefined;
+}
+
+function isOfThePerson(element, attribute) {
+  return (attribute === "open" && element.tagName === "DETAILS") || (attribute === "tabindex" && element === document.activeElement);
+}
+
+function updateAttributes(shown, fresh) {
+  for (const { name, value } of fresh.attributes) if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
+  for (const { name } of [...shown.attributes]) {
+    if (!fresh.hasAttribute(name) && !isOfThePerson(shown, name)) shown.removeAttribute(name);
+  }
+}
+
+function updateChildren(shown, fresh) {
+  const left = new Set([...shown.childNodes].filter((node) => !isDrawn(node)));
+  const pairs = [...fresh.childNodes].map((node) => {
+    const match = findSame(left, node);
+    left.delete(match);
+    return [match, node];
+  });
+  for (const node of left) node.remove();
+  let place = shown.firstChild;
+  for (const [match, node] of pairs) {
+    if (match === undefined) shown.insertBefore(node, place);
+    else if (match === place) place = place.nextSibling;
+    else shown.insertBefore(match, place);
+    if (match) update(match, node);
+  }
+}
+
+function update(shown, fresh) {
+  if (shown.isEqualNode(fresh)) return;
+  if (shown.nodeType !== Node.ELEMENT_NODE) {
+    shown.data = fresh.data;
+    return;
+  }
+  updateAttributes(shown, fresh);
+  updateChildren(shown, fresh);
+}
+
+function isEdited(field) {
+  if (field.matches("select")) return [...field.options].some((option) => option.selected !== option.defaultSelected);
+  return field.matches("input, textarea") && field.value !== field.defaultValue;
+}
+
+// Who has the focus on something that is gone goes on from the nearest that is left of where it stood.
+function focusAgain(region, active, key, around) {
+  const same = active.isConnected ? active : key && [...region.querySelectorAll("*")].find((each) => keyOf(each) === key);
+  const place = same || around.find((each) => each.isConnected);
+  if (!same) place.tabIndex = -1;
+  place.focus({ preventScroll: true });
+}
+
+function updateRegion(region, fresh) {
+  const active = document.activeElement;
+  const hasFocus = region !== active && region.contains(active);
+  if (hasFocus && isEdited(active)) return;
+  const key = keyOf(active);
+  const around = [];
+  for (let each = active; hasFocus && each !== region; each = each.parentElement) around.push(each.parentElement);
+  updateChildren(region, fresh);
+  if (hasFocus && document.activeElement !== active) focusAgain(region, active, key, around);
+}
+
+export async function fetchPage(address) {
+  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  if (answer.redirected && new URL(answer.url).pathname === "/login") logInAgain();
+  return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : undefined;
+}
+
+let asked = 0;
+let shown = 0;
+export async function refreshRegions() {
+  const number = (asked += 1);
+  const askedAt = performance.now();
+  const fresh = await fetchPage(location.href);
+  if (!fresh || number < shown) return; // one that was asked later has come before
+  shown = number;
+  for (const region of document.querySelectorAll("[data-region]")) {
+    const other = fresh.querySelector(`[data-region="${region.dataset.region}"]`);
+    if (other) updateRegion(region, other);
+  }
+  document.dispatchEvent(new CustomEvent("regions", { detail: { askedAt } }));
+}
+
+export function showRegion(name, html) {
+  const region = document.querySelector(`[data-region="${name}"]`);
+  if (region) updateRegion(region, new DOMParser().parseFromString(html, "text/html").body);
+}
+
+let refreshTimer;
+export function refreshSoon() {
+  // All who look on are told at once: a different moment for each keeps the server's load even.
+  refreshTimer ??= setTimeout(() => {
+    refreshTimer = undefined;
+    refreshRegions().catch(() => {});
+  }, 700 + Math.random() * 1300);
+}

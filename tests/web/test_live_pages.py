@@ -1,0 +1,466 @@
+"""Pages that are looked at while things happen: they follow, lose nothing, and stay where the person is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
+from tests.running import run_jobs
+from tests.web.browsing import Watched
+from tests.web.conftest import Served
+from tests.web.world import TASKS
+
+from jobtable.sweeps.parameters import Choice, FloatRange
+from jobtable.sweeps.sweep import Sweep
+
+LIVE = '[data-live-state][data-state="live"]'
+NO_SHARED_WORKER = "delete window.SharedWorker"
+LONG = "q" * 200
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    server = Served()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def watched(browser: Browser, served: Served) -> Iterator[Watched]:
+    """A page on which nothing may go wrong."""
+    shown = Watched(browser, served)
+    yield shown
+    shown.close()
+    assert shown.complaints == []
+
+
+@pytest.fixture
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    """A page on which something goes wrong."""
+    shown = Watched(browser, served)
+    yield shown.page
+    shown.close()
+
+
+class Run:
+    """A job that runs, as its worker sees it."""
+
+    def __init__(self, served: Served, name: str, **given: Any) -> None:
+        self._client = served.client()
+        self.job_id = f"the {name}"  # as people name them
+        self._path = f"/api/v1/jobs/{self.job_id.replace(' ', '%20')}"
+        queue = f"queue of {name}"
+        self._client.post("/api/v1/jobs", json={"name": name, "queue": queue, "job_id": self.job_id, **given})
+        (lease,) = self._client.post(f"/api/v1/queues/{queue}/claim", json={"instance_id": "w"}).json()
+        self._held = {"instance_id": "w", "epoch": lease["epoch"]}
+
+    def tell(self, what: str, **more: Any) -> None:
+        answer = self._client.post(f"{self._path}/{what}", json={**self._held, **more})
+        assert answer.is_success, answer.text
+
+    def log(self, *numbers: int) -> None:
+        self.tell("logs", lines=[{"message": f"line {number}"} for number in numbers])
+
+    def measure(self, *steps: int) -> None:
+        self.tell("metrics", metrics=[{"metric_name": "loss", "value": 1 / (1 + n), "step": n} for n in steps])
+
+
+def numbers_of_lines(page: Page) -> list[int]:
+    return [int(text.split()[1]) for text in page.locator(".line-text").all_text_contents()]
+
+
+def open_live(page: Page, path: str) -> None:
+    """Return when the page has read again what it shows."""
+    with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):
+        page.goto(path)
+    page.locator(LIVE).wait_for(state="attached")
+
+
+# --- one stream ------------------------------------------------------------------------------------------------------
+
+
+def test_many_tabs_share_one_stream_and_each_is_told_what_it_shows(browser: Browser, served: Served) -> None:
+    run = Run(served, "shared")
+    context = browser.new_context(base_url=served.url)
+    context.set_default_timeout(20_000)
+    shown = ["/", "/jobs", f"/jobs/{run.job_id}", "/queues", "/executions", "/journeys", "/sweeps", "/queues"]
+    tabs = [context.new_page() for _ in shown]
+    for tab, path in zip(tabs, shown, strict=True):
+        open_live(tab, path)
+    assert served.app.state.feed.viewers == 1
+    tabs[0].close()  # who came first is not needed by the others
+    run.log(1)
+    tabs[2].get_by_text("line 1").wait_for()
+    run.tell("report", progress=37)
+    expect(tabs[1].locator(f'tr[data-job="{run.job_id}"] .progress-value')).to_have_text("37%")
+    served.client().post("/api/v1/queues", json={"queue_name": "made meanwhile"})
+    tabs[7].get_by_role("link", name="made meanwhile").wait_for()
+    context.close()
+
+
+def test_a_tab_that_is_not_looked_at_needs_no_stream(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "unseen")
+    open_live(page, f"/jobs/{run.job_id}")
+    hide = """isHidden => {
+        Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }"""
+    page.evaluate(hide, True)
+    page.wait_for_timeout(500)
+    run.log(1)
+    page.wait_for_timeout(1_500)
+    assert page.locator(".line").count() == 0
+    page.evaluate(hide, False)
+    page.get_by_text("line 1").wait_for()
+
+
+def test_a_browser_without_shared_workers_has_a_stream_for_each_tab(watched: Watched, served: Served) -> None:
+    page = watched.page
+    page.add_init_script(NO_SHARED_WORKER)
+    run = Run(served, "alone")
+    with page.expect_request("**/api/v1/live**"):
+        open_live(page, f"/jobs/{run.job_id}")
+    run.log(1)
+    page.get_by_text("line 1").wait_for()
+
+
+# --- nothing is lost -------------------------------------------------------------------------------------------------
+
+
+def test_what_happens_while_the_server_is_away_is_read_when_it_is_back(browser: Browser, tmp_path: Path) -> None:
+    store = f"file:{tmp_path / 'store.db'}"
+    first = Served(store=store)
+    run, other = Run(first, "long"), Run(first, "other")
+    run.log(0)
+    run.measure(0, 1, 2)
+    shown, listed = Watched(browser, first, width=390), Watched(browser, first)
+    page = shown.page
+    open_live(page, f"/jobs/{run.job_id}")
+    open_live(listed.page, "/jobs")
+    expect(page.locator("[data-chart] .point")).to_have_count(3)
+    first.stop()
+    page.get_by_text("Connection lost: what you see may be old.").wait_for()
+    page.get_by_role("button", name="Stop").click()
+    page.get_by_text("The server does not answer").wait_for()
+    second = Served(store=store, port=int(first.url.rpartition(":")[2]))
+    for each in (run, other):
+        each._client = second.client()
+    run.log(1, 2, 3)
+    run.measure(3, 4)
+    other.tell("finish", kind="completed")
+    page.get_by_text("Connection lost").wait_for(state="hidden")
+    page.get_by_text("line 3").wait_for()
+    run.log(4)
+    page.get_by_text("line 4").wait_for()
+    assert numbers_of_lines(page) == list(range(5))
+    expect(page.locator("[data-chart] .point")).to_have_count(5)
+    listed.page.locator(f'tr[data-job="{other.job_id}"] .badge-completed').wait_for()
+    shown.close()
+    listed.close()
+    second.stop()
+
+
+def test_a_fast_log_and_many_values_leave_no_gap(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "fast")
+    open_live(page, f"/jobs/{run.job_id}")
+    for start in range(0, 3000, 1000):
+        run.log(*range(start, start + 1000))
+    run.measure(*range(500))
+    page.get_by_text("line 2999").wait_for()
+    assert numbers_of_lines(page) == list(range(3000))
+    page.wait_for_function("() => document.querySelector('[data-chart]')?.data?.[0].x.at(-1) === 499")
+
+
+def test_what_happens_before_the_stream_is_ready_is_read(watched: Watched, served: Served) -> None:
+    page = watched.page
+    page.add_init_script(NO_SHARED_WORKER)
+    run = Run(served, "early")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/live**", hold)
+    with page.expect_request("**/api/v1/live**"):
+        page.goto(f"/jobs/{run.job_id}")
+    run.log(1)
+    run.measure(0, 1)
+    run.tell("report", progress=12, message="has begun")
+    page.wait_for_timeout(1_000)
+    held[0].continue_()
+    page.get_by_text("line 1").wait_for()
+    page.get_by_text("has begun").first.wait_for()
+    expect(page.locator("[data-chart] .point")).to_have_count(2)
+
+
+def test_charts_of_metrics_grow_while_the_job_runs(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "measured")
+    run.measure(0, 1, 2)
+    open_live(page, f"/jobs/{run.job_id}")
+    expect(page.locator("[data-chart] .point")).to_have_count(3)
+    run.measure(3)
+    expect(page.locator("[data-chart] .point")).to_have_count(4)
+    run.measure(4, 5)
+    expect(page.locator("[data-chart] .point")).to_have_count(6)
+
+
+def test_sweeps_appear_and_their_charts_grow(watched: Watched, served: Served) -> None:
+    page, services = watched.page, served.services
+    open_live(page, "/sweeps")
+    page.get_by_text("No sweeps yet").wait_for()
+    space: dict[str, Any] = {"x": FloatRange(low=-2, high=2), "kind": Choice(values=["a", "b"])}
+    sweep = Sweep(name="bowl", task=f"{TASKS}:bowl", space=space, trials=8, objective="loss")
+    job = services.sweeps.submit(sweep)
+    page.get_by_role("link", name="bowl").wait_for()
+    open_live(page, f"/sweeps/{job.job_id}")
+    page.get_by_text("Nothing to draw yet").wait_for()
+    page.get_by_text("Too few trials").wait_for()
+    run_jobs(services.jobs, "default", most=3)
+    expect(page.locator("[data-parallel] polyline")).not_to_have_count(0)
+    run_jobs(services.jobs, "default")
+    expect(page.locator("[data-parallel] polyline")).to_have_count(8)
+    expect(page.locator("[data-plot] .point")).to_have_count(8)
+    page.locator(".shares").wait_for()
+
+
+# --- the log ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_search_says_where_it_has_looked(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "searched")
+    run.log(*range(350))
+    open_live(page, f"/jobs/{run.job_id}")
+    page.get_by_label("Search the log").fill("line 49")
+    page.get_by_text("No match in the last 300 lines.").wait_for()
+    page.get_by_label("Search the log").fill("line 349")
+    page.get_by_text("No match").wait_for(state="hidden")
+
+
+def test_who_scrolls_up_is_not_dragged_back(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "read")
+    run.log(*range(200))
+    open_live(page, f"/jobs/{run.job_id}")
+    log, follows = page.locator("[data-log]"), page.get_by_label("follow")
+    assert follows.is_checked()
+    page.wait_for_function("() => document.querySelector('[data-log]').scrollTop > 1000")
+    log.hover()
+    page.mouse.wheel(0, -800)
+    expect(follows).not_to_be_checked()
+    before = log.evaluate("log => log.scrollTop")
+    run.log(200)
+    page.get_by_text("line 200").wait_for(state="attached")
+    assert log.evaluate("log => log.scrollTop") == before
+    follows.check()
+    run.log(201)
+    page.get_by_text("line 201").wait_for()
+    page.wait_for_function("log => log.scrollTop + log.clientHeight >= log.scrollHeight - 1", arg=log.element_handle())
+    assert follows.is_checked()
+
+
+# --- where the person is ---------------------------------------------------------------------------------------------
+
+
+def focus_of(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.getAttribute('href') ?? document.activeElement.tagName"))
+
+
+def test_a_click_into_a_table_does_not_stop_it(watched: Watched, served: Served) -> None:
+    page, client = watched.page, served.client()
+    client.post("/api/v1/queues", json={"queue_name": "clicked"})
+    open_live(page, "/queues")
+    page.locator("[data-region=queues] td.number").first.click()
+    client.post("/api/v1/queues/clicked/pause")
+    page.locator("tr", has_text="clicked").locator(".badge-paused").wait_for()
+    assert page.evaluate("document.activeElement.className") == "scroll"
+
+
+def test_the_focus_stays_on_what_it_is_on(watched: Watched, served: Served) -> None:
+    page, client = watched.page, served.client()
+    Run(served, "on the overview")
+    open_live(page, "/")
+    link = page.get_by_role("link", name="on the overview", exact=True)
+    link.focus()
+    there = focus_of(page)
+    Run(served, "above it")
+    page.get_by_role("link", name="above it", exact=True).wait_for()
+    assert focus_of(page) == there
+    client.post("/api/v1/queues", json={"queue_name": "toggled"})
+    open_live(page, "/queues")
+    row = page.locator("tr", has_text="toggled")
+    row.get_by_role("button", name="Pause").press("Enter")
+    row.get_by_role("button", name="Resume").wait_for()
+    assert page.evaluate("document.activeElement.closest('tr')?.textContent.includes('toggled')")
+    page.keyboard.press("Tab")
+    expect(row.get_by_role("button", name="Resume")).to_be_focused()
+
+
+def test_the_focus_stays_near_a_button_that_is_gone(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "stopped")
+    open_live(page, f"/jobs/{run.job_id}")
+    page.get_by_role("button", name="Stop").press("Enter")
+    page.locator(".head-status", has_text="asked to stop").wait_for()
+    expect(page.get_by_role("button", name="Stop")).to_be_focused()
+    run.tell("finish", kind="stopped")
+    page.get_by_role("button", name="Retry").wait_for()
+    assert page.evaluate("document.activeElement.dataset.region") == "actions"
+
+
+def test_what_is_typed_and_opened_stays(watched: Watched, served: Served) -> None:
+    page, client = watched.page, served.client()
+    client.post("/api/v1/jobs", json={"name": "typed", "job_id": "typed", "queue": "typed"})
+    open_live(page, "/jobs/typed")
+    field = page.get_by_label("Priority")
+    field.fill("77")
+    page.keyboard.press("Tab")
+    client.put("/api/v1/jobs/typed/priority", json={"priority": 3})
+    page.locator("[data-region=summary] dd", has_text=re.compile("^3$")).wait_for()
+    expect(field).to_have_value("77")
+    field.press("Enter")
+    page.locator("[data-region=summary] dd", has_text=re.compile("^77$")).wait_for()
+
+
+# --- lists and actions -----------------------------------------------------------------------------------------------
+
+
+def test_rows_of_the_list_are_live_in_all_their_cells(watched: Watched, served: Served) -> None:
+    page = watched.page
+    waiting = served.client().post("/api/v1/jobs", json={"name": "row", "queue": "queue of row"}).json()
+    row = page.locator(f'tr[data-job="{waiting["job_id"]}"]')
+    open_live(page, "/jobs")
+    expect(row.locator('[data-cell="took"]')).to_have_text("\N{EN DASH}")
+    expect(row.locator('[data-cell="attempt"]')).to_have_text(re.compile("^0/"))
+    run_jobs(served.services.jobs, "queue of row")
+    row.locator(".badge-failed").wait_for()
+    told = row.locator("[data-cell]").all_inner_texts()
+    page.reload()
+    assert row.locator("[data-cell]").all_inner_texts() == told
+    assert told[2].startswith("1/")
+    assert told[3].endswith("s")
+
+
+def test_only_new_jobs_that_match_are_announced_and_the_link_leads_to_them(watched: Watched, served: Served) -> None:
+    page, client = watched.page, served.client()
+    for number in range(51):
+        client.post("/api/v1/jobs", json={"name": f"many {number}", "queue": "filtered", "tags": ["ada"]})
+    open_live(page, "/jobs?tag=ada&text=many")
+    client.post("/api/v1/jobs", json={"name": "many of another", "queue": "filtered", "tags": ["grace"]})
+    page.wait_for_timeout(3_000)
+    expect(page.locator("[data-news]")).to_be_hidden()
+    page.get_by_role("link", name="Next page").click()
+    page.locator(LIVE).wait_for()
+    page.wait_for_timeout(3_000)  # until it knows what stands on the first page
+    client.post("/api/v1/jobs", json={"name": "many 51", "queue": "filtered", "tags": ["ada"]})
+    page.get_by_role("link", name="Show 1 new").click()
+    page.get_by_role("link", name="many 51").wait_for()
+    assert "tag=ada" in page.url
+
+
+def test_several_jobs_are_acted_on_with_one_word_about_it(page: Page, served: Served) -> None:
+    client = served.client()
+    for number in range(3):
+        client.post("/api/v1/jobs", json={"name": f"bulk {number}", "job_id": f"bulk{number}", "queue": "bulk"})
+    client.post("/api/v1/jobs/bulk0/cancel")
+    open_live(page, "/jobs?text=bulk")
+    page.on("dialog", lambda dialog: dialog.accept())
+    everything = page.get_by_label("Choose all jobs of this page")
+    everything.check()
+    page.get_by_role("button", name="Retry").click()
+    page.locator(".toast", has_text="1 done, 2 refused: ").wait_for()
+    assert page.locator(".toast").count() == 1
+    assert not everything.is_checked()
+    assert page.locator("[data-tick]:checked").count() == 0
+    expect(page.locator("[data-selection]")).to_be_hidden()
+
+
+def test_a_description_is_cleared(watched: Watched, served: Served) -> None:
+    page, client = watched.page, served.client()
+    client.post("/api/v1/queues", json={"queue_name": "described", "description": "old words"})
+    page.goto("/queues/described")
+    page.get_by_text("Change").click()
+    page.get_by_label("Description").fill("")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_text("Saved").wait_for()
+    assert client.get("/api/v1/queues/described").json()["description"] == ""
+
+
+def test_the_count_of_the_day_is_kept_with_a_word_about_it(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/executions")
+    page.get_by_role("button", name="Keep today's count").click()
+    page.get_by_text("Today's count is kept").wait_for()
+
+
+def test_an_error_says_what_is_wrong(page: Page, served: Served) -> None:
+    served.client().post("/api/v1/queues", json={"queue_name": "wrong"})
+    page.goto("/queues/wrong")
+    pause = page.get_by_role("button", name="Pause")
+    page.route("**/pause", lambda route: route.fulfill(status=502, content_type="text/html", body="<h1>Bad</h1>"))
+    pause.click()
+    page.get_by_text("The server answered 502.").wait_for()
+    page.unroute("**/pause")
+    page.route("**/pause", lambda route: route.abort())
+    pause.click()
+    page.get_by_text("The server does not answer.").wait_for()
+    page.unroute("**/pause")
+    page.route("**/pause", lambda route: route.fulfill(status=401, json={"title": "Unauthorized"}))
+    pause.click()
+    page.wait_for_url("**/login?next=%2Fqueues%2Fwrong")
+
+
+def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watched: Watched, served: Served) -> None:
+    page = watched.page
+    page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    served.client().post("/api/v1/jobs", json={"name": "copied", "job_id": "copied", "queue": "quiet"})
+    page.goto("/jobs/copied")
+    page.get_by_label("Copy the id").click()
+    page.get_by_text("Copied", exact=True).wait_for()
+    page.evaluate("document.execCommand = () => false")
+    offered: list[str] = []
+
+    def note(dialog: Dialog) -> None:
+        offered.append(dialog.default_value)
+        dialog.dismiss()
+
+    page.on("dialog", note)
+    page.get_by_label("Copy the id").click()
+    page.wait_for_timeout(300)
+    assert offered == ["copied"]
+
+
+# --- room ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_long_names_stay_in_their_place(browser: Browser, served: Served, width: int) -> None:
+    client = served.client()
+    assert client.post("/api/v1/jobs", json={"name": "in a long queue", "queue": LONG}).is_success
+    shown = Watched(browser, served, width)
+    for path in ("/jobs", "/queues"):
+        shown.page.goto(path)
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width, path
+        hidden = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+        assert max(shown.page.evaluate(hidden)) <= 0, path
+    shown.close()
+
+
+def test_the_menu_is_closed_with_escape(browser: Browser, served: Served) -> None:
+    shown = Watched(browser, served, width=390)
+    page = shown.page
+    page.goto("/jobs")
+    page.locator("[data-menu] > summary").click()
+    page.get_by_role("link", name="Sweeps").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("link", name="Sweeps")).to_be_hidden()
+    expect(page.locator("[data-menu] > summary")).to_be_focused()
+    shown.close()

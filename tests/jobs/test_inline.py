@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import threading
@@ -36,6 +37,11 @@ def wait() -> int:
     started.release()
     may_end.wait(20)
     return os.getpid()
+
+
+@task(inline=True)
+def tell_when_garbage_is_looked_for() -> int:
+    return gc.get_threshold()[0]
 
 
 @pytest.fixture
@@ -139,3 +145,18 @@ def test_a_worker_outlives_a_store_that_fails(jobs: Jobs, tmp_path: Path, caplog
     for job in submitted:
         finals = [line.status for line in jobs.queries.list_statuses(job.job_id) if line.status in FINAL]
         assert finals == [Status.COMPLETED]
+
+
+@pytest.mark.parametrize(("before", "meanwhile"), [(700, 5000), (9000, 9000), (0, 0)])
+def test_garbage_is_looked_for_less_often_while_a_worker_runs(
+    before: int, meanwhile: int, opener: Callable[[], Jobs], jobs: Jobs
+) -> None:
+    job = jobs.submit(NewJob(name="tell", task=f"{__name__}:tell_when_garbage_is_looked_for"))
+    usual = gc.get_threshold()
+    gc.set_threshold(before, *usual[1:])
+    try:
+        Worker(opener, ["default"], mode="inline", until_empty=True).run()
+        assert gc.get_threshold()[0] == before
+    finally:
+        gc.set_threshold(*usual)
+    assert jobs.queries.get_job(job.job_id).result == meanwhile

@@ -166,6 +166,8 @@ def test_a_malformed_item_names_its_key_and_the_field(change: dict[str, Any], me
 
 def test_a_missing_attribute_is_named() -> None:
     item = {name: value for name, value in ITEM.items() if name != "value"}
+    assert JobMetric.__schema__.codec.decode(item).value == 0.5, "it stands in a key of an index too"
+    del item["GSI2SK"]
     with pytest.raises(ItemShapeError, match=r"METRIC#loss.*value: Field required"):
         JobMetric.__schema__.codec.decode(item)
 

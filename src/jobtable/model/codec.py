@@ -338,7 +338,18 @@ class EntityCodec:
         for envelope in {field.envelope for field in stored}:
             holder = item if envelope is None else item.get(envelope, {}).get("M", {})
             values |= loose_values([field for field in stored if field.envelope == envelope], holder)
-        return values
+        return values | self._told_by_indexes(item, values)
+
+    def _told_by_indexes(self, item: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """Required fields without an attribute, which stand in the keys of the item's indexes all the same."""
+        fields = self.schema.fields.values()
+        missing = {field.name for field in fields if field.info.is_required() and field.name not in values}
+        told: dict[str, Any] = {}
+        for part in (part for key in self.schema.indexes.values() for part in key.parts):
+            if part.template is not None and part.attribute in item and missing.intersection(part.template.fields):
+                parsed = part.template.parse(item[part.attribute]["S"])
+                told |= {name: value for name, value in parsed.items() if name in missing}
+        return told
 
     def _undeclared_in(self, item: Mapping[str, Any]) -> dict[str, Any]:
         more = {k: v for k, v in item.items() if k not in self._known_attributes}

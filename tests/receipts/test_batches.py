@@ -130,3 +130,13 @@ def test_a_result_never_overwrites_one_of_another_image_or_type(store: Store) ->
     assert [each.word_id for each in service.list_completions("b")] == [1]
     with pytest.raises(ValueRefusedError, match="shares its keys"):
         store.batch_put([completion(3)])
+
+
+def test_a_result_without_the_attribute_of_its_image_is_known_by_its_index_key(store: Store) -> None:
+    item = CompletionBatchResult.__schema__.codec.encode(completion(1, image_id="scan#1", status="INVALID"))
+    del item["image_id"]
+    store.backend.execute("PutItem", {"TableName": store.table_name(main), "Item": item})
+    with pytest.raises(TransactionFailedError, match="put CompletionBatchResult"):
+        BatchService(store).record([completion(1, image_id="other")])
+    BatchService(store).record([completion(1, image_id="scan#1")])
+    assert [each.status for each in BatchService(store).list_completions("b")] == ["VALID"]

@@ -7,6 +7,8 @@ from datetime import datetime
 from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.model import Condition
+from jobtable.model.expressions import AttributeIs
 from jobtable.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
@@ -53,8 +55,7 @@ class BatchService:
         for step in _steps(results):
             with self._store.transaction() as transaction:
                 for result in {_key_of(result): result for result in step}.values():
-                    own_or_none = type(result).image_id.missing() | (type(result).image_id == result.image_id)
-                    transaction.put(result, when=own_or_none)
+                    transaction.put(result, when=type(result).status.missing() | _is_of_image(result))
             count += len(step)
         return count
 
@@ -130,6 +131,13 @@ def _steps(results: Iterable[BatchResult]) -> Iterator[list[BatchResult]]:
 def _key_of(result: BatchResult) -> str:
     key = type(result).__schema__.codec.key_of(result)
     return f"{key['PK']['S']} {key['SK']['S']}"
+
+
+def _is_of_image(result: BatchResult) -> Condition:
+    """That what is stored is of the same image: by its attribute or, where there is none, by its index key."""
+    selection = type(result).by_receipt(image_id=result.image_id, receipt_id=result.receipt_id)
+    ((attribute, value),) = selection.equal.items()
+    return (type(result).image_id == result.image_id) | AttributeIs((attribute,), value)
 
 
 def _is_same(one: BatchResult, other: BatchResult) -> bool:

@@ -154,7 +154,10 @@ def test_a_job_that_others_defined_can_be_read_cancelled_retried_and_deleted(job
 
 
 @pytest.mark.parametrize("mode", ["inline", "process"])
-def test_a_job_that_others_defined_fails_with_the_reason_and_its_neighbours_finish(mode: Any, tmp_path: Path) -> None:
+def test_a_job_that_others_defined_fails_with_the_reason_and_its_neighbours_finish(
+    mode: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     opener = partial(open_jobs, f"file:{tmp_path}/jobs.db")
     jobs = opener()
     foreign = [add(jobs, config) for config in FOREIGN]

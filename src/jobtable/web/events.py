@@ -12,6 +12,7 @@ from jobtable.albums.entities import workflows
 from jobtable.jobs.entities import Instance, Job, Queue, main
 from jobtable.journeys.entities import journeys
 from jobtable.store.changes import Change
+from jobtable.web.durations import duration_text
 
 _MOST_TOLD = 200
 _JOB_FIELDS = {
@@ -77,4 +78,6 @@ def _told(topic: str, change: Change) -> dict[str, Any]:
     entity = change.after or change.before
     fields = _JOB_FIELDS if topic == "jobs" else None
     values = entity.model_dump(mode="json", include=fields) if entity is not None else {}
+    if topic == "jobs" and isinstance(entity, Job):
+        values["took"] = duration_text(entity.duration_seconds)
     return {"kind": change.kind, "type": type(entity).__name__, "values": values}

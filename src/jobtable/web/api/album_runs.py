@@ -44,7 +44,7 @@ class _StrictBase64(Base64Encoder):
         try:
             return base64.b64decode(data, validate=True)
         except ValueError as error:
-            raise PydanticCustomError("not_base64", "this is not base64: {error}", {"error": str(error)}) from error
+            raise PydanticCustomError("base64_decode", "this is not base64: {error}", {"error": str(error)}) from error
 
 
 _Image = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 import jobtable
 from jobtable.access.entities import Role
+from jobtable.web.durations import NOTHING, duration_text
 from jobtable.web.problems import Problem
 from jobtable.web.static_files import static_url
 
@@ -45,32 +46,14 @@ NAVIGATION = (
     NavigationEntry("/tokens", "Tokens", "key", is_for_writers=True),
 )
 
-_NOTHING = "\N{EN DASH}"
 _STEPS = ((60, "s", 1), (3600, "min", 60), (86400, "h", 3600), (float("inf"), "d", 86400))
-
-
-def _duration(seconds: float | None) -> str:
-    """How long something took, in at most two units."""
-    if seconds is None:
-        return _NOTHING
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s".replace(".0 ", " ")
-    parts = [(86400, "d"), (3600, "h"), (60, "min"), (1, "s")]
-    left, told = int(seconds), []
-    for size, unit in parts:
-        count, left = divmod(left, size)
-        if count:
-            told.append(f"{count} {unit}")
-    return " ".join(told[:2])
 
 
 @pass_context
 def _ago(context: Context, moment: datetime | None) -> str:
     """A time as people say it; the exact one stands behind it, and the browser keeps it true."""
     if moment is None:
-        return _NOTHING
+        return NOTHING
     seconds = max(0.0, (context["now"] - moment).total_seconds())
     _, unit, size = next(step for step in _STEPS if seconds < step[0])
     said = "now" if seconds < 1 else f"{int(seconds // size)} {unit} ago"
@@ -81,14 +64,14 @@ def _ago(context: Context, moment: datetime | None) -> str:
 def _clock_time(moment: datetime | None) -> str:
     """A time to the millisecond, for lists in which order matters."""
     if moment is None:
-        return _NOTHING
+        return NOTHING
     exact = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, exact[11:23])
 
 
 def _bytes(size: int | None) -> str:
     if size is None:
-        return _NOTHING
+        return NOTHING
     value = float(size)
     for unit in ("B", "kB", "MB", "GB"):
         if value < 1000:
@@ -99,14 +82,14 @@ def _bytes(size: int | None) -> str:
 
 def _number(value: float | None) -> str:
     if value is None:
-        return _NOTHING
+        return NOTHING
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
 def _money(amount: Decimal | None) -> str:
     """An amount with its cents; one that is finer, as it is."""
     if amount is None:
-        return _NOTHING
+        return NOTHING
     return f"{amount:.2f}" if amount == round(amount, 2) else str(amount)
 
 
@@ -142,7 +125,7 @@ def _environment() -> Environment:
         ago=_ago,
         bytes=_bytes,
         clock_time=_clock_time,
-        duration=_duration,
+        duration=duration_text,
         money=_money,
         number=_number,
         object_address=object_address,

@@ -29,7 +29,7 @@ function showJob(row, { kind, values }) {
   }
   const attempt = row.querySelector('[data-cell="attempt"]');
   attempt.textContent = attempt.textContent.replace(/^\s*\d+/, values.attempts);
-  row.querySelector('[data-cell="took"]').textContent = took(values);
+  row.querySelector('[data-cell="took"]').textContent = values.took;
   showProgress(row, values.progress, ["completed", "deleted"].includes(name));
 }
 
@@ -42,21 +42,6 @@ function showProgress(row, percent, hasEnded) {
   }
   row.querySelector("progress").value = percent;
   row.querySelector(".progress-value").textContent = `${Math.round(percent)}%`;
-}
-
-// How long a job ran, in at most two units, as the server writes it.
-function took({ started_at: from, ended_at: until }) {
-  if (!from || !until) return "–";
-  const seconds = (new Date(until) - new Date(from)) / 1000;
-  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(1).replace(".0", "")} s`;
-  let left = Math.floor(seconds);
-  const told = [];
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]]) {
-    if (left >= size) told.push(`${Math.floor(left / size)} ${unit}`);
-    left %= size;
-  }
-  return told.slice(0, 2).join(" ");
 }
 
 // --- new jobs ---

@@ -373,6 +373,13 @@ def storage_of(backend: EmbeddedBackend) -> Storage:
         ("GetShardIterator", {"ShardId": "SHARD", **HORIZON}),
         ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "AT_TIMESTAMP"}),
         ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "Timestamp": 1, **HORIZON}),
+        *(
+            (
+                "GetShardIterator",
+                {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": moment},
+            )
+            for moment in (float("nan"), float("-inf"), True, "now")
+        ),
         ("GetShardIterator", {}),
         ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD"}),
         ("GetShardIterator", {"StreamArn": "ARN", "ShardId": "SHARD", "ShardIteratorType": "OLDEST"}),

@@ -23,12 +23,8 @@ def jobs() -> Jobs:
     return engine(Store(EmbeddedBackend(None)))
 
 
-def fail_first(jobs: Jobs) -> None:
-    (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
-    jobs.finish(lease, Outcome.failed("boom"))
-
-
-def test_a_chain_of_dependents_ends_when_the_first_one_fails(jobs: Jobs) -> None:
+def submit_chain(jobs: Jobs) -> None:
+    """Jobs of which each waits for the one before it."""
     jobs.submit_many(
         NewJob(
             name=f"{number}",
@@ -38,6 +34,15 @@ def test_a_chain_of_dependents_ends_when_the_first_one_fails(jobs: Jobs) -> None
         )
         for number in range(LENGTH)
     )
+
+
+def fail_first(jobs: Jobs) -> None:
+    (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    jobs.finish(lease, Outcome.failed("boom"))
+
+
+def test_a_chain_of_dependents_ends_when_the_first_one_fails(jobs: Jobs) -> None:
+    submit_chain(jobs)
     fail_first(jobs)
     statuses = [jobs.queries.get_job(f"job-{number}").status for number in range(LENGTH)]
     assert statuses == [Status.FAILED, *[Status.CANCELLED] * (LENGTH - 1)]
@@ -46,15 +51,7 @@ def test_a_chain_of_dependents_ends_when_the_first_one_fails(jobs: Jobs) -> None
 
 
 def test_a_long_cycle_is_told_in_few_words(jobs: Jobs) -> None:
-    jobs.submit_many(
-        NewJob(
-            name=f"{number}",
-            task=TASK,
-            job_id=f"job-{number}",
-            depends_on=(DependsOn(f"job-{number - 1}"),) if number else (),
-        )
-        for number in range(LENGTH)
-    )
+    submit_chain(jobs)
     with pytest.raises(
         DependencyCycleError, match=r"the start of job-0 waits for .* more, of which the last"
     ) as refused:

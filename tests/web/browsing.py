@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from playwright.sync_api import Browser, Page
 from tests.web.conftest import Served
 
@@ -32,3 +34,11 @@ class Watched:
 
     def close(self) -> None:
         self.page.context.close()
+
+
+def watch(browser: Browser, served: Served) -> Iterator[Watched]:
+    """A page on which nothing may go wrong."""
+    shown = Watched(browser, served)
+    yield shown
+    shown.close()
+    assert shown.complaints == []

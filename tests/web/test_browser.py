@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
 from playwright.sync_api import Browser, Route
 from tests.running import run_jobs
-from tests.web.browsing import Watched
+from tests.web.browsing import Watched, watch
 from tests.web.conftest import Served
 from tests.web.test_pages import paths
 from tests.web.world import World, make_world
@@ -42,11 +42,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def watched(browser: Browser, served: Served) -> Iterator[Watched]:
-    """A page on which nothing may go wrong."""
-    shown = Watched(browser, served)
-    yield shown
-    shown.close()
-    assert shown.complaints == []
+    yield from watch(browser, served)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, Route, expect
 from tests.running import run_jobs
-from tests.web.browsing import Watched
+from tests.web.browsing import Watched, watch
 from tests.web.conftest import Served
 from tests.web.world import TASKS
 
@@ -32,11 +32,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def watched(browser: Browser, served: Served) -> Iterator[Watched]:
-    """A page on which nothing may go wrong."""
-    shown = Watched(browser, served)
-    yield shown
-    shown.close()
-    assert shown.complaints == []
+    yield from watch(browser, served)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -119,7 +120,7 @@ def iterator(storage: Storage, request: Request) -> Response:
     if shard is None:
         raise RequestRefused("No ShardId specified.")
     if arn is None:
-        raise RequestRefused("One or more parameter values were invalid: streamArn cannot be empty or null.")
+        raise RequestRefused(f"{_INVALID}streamArn cannot be empty or null.")
     check_members(request, _ITERATOR_MEMBERS)
     kind = request["ShardIteratorType"]
     number = _sequence_number(request, kind)
@@ -178,7 +179,7 @@ def _limit(request: Request, most: int, message: str) -> int:
             " value greater than or equal to 1"
         )
     if limit > most:
-        raise RequestRefused(f"One or more parameter values were invalid: {message}")
+        raise RequestRefused(f"{_INVALID}{message}")
     return int(limit)
 
 
@@ -213,7 +214,7 @@ def _timestamp(request: Request, kind: str, now: float) -> float | None:
         return None
     if moment is None:
         raise RequestRefused(f"{_INVALID}Timestamp must be passed for this iterator type")
-    if isinstance(moment, bool) or not isinstance(moment, int | float):
+    if isinstance(moment, bool) or not isinstance(moment, int | float) or not math.isfinite(moment):
         raise RequestRefused("Timestamp must be a number of seconds", code="SerializationException")
     if moment > now:
         raise RequestRefused(f"{_INVALID}Timestamp must not be in the future")

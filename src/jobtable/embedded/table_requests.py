@@ -43,7 +43,7 @@ _NOT_KEPT = (
     "VectorIndexUpdates",
     "VectorIndexOverride",
 )
-NO_LIMIT = -1
+_NO_LIMIT = -1
 _VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 
 
@@ -376,8 +376,8 @@ def _request_units(structure: Request, member: str) -> int | None:
     value = structure.get(member)
     if value is not None:
         expect_type(value, int)
-        if value != NO_LIMIT and value < 1:
-            raise RequestRefused(f"{_INVALID}{member} must be {NO_LIMIT} or greater than or equal to 1")
+        if value != _NO_LIMIT and value < 1:
+            raise RequestRefused(f"{_INVALID}{member} must be {_NO_LIMIT} or greater than or equal to 1")
     return value
 
 

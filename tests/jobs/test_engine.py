@@ -637,6 +637,37 @@ def test_a_parent_with_a_task_waits_for_the_jobs_that_it_submits(jobs: Jobs) -> 
     check_records(jobs)
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_a_running_job_waits_for_what_it_is_made_to_wait_for_meanwhile(jobs: Jobs, *, together: bool) -> None:
+    running, other = jobs.submit_many([new("running"), new("other")])
+    first, second = claim(jobs)
+    jobs.add_dependency(running.job_id, DependsOn(other.job_id, gate="completion"))
+    if together:
+        assert jobs.finish_many([(first, Outcome.completed("made"))]) == []
+    else:
+        jobs.finish(first, Outcome.completed("made"))
+    waiting = jobs.queries.get_job(running.job_id)
+    assert (waiting.status, waiting.is_awaiting) == (Status.RUNNING, True)
+    jobs.finish(second, Outcome.completed())
+    ended = jobs.queries.get_job(running.job_id)
+    assert (ended.status, ended.result) == (Status.COMPLETED, "made")
+    check_records(jobs)
+
+
+def test_a_job_whose_dependencies_have_all_started_has_no_gates(jobs: Jobs) -> None:
+    first = jobs.submit(new("first"))
+    (lease,) = claim(jobs)
+    on = DependsOn(first.job_id, condition=EdgeCondition.STARTED)
+    second = jobs.submit(new("second", depends_on=(on,)))
+    assert not second.is_gated
+    assert [edge.outcome for edge in jobs.queries.list_dependencies(second.job_id)] == [Status.RUNNING]
+    jobs.finish(lease, Outcome.failed("no"))
+    jobs.retry(first.job_id)
+    check_records(jobs)
+    assert set(run_all(jobs)) == {"first", "second"}
+    check_records(jobs)
+
+
 def test_a_run_that_fails_before_its_worker_knows_that_it_is_cancelled_is_not_tried_again(jobs: Jobs) -> None:
     one, two, three = jobs.submit_many([new(name, max_attempts=3) for name in ("one", "two", "three")])
     leases = claim(jobs)

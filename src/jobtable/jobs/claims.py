@@ -29,6 +29,8 @@ from jobtable.store.transactions import MOST_ACTIONS
 
 _NOT_ASKED_TO_END = Job.requested.missing()
 """What a run may go on with: who asked for its end, between two heartbeats of the worker, is not passed over."""
+_HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
+"""What a run whose job had no gates ends with: who let the job wait for another one meanwhile is not passed over."""
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """So many jobs fit into one transaction with the two items that tell which instance has which job."""
@@ -226,18 +228,22 @@ class Claims:
                 alone.append(pair)
             else:
                 together[job.job_id] = pair
-        for group in _groups(together.values()):
-            transition = Transition(self._store, self._clock)
-            gates = self._find_gates([lease.job for lease, _ in group])
-            for lease, outcome in group:
-                self._add_finish(transition, lease, outcome, parents, gates)
-            told = parents.count(transition)
-            try:
-                transition.commit()
-            except Refused:
-                alone += group
-            else:
-                self._let_go_on(told)
+        told: dict[str, None] = {}
+        try:
+            for group in _groups(together.values()):
+                transition = Transition(self._store, self._clock)
+                gates = self._find_gates([lease.job for lease, _ in group])
+                for lease, outcome in group:
+                    self._add_finish(transition, lease, outcome, parents, gates)
+                counted = parents.count(transition)
+                try:
+                    transition.commit()
+                except Refused:
+                    alone += group
+                else:
+                    told.update(dict.fromkeys(counted))
+        finally:
+            self._let_go_on(told)
         for lease, outcome in alone:
             try:
                 self.finish(lease, outcome)
@@ -245,7 +251,7 @@ class Claims:
                 lost.append(lease)
         return lost
 
-    def _let_go_on(self, job_ids: list[str]) -> None:
+    def _let_go_on(self, job_ids: Iterable[str]) -> None:
         for job_id in job_ids:
             self._endings.go_on(job_id)
 
@@ -281,9 +287,18 @@ class Claims:
         else:
             if gates is not None:
                 transition.tx.check(gates, JobGates.open_completions == 0)
-            self._end(transition, lease, Status.COMPLETED, outcome, parents)
+            when = None if job.is_gated else _HAS_NO_GATES
+            self._end(transition, lease, Status.COMPLETED, outcome, parents, when)
 
-    def _end(self, transition: Transition, lease: Lease, status: Status, outcome: Outcome, parents: Parents) -> None:
+    def _end(
+        self,
+        transition: Transition,
+        lease: Lease,
+        status: Status,
+        outcome: Outcome,
+        parents: Parents,
+        when: Condition | None = None,
+    ) -> None:
         add_ending(
             transition,
             lease.job,
@@ -291,6 +306,7 @@ class Claims:
             outcome.message,
             result=outcome.result,
             instance_id=lease.instance_id,
+            when=when,
             parents=parents,
         )
         if status is Status.COMPLETED:

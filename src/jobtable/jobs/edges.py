@@ -22,6 +22,17 @@ def count_edges(job_id: str, edges: Iterable[JobDependency], broken_by: str | No
     return JobGates(job_id=job_id, broken_by=broken_by).model_copy(update=dict(counts))
 
 
+def need_gates(edges: Iterable[JobDependency]) -> bool:
+    """Whether edges of a job must be counted: not those that waited for the start of a job that had started already.
+
+    A start is never undone, so such an edge never holds its job up.
+    """
+    return any(
+        not (edge.met_at_once and edge.gate == "start" and condition_of(edge) is EdgeCondition.STARTED)
+        for edge in edges
+    )
+
+
 def outcome_of(condition: EdgeCondition, dependency: Job) -> dict[str, Any]:
     """What a new edge says of its dependency, as that is now."""
     is_met = is_met_by(condition, dependency)

@@ -20,7 +20,7 @@ from jobtable.errors import (
 from jobtable.jobs.cycles import Event, awaited, find_path, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, refusing
 from jobtable.jobs.dependencies import graph_version, raise_version, watch
-from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, need_gates, outcome_of
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue, QueueJob
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL, Status, rank_of
@@ -116,7 +116,7 @@ class Submission:
         edges, watched = self._edges(new, known, now)
         gates = count_edges(str(new.job_id), edges)
         with refusing(f"job {new.name!r}"):
-            job = _job(new, parent, now, is_gated=is_group or bool(edges))
+            job = _job(new, parent, now, is_gated=is_group or need_gates(edges))
             place = _place(new, job, is_ready=not is_group and not gates.open_starts and new.not_before is None)
         if is_group:
             job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})

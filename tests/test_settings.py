@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtable.errors import SettingsError
@@ -95,7 +95,6 @@ def test_what_is_wrong_elsewhere_is_told_in_one_line(
     assert said in str(raised.value)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_no_file_is_anything_but_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     file = tmp_path_factory.mktemp("settings") / "jobtable.toml"

@@ -48,7 +48,7 @@ executions = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(executions, st.integers(-2, 2))
 def test_metrics_equal_a_recount(
     given_ones: list[tuple[WorkflowType, ExecutionStatus, int, int, float]], days: int

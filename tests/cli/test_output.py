@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -51,7 +51,6 @@ def test_a_wider_terminal_shows_more(terminal: Any) -> None:
     assert "two lines" in terminal(120, ROWS)[2]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=12), st.integers(20, 300))
 def test_columns_fit_unless_the_first_alone_does_not(widths: list[int], available: int) -> None:
     chosen = output._fitting(widths, available)
@@ -73,7 +72,6 @@ def test_where_no_one_looks_on_nothing_is_cut(capsys: pytest.CaptureFixture[str]
     ]
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_json_comes_back_and_holds_no_control_character(text: str) -> None:
     written = output._json_text({"text": text})

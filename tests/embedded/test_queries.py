@@ -404,7 +404,7 @@ def pages(backend: EmbeddedBackend, operation: str, request: Request) -> list[Re
         request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     rows=st.dictionaries(
         st.tuples(st.sampled_from("pqr"), st.text(max_size=3).filter(bool)),

@@ -86,7 +86,7 @@ def restore(backend: EmbeddedBackend, **others: Any) -> Request:
     after=st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from(["1", "2", "3", ""])), max_size=15),
     seconds=st.integers(0, 15),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_second_comes_back_exactly(
     before: list[tuple[str, str]], after: list[tuple[str, str]], seconds: int
 ) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
-from jobtable.jobs.dependencies import Dependencies
-from jobtable.jobs.edges import count_dependents
+from jobtable.jobs.definition import EdgeCondition
+from jobtable.jobs.edges import condition_of, count_dependents, count_edges, is_met_by
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobGates, QueueJob, main
+from jobtable.jobs.entities import Job, JobDependency, JobGates, QueueJob, main
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.records import CLAIMABLE, FINAL, Status
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
+from jobtable.store.backend import Backend, Request, Response
 from jobtable.testing import FakeClock
 
 LEASE_SECONDS = 30.0
@@ -22,6 +24,30 @@ def engine(store: Store, clock: FakeClock | None = None) -> Jobs:
     clock = clock or FakeClock()
     store.tables.create(main)
     return Jobs(store, MemoryObjectStore(clock), clock=clock)
+
+
+class DisturbedBackend:
+    """Lets something else happen just before one of the transactions that are asked for."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._writes = 0
+        self._act: Callable[[], object] | None = None
+
+    def disturb(self, act: Callable[[], object] | None, *, writes: int = 0) -> None:
+        """Let this happen before the next transaction, or behind so many."""
+        self._writes, self._act = writes, act
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if self._act is not None and operation == "TransactWriteItems":
+            if self._writes == 0:
+                act, self._act = self._act, None
+                act()
+            self._writes -= 1
+        return self._backend.execute(operation, request)
+
+    def close(self) -> None:
+        self._backend.close()
 
 
 def check_records(jobs: Jobs) -> None:
@@ -38,9 +64,34 @@ def check_records(jobs: Jobs) -> None:
         _check_history(jobs, job)
         assert job.dependents == count_dependents(jobs.queries.list_dependents(job.job_id))
         if job.is_gated:
-            counted = Dependencies(jobs.store, jobs.clock, jobs.queries).count_gates(job.job_id)
-            stored = jobs.store.get(JobGates.key(job_id=job.job_id))
-            assert stored.model_copy(update={"broken_by": counted.broken_by}) == counted
+            _check_gates(jobs, job)
+
+
+def _check_gates(jobs: Jobs, job: Job) -> None:
+    gates = jobs.store.get(JobGates.key(job_id=job.job_id))
+    edges = list(jobs.store.query(JobDependency.key(job_id=job.job_id)))
+    assert gates == count_edges(job.job_id, edges, gates.broken_by)
+    if job.is_final:
+        return
+    broken = [edge.dependency_job_id for edge in edges if _is_broken(edge)]
+    assert (gates.broken_by in broken) or (not broken and _is_gone(jobs, gates.broken_by))
+    place = jobs.queries.find_place(job)
+    if gates.open_starts:
+        assert job.status in CLAIMABLE
+        assert place is not None
+        assert place.rank is None
+
+
+def _is_gone(jobs: Jobs, job_id: str | None) -> bool:
+    return job_id is None or jobs.store.find(Job.key(job_id=job_id)) is None
+
+
+def _is_broken(edge: JobDependency) -> bool:
+    """Whether what an edge waited for has ended otherwise."""
+    condition = condition_of(edge)
+    if edge.outcome not in FINAL or condition is EdgeCondition.STARTED:
+        return False
+    return not is_met_by(condition, Job.model_construct(status=edge.outcome))
 
 
 def _check_place(place: QueueJob, job: Job) -> None:

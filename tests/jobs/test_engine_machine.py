@@ -8,7 +8,7 @@ from typing import Literal
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, LeaseLostError
@@ -21,6 +21,18 @@ from jobtable.testing import FakeClock
 
 QUEUES = ("default", "gpu")
 CONDITIONS = st.sampled_from(list(EdgeCondition))
+GATES: st.SearchStrategy[Literal["start", "completion"]] = st.sampled_from(["start", "completion"])
+ACTS = st.sampled_from(["cancel", "stop", "retry", "retry tree", "prioritise"])
+OTHER_ACTS = st.sampled_from(["claim", "finish", "finish all", "act", "delete", "add edge", "submit child", "time"])
+OUTCOMES = st.sampled_from(
+    [
+        Outcome.completed({"x": 1}),
+        Outcome.failed("boom"),
+        Outcome.failed("boom", retryable=False),
+        Outcome.stopped(),
+        Outcome.cancelled(),
+    ]
+)
 PICK = st.integers(0, 1000)
 
 
@@ -29,11 +41,12 @@ class Died(BaseException):
 
 
 class JobsMachine(RuleBasedStateMachine):
-    """Workers, submitters, people and crashes in any order."""
+    """Workers, submitters, people and crashes in any order, and between each other's reads and writes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store(EmbeddedBackend(None))
+        self.backend = DisturbedBackend(EmbeddedBackend(None))
+        self.store = Store(self.backend)
         self.clock = FakeClock()
         self.jobs = engine(self.store, self.clock)
         self.observer = self.jobs.observer()
@@ -60,16 +73,20 @@ class JobsMachine(RuleBasedStateMachine):
         queue=st.sampled_from(QUEUES),
         priority=st.integers(0, 999),
         attempts=st.integers(1, 3),
-        on=st.lists(st.tuples(PICK, CONDITIONS, st.sampled_from(["start", "completion"])), max_size=2),
+        on=st.lists(st.tuples(PICK, CONDITIONS, GATES), max_size=2),
     )
-    def submit(self, queue: str, priority: int, attempts: int, on: list[tuple[int, EdgeCondition, str]]) -> None:
+    def submit(
+        self,
+        queue: str,
+        priority: int,
+        attempts: int,
+        on: list[tuple[int, EdgeCondition, Literal["start", "completion"]]],
+    ) -> None:
         edges = {}
         for number, condition, gate in on:
             if self.ids and not (gate == "completion" and condition is EdgeCondition.STARTED):
                 job_id = self.pick(number)
-                edges[job_id] = DependsOn(
-                    job_id, condition=condition, gate="start" if gate == "start" else "completion"
-                )
+                edges[job_id] = DependsOn(job_id, condition=condition, gate=gate)
         policy = RetryPolicy(first_delay_seconds=1)
         new = NewJob(
             name=f"job {len(self.ids)}",
@@ -110,15 +127,7 @@ class JobsMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.leases)
     @rule(
         number=PICK,
-        outcome=st.sampled_from(
-            [
-                Outcome.completed({"x": 1}),
-                Outcome.failed("boom"),
-                Outcome.failed("boom", retryable=False),
-                Outcome.stopped(),
-                Outcome.cancelled(),
-            ]
-        ),
+        outcome=OUTCOMES,
         dies=st.booleans(),
     )
     def finish(self, number: int, outcome: Outcome, dies: bool) -> None:
@@ -165,7 +174,7 @@ class JobsMachine(RuleBasedStateMachine):
         return True
 
     @precondition(lambda self: self.ids)
-    @rule(number=PICK, act=st.sampled_from(["cancel", "stop", "retry", "retry tree", "prioritise"]))
+    @rule(number=PICK, act=ACTS)
     def act(self, number: int, act: str) -> None:
         job_id = self.pick(number)
         acts: dict[str, Callable[[], object]] = {
@@ -185,7 +194,7 @@ class JobsMachine(RuleBasedStateMachine):
         self.ids = [job_id for job_id in self.ids if job_id in left]
 
     @precondition(lambda self: len(self.ids) > 1)
-    @rule(one=PICK, other=PICK, condition=CONDITIONS, gate=st.sampled_from(["start", "completion"]))
+    @rule(one=PICK, other=PICK, condition=CONDITIONS, gate=GATES)
     def add_edge(self, one: int, other: int, condition: EdgeCondition, gate: Literal["start", "completion"]) -> None:
         if gate == "start" or condition is not EdgeCondition.STARTED:
             on = DependsOn(self.pick(other), condition=condition, gate=gate)
@@ -204,6 +213,47 @@ class JobsMachine(RuleBasedStateMachine):
         self.jobs.queues.ensure(queue)
         self.jobs.change_queue(queue, max_concurrent_jobs=limit)
 
+    @precondition(lambda self: self.ids)
+    @rule(number=PICK)
+    def submit_child(self, number: int) -> None:
+        parent = self.pick(number)
+        new = NewJob(name="late child", task="x:y", parent_job_id=parent, parent_waits=ParentWaits())
+        self.attempt(lambda: self.ids.append(self.jobs.submit(new).job_id))
+
+    @rule(
+        writes=st.integers(0, 3), one=PICK, other=PICK, choices=st.tuples(OTHER_ACTS, CONDITIONS, GATES, ACTS, OUTCOMES)
+    )
+    def disturb_the_next(
+        self,
+        writes: int,
+        one: int,
+        other: int,
+        choices: tuple[str, EdgeCondition, Literal["start", "completion"], str, Outcome],
+    ) -> None:
+        """Let one of these things happen between what the next rule reads and what it writes."""
+        what, condition, gate, act, outcome = choices
+
+        def disturb() -> None:
+            match what:
+                case "claim":
+                    self.claim(QUEUES[one % 2], 1 + other % 4)
+                case "finish" if self.leases:
+                    self.finish(one, outcome, False)
+                case "finish all" if self.leases:
+                    self.finish_all(other % 2 == 0)
+                case "act" if self.ids:
+                    self.act(one, act)
+                case "delete" if self.ids:
+                    self.delete(one, other % 2 == 0)
+                case "add edge" if len(self.ids) > 1:
+                    self.add_edge(one, other, condition, gate)
+                case "submit child" if self.ids:
+                    self.submit_child(one)
+                case "time":
+                    self.time_passes(one, other % 2 == 0)
+
+        self.backend.disturb(disturb, writes=writes)
+
     # --- what holds -------------------------------------------------------------------------------------------------
 
     @invariant()
@@ -212,6 +262,7 @@ class JobsMachine(RuleBasedStateMachine):
 
     def drain(self) -> None:
         """When workers go on, every job comes to an end, and every queue is empty."""
+        self.backend.disturb(None)
         self.finish_all(together=True) if self.leases else None
         for queue in QUEUES:
             self.jobs.queues.ensure(queue)
@@ -237,5 +288,5 @@ class JobsMachine(RuleBasedStateMachine):
 
 TestJobsMachine = JobsMachine.TestCase
 TestJobsMachine.settings = settings(
-    max_examples=25, stateful_step_count=20, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=25, stateful_step_count=20, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -43,7 +43,7 @@ def test_times_are_free_in_order_and_as_near_as_can_be(
         bound = time + timedelta(microseconds=1)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from([-DAY, timedelta(), DAY]), st.integers(1, 3))))
 def test_whatever_clocks_do_nothing_is_lost_and_order_is_the_order_of_writing(
     writes: list[tuple[int, timedelta, int]],

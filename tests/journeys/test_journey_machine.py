@@ -135,4 +135,4 @@ def _stage_of(current: dict[str, str], job_id: str) -> str | None:
 
 
 TestJourneyMachine = JourneyMachine.TestCase
-TestJourneyMachine.settings = settings(max_examples=25, stateful_step_count=15, deadline=None)
+TestJourneyMachine.settings = settings(max_examples=25, stateful_step_count=15)

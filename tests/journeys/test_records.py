@@ -215,7 +215,7 @@ def test_ten_thousand_lines_and_a_report_of_ten_megabytes_take_bounded_memory(tm
         max_size=30,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_is_logged_is_read_again(lines: list[tuple[LogLevel, str, dict[str, Any]]]) -> None:
     objects = MemoryObjectStore()
     with StepLog("JOB-1", "step") as log:

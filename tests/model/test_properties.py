@@ -16,9 +16,7 @@ from jobtable.model.templates import Template
 from jobtable.testing.strategies import entities
 
 every_entity = pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)
-relaxed = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def templates(cls: type[Entity]) -> list[Template]:

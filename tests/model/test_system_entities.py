@@ -19,7 +19,7 @@ _RELAXED = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_
 
 @pytest.mark.parametrize("cls", [cls for _, cls in ENTITIES], ids=[f"{seed}-{cls.__name__}" for seed, cls in ENTITIES])
 @pytest.mark.parametrize("test", _PROPERTIES, ids=lambda test: test.__name__.removeprefix("test_"))
-@settings(max_examples=3, deadline=None, database=None, suppress_health_check=_RELAXED)
+@settings(max_examples=3, database=None, suppress_health_check=_RELAXED)
 @given(data=st.data())
 def test_the_property_holds(test: Callable[..., Any], cls: type[Entity], data: st.DataObject) -> None:
     test.hypothesis.inner_test(cls, data)  # type: ignore[attr-defined]  # Hypothesis keeps what it decorates there

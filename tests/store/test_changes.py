@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtable import connect
@@ -284,7 +284,6 @@ class SplittingStream:
         return {"Records": page, "NextShardIterator": f"{shard_id}|{following}"}
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["write", "split", "join", "read", "fail", "resume"]), max_size=60), st.data())
 def test_no_split_loses_repeats_or_disorders_a_change(steps: list[str], data: st.DataObject) -> None:
     stream = SplittingStream()

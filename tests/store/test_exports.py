@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jobtable import connect
@@ -110,7 +110,6 @@ def test_a_file_with_something_that_is_no_item_is_refused(file: Path, line: str)
         import_table(store, notes, file)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_file_that_is_cut_or_altered_anywhere_is_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

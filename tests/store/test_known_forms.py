@@ -33,7 +33,7 @@ CLASSES = [*ENTITIES, *(cls for _, cls in systems.ENTITIES)]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=[f"{number}-{cls.__name__}" for number, cls in enumerate(CLASSES)])
-@settings(max_examples=10, deadline=None, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=10, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_an_encoded_item_is_what_validation_would_make_of_it(cls: type[Entity], data: st.DataObject) -> None:
     try:
@@ -122,7 +122,7 @@ def stores() -> Iterator[tuple[Store, Store]]:
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=[f"{number}-{cls.__name__}" for number, cls in enumerate(CLASSES)])
-@settings(max_examples=8, deadline=None, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=8, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_what_is_not_checked_again_makes_no_difference(
     stores: tuple[Store, Store], cls: type[Entity], data: st.DataObject

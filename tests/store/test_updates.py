@@ -55,7 +55,7 @@ def test_a_key_that_is_also_made_from_a_written_null_follows() -> None:
 
 
 @pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)
-@settings(max_examples=40, deadline=None, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=40, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_an_update_gives_the_item_that_a_put_would(store: Store, cls: type[Entity], data: st.DataObject) -> None:
     check_update(store, cls, data)
@@ -64,7 +64,7 @@ def test_an_update_gives_the_item_that_a_put_would(store: Store, cls: type[Entit
 @pytest.mark.parametrize(
     "cls", [cls for _, cls in systems.ENTITIES], ids=[f"{seed}-{cls.__name__}" for seed, cls in systems.ENTITIES]
 )
-@settings(max_examples=8, deadline=None, suppress_health_check=SLOW_TO_DRAW)
+@settings(max_examples=8, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_so_it_does_for_every_entity_of_the_systems(store: Store, cls: type[Entity], data: st.DataObject) -> None:
     check_update(store, cls, data)

@@ -83,7 +83,7 @@ def test_whoever_takes_over_asks_for_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(space=spaces(), seed=st.integers(0, 9))
 def test_proposals_lie_in_the_space(name: str, space: Space, seed: int) -> None:
     sampler = Optuna.model_validate({"name": name})

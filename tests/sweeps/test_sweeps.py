@@ -63,7 +63,7 @@ def undisturbed(kind: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=3)
+@settings(max_examples=3)
 @given(seed=st.integers(0, 2**32))
 def test_neither_order_nor_death_changes_a_decision(kind: str, seed: int) -> None:
     """Workers that run the trials in any order, and die at any point, come to the same sweep."""

@@ -16,6 +16,7 @@ from jobtable.errors import (
     TransactionFailedError,
     ValueRefusedError,
 )
+from jobtable.jobs.edges import same_gates
 from jobtable.jobs.endings import Endings, Parents, add_ending
 from jobtable.jobs.entities import Instance, InstanceJob, Job, JobGates, JobResource, JobStatus, Queue, QueueJob
 from jobtable.jobs.leases import Lease, Outcome, has_lease, holds
@@ -23,7 +24,7 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
 from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition, later
-from jobtable.model import Condition, Update, unchanged
+from jobtable.model import Condition
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
@@ -278,17 +279,19 @@ class Claims:
             self._try_again(transition, lease, outcome)
         elif outcome.kind == "failed":
             self._end(transition, lease, Status.FAILED, outcome, parents)
-        elif gates is not None and gates.open_completions:
-            transition.tx.check(gates, JobGates.open_completions > 0)
-            self._await_children(transition, lease, outcome, gates)
-        elif gates is not None and gates.broken_by is not None:
-            broken = replace(outcome, message=self._endings.reason_of(gates.broken_by))
-            self._end(transition, lease, Status.FAILED, broken, parents)
-        else:
-            if gates is not None:
-                transition.tx.check(gates, JobGates.open_completions == 0)
+        elif gates is None:
             when = None if job.is_gated else _HAS_NO_GATES
             self._end(transition, lease, Status.COMPLETED, outcome, parents, when)
+        elif gates.open_completions:
+            transition.tx.check(gates, JobGates.open_completions > 0)
+            self._await_children(transition, lease, outcome, gates)
+        else:
+            transition.tx.check(gates, same_gates(gates))
+            if gates.broken_by is None:
+                self._end(transition, lease, Status.COMPLETED, outcome, parents)
+            else:
+                broken = replace(outcome, message=self._endings.reason_of(gates.broken_by))
+                self._end(transition, lease, Status.FAILED, broken, parents)
 
     def _end(
         self,
@@ -388,7 +391,7 @@ class Claims:
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
         else:
             status = Status.INTERRUPTED
-            place = self._place_of(job)
+            place = self._queries.find_place(job)
             if place is None and job.queue_name is not None:
                 return None  # it has ended meanwhile
             self._add_interruption(transition, lease, place, losses, reason, still_silent)
@@ -401,11 +404,6 @@ class Claims:
         if fresh.is_final and fresh.dependents:
             self._endings.settle(fresh)
         return fresh
-
-    def _place_of(self, job: Job) -> QueueJob | None:
-        if job.queue_name is None:
-            return None
-        return self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
 
     def _add_interruption(
         self,
@@ -456,26 +454,9 @@ class Claims:
             if job is not None and job.is_final:
                 self._endings.settle(job)
             elif job is not None and job.status in CLAIMABLE:
-                self._promote(place, job)
+                self._endings.promote(place, job)
             done += 1
         return done
-
-    def _promote(self, place: QueueJob, job: Job) -> None:
-        """Make a job ready whose time has come; one that waits for others as well is ready when they are done."""
-        gates = self._find_gates([job]).get(job.job_id)
-        updates: list[Update] = [QueueJob.not_before.set(None)]
-        tx = self._store.transaction()
-        tx.check(job, unchanged(job, Job.status, Job.is_gated))
-        if gates is not None:
-            # Whoever closes the last gate sees either the time, and leaves the job to this, or that it has passed.
-            tx.check(gates, unchanged(gates, JobGates.open_starts))
-        if gates is None or not gates.open_starts:
-            updates.append(QueueJob.rank.set(rank_of(place.priority)))
-        tx.update(place, *updates, when=QueueJob.not_before == place.not_before)
-        try:
-            tx.commit()
-        except ConflictError:
-            return  # another worker was faster, the job was cancelled, or its gates have changed: the next look tells
 
 
 def _why_no_other_worker(job: Job, losses: int) -> str | None:

@@ -121,19 +121,30 @@ class Control:
     def _begin(self, job: Job, by: str) -> Job:
         if job.dependents:
             self._endings.settle(job)
-        gates = self._dependencies.count_gates(job.job_id) if job.is_gated else None
-        if gates is not None and gates.broken_by is not None and not job.definition.is_group:
-            raise JobStateError(f"job {job.job_id} waits for job {gates.broken_by}, which must be retried first")
-        transition = Transition(self._store, self._clock)
-        self._add_beginning(transition, job, gates, by)
-        try:
-            transition.commit()
-        except Refused as refused:
-            raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
-        self._dependencies.reopen(job.job_id)
-        if gates is not None:
+        self._write_beginning(job, by)
+        self._dependencies.reopen(job)
+        if job.is_gated:
             self._endings.go_on(job.job_id)
-        return self._queries.get_job(job.job_id)
+        begun = self._queries.get_job(job.job_id)
+        if begun.is_final:  # already again: whoever was made to wait since is to be told
+            self._endings.settle(begun)
+        return begun
+
+    def _write_beginning(self, job: Job, by: str) -> None:
+        for _ in range(_MOST_TRIES):
+            transition = Transition(self._store, self._clock)
+            gates = self._dependencies.recount(transition.tx, job.job_id) if job.is_gated else None
+            if gates is not None and gates.broken_by is not None and not job.definition.is_group:
+                raise JobStateError(f"job {job.job_id} waits for job {gates.broken_by}, which must be retried first")
+            self._add_beginning(transition, job, gates, by)
+            try:
+                transition.commit()
+            except Refused as refused:
+                if self._queries.get_job(job.job_id).changed_at != job.changed_at:
+                    raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
+            else:
+                return
+        raise ConflictError(f"job {job.job_id} could not be retried: what it waits for changes all the time")
 
     def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
         is_group = job.definition.is_group
@@ -151,8 +162,6 @@ class Control:
             message=f"retried by {by}",
             by=by,
         )
-        if gates is not None:
-            transition.tx.put(gates)
         if job.queue_name is None:
             return
         is_ready = not is_group and (gates is None or gates.open_starts == 0)
@@ -191,9 +200,7 @@ class Control:
             job = self._queries.get_job(job_id)
             tx = self._store.transaction()
             tx.update(Job.key(job_id=job_id), Job.priority.set(priority))
-            place = None
-            if job.queue_name is not None:
-                place = self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job_id))
+            place = self._queries.find_place(job)
             if place is not None and place.rank is not None:
                 updates = (QueueJob.priority.set(priority), QueueJob.rank.set(rank_of(priority)))
                 tx.update(place, *updates, when=QueueJob.rank == place.rank)
@@ -242,7 +249,7 @@ class Control:
         return sum(self._delete_one(each, going) for each in jobs)
 
     def _delete_one(self, job: Job, going: set[str]) -> int:
-        if job.dependents and self._is_in_queue(job):
+        if job.dependents and self._queries.find_place(job) is not None:  # not all who wait for it were told
             self._endings.settle(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
@@ -257,11 +264,6 @@ class Control:
         under = self._store.collection(Job.key(job_id=job_id))
         keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
         return Batches(self._store).delete_items(main, keys)
-
-    def _is_in_queue(self, job: Job) -> bool:
-        """Whether an ended job still has its place, because not all who wait for it were told."""
-        place = QueueJob.key(queue_name=job.queue_name or "", job_id=job.job_id)
-        return job.queue_name is not None and self._store.find(place) is not None
 
     def _reports_to_sweep(self, job: Job, going: set[str]) -> Iterator[JobMetric]:
         """The copies of a child's metrics that stand under its sweep, unless they go with the sweep itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from jobtable.clock import Clock
 from jobtable.errors import (
@@ -14,7 +14,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.cycles import awaited, find_path, gated, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition
-from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, is_met_by, outcome_of
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of, same_gates
 from jobtable.jobs.endings import COUNT_OF
 from jobtable.jobs.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.queries import JobQueries
@@ -112,41 +112,77 @@ class Dependencies:
 
     # --- when a job is retried or deleted ---------------------------------------------------------------------------
 
-    def count_gates(self, job_id: str) -> JobGates:
-        """What a job waits for, counted anew from its edges."""
+    def recount(self, tx: Transaction, job_id: str) -> JobGates:
+        """What a job waits for, counted anew from its edges and stored with the transaction."""
+        stored = self._store.get(JobGates.key(job_id=job_id))
         edges = list(self.edges_of(job_id))
+        counted = count_edges(job_id, edges, self._find_breaker(edges))
+        tx.put(counted, when=same_gates(stored) & unchanged(stored, *COUNT_OF.values()))
+        return counted
+
+    def _find_breaker(self, edges: Sequence[JobDependency]) -> str | None:
+        """A job that has ended so that one of these edges, which are closed, cannot be satisfied any more."""
         found = self._store.batch_get([Job.key(job_id=edge.dependency_job_id) for edge in edges])
         broken_by = None
         for edge, dependency in zip(edges, found, strict=True):
             if dependency is None:
-                raise NotFoundError(f"job {job_id} waits for {edge.dependency_job_id}, which is not there any more")
+                raise NotFoundError(
+                    f"job {edge.job_id} waits for {edge.dependency_job_id}, which is not there any more"
+                )
             if edge.outcome is not None and is_broken_by(condition_of(edge), dependency):
                 broken_by = dependency.job_id
-        return count_edges(job_id, edges, broken_by)
+        return broken_by
 
-    def reopen(self, job_id: str) -> None:
-        """Open the gates of everyone who waits for a job that begins anew, but not of whoever waited for its start."""
-        job = self._queries.get_job(job_id)
-        for edge in self._queries.list_dependents(job_id):
-            if edge.outcome is None or is_met_by(condition_of(edge), job):
-                continue
-            is_start = edge.gate == "start"
-            updates = [(JobGates.open_starts if is_start else JobGates.open_completions).increment(1)]
-            if not is_start and edge.outcome in COUNT_OF:
-                updates.append(COUNT_OF[edge.outcome].increment(-1))
-            if self._store.get(JobGates.key(job_id=edge.job_id)).broken_by == job_id:
-                updates.append(JobGates.broken_by.set(None))
+    def reopen(self, job: Job) -> None:
+        """Open the gates of everyone who waits for a job that begins anew, but not of whoever waited for its start.
+
+        A gate that has let its job start stays as it is.
+        """
+        for edge in self._queries.list_dependents(job.job_id):
+            if condition_of(edge) is not EdgeCondition.STARTED or job.started_at is None:
+                self._reopen(edge)
+
+    def _reopen(self, edge: JobDependency) -> None:
+        for _ in range(_MOST_TRIES):
+            fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+            job, gates = self._store.get_together(Job.key(job_id=edge.job_id), JobGates.key(job_id=edge.job_id))
+            if fresh is None or job is None or gates is None or not self._can_be_reopened(fresh, job):
+                return
             tx = self._store.transaction()
-            opened = [JobDependency.outcome.set(None), JobDependency.met_at_once.set(None)]
-            tx.update(edge, *opened, when=JobDependency.outcome == edge.outcome)
-            tx.update(JobGates.key(job_id=edge.job_id), *updates)
-            if edge.met_at_once:
-                watch(tx, job_id, [condition_of(edge)])
+            self._add_opening(tx, fresh, job, gates)
             try:
                 tx.commit()
             except TransactionFailedError:
-                if not self._queries.get_job(job_id).is_final:  # it has ended again already: they need not wait
-                    raise
+                continue
+            return
+        raise ConflictError(
+            f"job {edge.job_id} was not made to wait for {edge.dependency_job_id} again: it changes all the time"
+        )
+
+    def _can_be_reopened(self, edge: JobDependency, job: Job) -> bool:
+        if edge.outcome is None:
+            return False
+        if edge.gate == "start" and not job.is_final and (job.status is not Status.PENDING or job.attempts):
+            return False  # it has let the job start
+        # Nobody would tell of the end of a job that has ended again already.
+        return not edge.met_at_once or not self._queries.get_job(edge.dependency_job_id).is_final
+
+    def _add_opening(self, tx: Transaction, edge: JobDependency, job: Job, gates: JobGates) -> None:
+        is_start = edge.gate == "start"
+        updates: list[Update] = [(JobGates.open_starts if is_start else JobGates.open_completions).increment(1)]
+        if not is_start and edge.outcome in COUNT_OF:
+            updates.append(COUNT_OF[edge.outcome].increment(-1))
+        if gates.broken_by == edge.dependency_job_id:
+            others = [each for each in self.edges_of(job.job_id) if each.dependency_job_id != edge.dependency_job_id]
+            updates.append(JobGates.broken_by.set(self._find_breaker(others)))
+        opened = [JobDependency.outcome.set(None), JobDependency.met_at_once.set(None)]
+        tx.update(edge, *opened, when=unchanged(edge, JobDependency.outcome, JobDependency.met_at_once))
+        tx.update(gates, *updates, when=unchanged(gates, JobGates.broken_by))
+        tx.check(job, unchanged(job, Job.status, Job.attempts))
+        if is_start and job.status in CLAIMABLE and job.queue_name is not None:
+            tx.update(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id), QueueJob.rank.set(None))
+        if edge.met_at_once:
+            watch(tx, edge.dependency_job_id, [condition_of(edge)])
 
     def remove_all(self, job_id: str) -> int:
         """Remove the edges from and to an ended job, and what other jobs count of them."""

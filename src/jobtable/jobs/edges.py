@@ -9,6 +9,7 @@ from typing import Any
 from jobtable.jobs.definition import EdgeCondition
 from jobtable.jobs.entities import Job, JobDependency, JobGates
 from jobtable.jobs.records import FINAL, Status
+from jobtable.model import Condition, unchanged
 
 
 def count_edges(job_id: str, edges: Iterable[JobDependency], broken_by: str | None = None) -> JobGates:
@@ -31,6 +32,11 @@ def need_gates(edges: Iterable[JobDependency]) -> bool:
         not (edge.met_at_once and edge.gate == "start" and condition_of(edge) is EdgeCondition.STARTED)
         for edge in edges
     )
+
+
+def same_gates(gates: JobGates) -> Condition:
+    """That a job may go on as it could when its gates were read."""
+    return unchanged(gates, JobGates.open_starts, JobGates.open_completions, JobGates.broken_by)
 
 
 def outcome_of(condition: EdgeCondition, dependency: Job) -> dict[str, Any]:

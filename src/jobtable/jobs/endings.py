@@ -11,14 +11,14 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
-from jobtable.jobs.edges import condition_of, count_dependents, is_broken_by, is_met_by
+from jobtable.errors import ConflictError, TransactionFailedError
+from jobtable.jobs.edges import condition_of, count_dependents, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
 from jobtable.jobs.transitions import Refused, Transition
-from jobtable.model import Attribute, Condition, Json, Update
+from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
 
 _MOST_TRIES = 20
@@ -84,10 +84,14 @@ class Endings:
         """End a job that no worker holds and tell its dependents; None if it has changed since it was read."""
         return self._settled(self._end_waiting(job, status, message, by=by))
 
-    def _end_waiting(self, job: Job, status: Status, message: str | None, *, by: str | None = None) -> Job | None:
-        """The same, but nobody is told yet."""
+    def _end_waiting(
+        self, job: Job, status: Status, message: str | None, *, by: str | None = None, gates: JobGates | None = None
+    ) -> Job | None:
+        """The same, but nobody is told yet; None also if these gates have changed."""
         transition = Transition(self._store, self._clock)
         add_ending(transition, job, status, message, by=by)
+        if gates is not None:
+            transition.tx.check(gates, same_gates(gates))
         try:
             transition.commit()
         except Refused:
@@ -210,11 +214,14 @@ class Endings:
             if job is None or gates is None or job.is_final:
                 return None
             if job.status in CLAIMABLE and gates.broken_by is not None:
-                ended = self._end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by))
+                ended = self._end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by), gates=gates)
             elif job.status in CLAIMABLE:
-                if gates.open_starts == 0:
-                    self._make_ready(job)
-                return None
+                place = self._queries.find_place(job)
+                if gates.open_starts or place is None or place.rank is not None or place.not_before is not None:
+                    return None
+                if self._make_ready(job, gates, place):
+                    return None
+                continue
             elif job.is_awaiting and gates.open_completions == 0:
                 ended = self._conclude(job, gates)
             else:
@@ -225,35 +232,40 @@ class Endings:
 
     def _conclude(self, job: Job, gates: JobGates) -> Job | None:
         if gates.broken_by is not None:
-            return self._end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by))
-        return self._end_waiting(job, Status.COMPLETED, None)
+            return self._end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by), gates=gates)
+        return self._end_waiting(job, Status.COMPLETED, None, gates=gates)
 
     def reason_of(self, broken_by: str) -> str:
         """Why a job ends whose gate was broken by another one."""
         dependency = self._store.find(Job.key(job_id=broken_by))
         return f"job {broken_by} is gone" if dependency is None else f"job {broken_by} ended {dependency.status}"
 
-    def _make_ready(self, job: Job) -> None:
-        """Let workers find a job that waited only for its gates."""
-        if job.queue_name is None:
-            return
-        place = self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
-        if place is None or place.rank is not None or place.not_before is not None:
-            return
+    def promote(self, place: QueueJob, job: Job) -> None:
+        """Make a job ready whose time has come; one that waits for others as well is ready when they are done.
+
+        If another worker was faster, the job was cancelled or its gates have changed, the next look tells.
+        """
+        gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
+        self._make_ready(job, gates, place)
+
+    def _make_ready(self, job: Job, gates: JobGates | None, place: QueueJob) -> bool:
+        """Let workers find a job that waits for no time any more, unless a gate is open; False if something changed.
+
+        Whoever closes the last gate sees either the time, and leaves the job to `promote`, or that it has passed.
+        """
+        updates: list[Update] = [QueueJob.not_before.set(None)]
         tx = self._store.transaction()
-        tx.check(Job.key(job_id=job.job_id), Job.status == job.status)
-        tx.update(place, QueueJob.rank.set(rank_of(place.priority)), when=QueueJob.rank.missing())
+        tx.check(job, unchanged(job, Job.status, Job.is_gated))
+        if gates is not None:
+            tx.check(gates, unchanged(gates, JobGates.open_starts))
+        if gates is None or not gates.open_starts:
+            updates.append(QueueJob.rank.set(rank_of(place.priority)))
+        tx.update(place, *updates, when=unchanged(place, QueueJob.rank, QueueJob.not_before))
         try:
             tx.commit()
-        except TransactionFailedError:
-            if self._store.get(Job.key(job_id=job.job_id)).status is job.status and self._is_unranked(place):
-                raise
-
-    def _is_unranked(self, place: QueueJob) -> bool:
-        try:
-            return self._store.get(QueueJob.key(queue_name=place.queue_name, job_id=place.job_id)).rank is None
-        except NotFoundError:
+        except ConflictError:
             return False
+        return True
 
 
 def add_ending(

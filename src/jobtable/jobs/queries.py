@@ -207,6 +207,12 @@ class JobQueries:
         """The jobs in a queue, in no order that means something."""
         return self._store.query(QueueJob.key(queue_name=queue_name))
 
+    def find_place(self, job: Job) -> QueueJob | None:
+        """The place of a job in its queue, or None; an ended job has one until all who wait for it were told."""
+        if job.queue_name is None:
+            return None
+        return self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
+
     @access_pattern("000", "Queues of a job", index="GSI1")
     def list_queues_of_job(self, job_id: str) -> Query[QueueJob]:
         """The queues that a job is in."""

@@ -88,7 +88,7 @@ word = st.sampled_from(["river", "fish", "bus", "school", "the", "42", "!", "ren
 many_texts = st.lists(st.lists(word, max_size=4).map(" ".join), max_size=60)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(many_texts)
 def test_every_cluster_lies_whole_in_one_of_the_next_layer(texts: list[str]) -> None:
     hierarchy = hierarchy_of(texts)
@@ -111,7 +111,7 @@ def test_every_cluster_lies_whole_in_one_of_the_next_layer(texts: list[str]) -> 
     assert (how.distances >= 0).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(many_texts)
 def test_any_texts_have_neighbours_and_places(texts: list[str]) -> None:
     vectors = embed_tfidf(texts)
@@ -171,7 +171,7 @@ def test_without_groups_extremity_is_how_votes_split() -> None:
     assert matrix.votes_on(0) == [1, -1]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 12)), st.sampled_from([-1, 0, 1]), max_size=130))
 def test_any_votes_give_extremities_between_0_and_1(cast: dict[tuple[int, int], int]) -> None:
     matrix = vote_matrix(range(10), [Vote(comment, str(voter), value) for (comment, voter), value in cast.items()])

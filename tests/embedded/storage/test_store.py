@@ -46,7 +46,7 @@ ITEMS = st.builds(
 
 
 @given(st.lists(st.tuples(st.booleans(), ITEMS), max_size=25))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_indexes_and_counters_follow_every_write(writes: list[tuple[bool, Item]]) -> None:
     storage = Storage(None)
     create_table(storage)

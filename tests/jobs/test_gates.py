@@ -1,0 +1,173 @@
+"""What jobs wait for, when others change it at the same moment or begin anew."""
+
+from __future__ import annotations
+
+import pytest
+from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.records import Status
+from jobtable.store import Store
+
+FAILED = Outcome.failed("boom")
+
+
+class Disturbed:
+    """An engine whose next transaction can be preceded by something else."""
+
+    def __init__(self) -> None:
+        self.backend = DisturbedBackend(EmbeddedBackend(None))
+        self.jobs = engine(Store(self.backend))
+
+    def submit(self, name: str, *on: DependsOn, parent: Job | None = None) -> Job:
+        waits = None if parent is None else ParentWaits()
+        parent_id = None if parent is None else parent.job_id
+        return self.jobs.submit(
+            NewJob(name=name, task="x:y", depends_on=on, parent_job_id=parent_id, parent_waits=waits)
+        )
+
+    def claim(self, job: Job) -> Lease:
+        """The lease of a job that is ready, alone or with others, which are given back."""
+        leases = self.jobs.claim("default", limit=10, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+        for lease in leases:
+            if lease.job.job_id != job.job_id:
+                self.jobs.release(lease, "not meant")
+        (found,) = [lease for lease in leases if lease.job.job_id == job.job_id]
+        return found
+
+    def ready(self) -> list[str]:
+        """The jobs that can be claimed."""
+        names = {job.job_id: job.name for job in self.jobs.queries.list_jobs()}
+        return sorted(names[place.job_id] for place in self.jobs.queries.list_ready("default"))
+
+    def run(self, job: Job, outcome: Outcome) -> Job:
+        return self.jobs.finish(self.claim(job), outcome)
+
+    def status(self, job: Job) -> Status:
+        return self.jobs.queries.get_job(job.job_id).status
+
+
+@pytest.fixture
+def disturbed() -> Disturbed:
+    return Disturbed()
+
+
+def finished(job: Job) -> DependsOn:
+    return DependsOn(job.job_id, condition=EdgeCondition.FINISHED)
+
+
+# --- a job that others waited for begins anew ---------------------------------------------------------------------
+
+
+def test_who_was_ready_behind_a_job_waits_for_it_again(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    second = disturbed.submit("second", finished(first))
+    disturbed.run(first, FAILED)
+    assert disturbed.ready() == ["second"]
+    disturbed.jobs.retry(first.job_id)
+    assert disturbed.ready() == ["first"]
+    check_records(disturbed.jobs)
+    disturbed.run(first, Outcome.completed())
+    disturbed.run(second, Outcome.completed())
+    check_records(disturbed.jobs)
+
+
+def test_who_has_started_behind_a_job_goes_on(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    second = disturbed.submit("second", finished(first))
+    disturbed.run(first, FAILED)
+    lease = disturbed.claim(second)
+    disturbed.jobs.retry(first.job_id)
+    disturbed.jobs.release(lease, "its worker ends")
+    assert disturbed.ready() == ["first", "second"]
+    check_records(disturbed.jobs)
+    assert disturbed.run(second, Outcome.completed()).status is Status.COMPLETED
+
+
+def test_a_group_fails_by_another_child_when_the_last_that_failed_begins_anew(disturbed: Disturbed) -> None:
+    group = disturbed.jobs.open_group(NewJob(name="group"))
+    one, two, three = (disturbed.submit(name, parent=group) for name in ("one", "two", "three"))
+    disturbed.jobs.seal(group.job_id)
+    disturbed.run(one, FAILED)
+    disturbed.run(two, FAILED)
+    disturbed.jobs.retry(two.job_id)
+    check_records(disturbed.jobs)
+    disturbed.run(two, Outcome.completed())
+    disturbed.run(three, Outcome.completed())
+    ended = disturbed.jobs.queries.get_job(group.job_id)
+    assert (ended.status, ended.message) == (Status.FAILED, f"job {one.job_id} ended FAILED")
+
+
+def test_a_job_that_ends_again_at_once_is_told_to_who_waits(disturbed: Disturbed) -> None:
+    first, other = disturbed.submit("first"), disturbed.submit("other")
+    second = disturbed.submit("second", finished(first), finished(other))
+    disturbed.run(first, FAILED)
+    # Behind those in which it leaves its queue and begins, and before the one in which `second` waits again.
+    disturbed.backend.disturb(lambda: disturbed.run(first, Outcome.completed()), writes=2)
+    assert disturbed.jobs.retry(first.job_id).status is Status.COMPLETED
+    check_records(disturbed.jobs)
+    (edge,) = [e for e in disturbed.jobs.queries.list_dependents(first.job_id) if e.job_id == second.job_id]
+    assert edge.outcome is Status.COMPLETED
+    disturbed.run(other, FAILED)
+    assert disturbed.ready() == ["second"]
+
+
+# --- at the same moment -------------------------------------------------------------------------------------------
+
+
+def test_a_gate_that_closes_while_its_job_is_retried_is_not_lost(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    second = disturbed.submit("second", finished(first))
+    lease = disturbed.claim(first)
+    disturbed.jobs.cancel(second.job_id)
+    disturbed.backend.disturb(lambda: disturbed.jobs.finish(lease, Outcome.completed()))
+    disturbed.jobs.retry(second.job_id)
+    assert disturbed.ready() == ["second"]
+    check_records(disturbed.jobs)
+
+
+def test_a_group_waits_for_a_child_that_comes_as_it_ends(disturbed: Disturbed) -> None:
+    group = disturbed.jobs.open_group(NewJob(name="group"))
+    disturbed.submit("one", parent=group)
+    disturbed.jobs.seal(group.job_id)
+    late: list[Job] = []
+    (lease,) = disturbed.jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    # Behind the transaction in which the only child ends, and before the one in which the group ends.
+    disturbed.backend.disturb(lambda: late.append(disturbed.submit("late", parent=group)), writes=1)
+    disturbed.jobs.finish(lease, Outcome.completed())
+    assert disturbed.status(group) is Status.RUNNING
+    check_records(disturbed.jobs)
+    disturbed.run(late[0], Outcome.completed())
+    assert disturbed.status(group) is Status.COMPLETED
+
+
+def test_a_job_is_not_ready_if_it_is_made_to_wait_as_its_last_gate_closes(disturbed: Disturbed) -> None:
+    first, other = disturbed.submit("first"), disturbed.submit("other")
+    second = disturbed.submit("second", finished(first))
+    lease = disturbed.claim(first)
+    disturbed.backend.disturb(lambda: disturbed.jobs.add_dependency(second.job_id, finished(other)), writes=2)
+    disturbed.jobs.finish(lease, Outcome.completed())
+    assert disturbed.ready() == ["other"]
+    check_records(disturbed.jobs)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.completed(), FAILED], ids=["completed", "failed"])
+def test_a_job_that_is_retried_as_its_parent_ends_is_waited_for(disturbed: Disturbed, outcome: Outcome) -> None:
+    group = disturbed.jobs.open_group(NewJob(name="group"))
+    one, two = (disturbed.submit(name, parent=group) for name in ("one", "two"))
+    disturbed.jobs.seal(group.job_id)
+    disturbed.run(one, FAILED)
+    lease = disturbed.claim(two)
+    disturbed.backend.disturb(lambda: disturbed.jobs.retry(one.job_id), writes=1)
+    disturbed.jobs.finish(lease, Outcome.completed())
+    assert disturbed.status(group) is Status.RUNNING
+    check_records(disturbed.jobs)
+    disturbed.run(one, outcome)
+    assert disturbed.status(group) is outcome_status(outcome)
+
+
+def outcome_status(outcome: Outcome) -> Status:
+    return Status.COMPLETED if outcome.kind == "completed" else Status.FAILED

@@ -15,7 +15,7 @@ from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.records import Status
 from jobtable.jobs.runner import StopFlag, run_task
-from jobtable.journeys.entities import Journey, LogEntry, StageDefinition
+from jobtable.journeys.entities import Journey, LogEntry, StageDefinition, journeys
 from jobtable.journeys.execution import StageRun
 from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, ReportType, StageStatus
 from jobtable.journeys.runner import QUEUE, JourneyRunner
@@ -288,6 +288,24 @@ def test_a_cancelled_journey_writes_nothing_more_and_can_be_retried(world: World
     assert [each.execution_number for each in world.executions("one")] == [1, 2]
     assert world.journey().status is JourneyStatus.COMPLETED
     world.check_sums()
+
+
+def test_what_an_older_program_says_is_in_progress_is_running(quick: World) -> None:
+    script(one__second=die)
+    quick.runner.run("J1")
+    quick.work(1)
+    for entity in (quick.journey(), *quick.executions("one")):
+        item = type(entity).__schema__.codec.encode(entity)
+        item["Data"]["M"]["status"] = {"S": "in_progress"}
+        quick.jobs.store.backend.execute("PutItem", {"TableName": journeys.name, "Item": item})
+    assert quick.journey().status is JourneyStatus.RUNNING
+    script(one__second=fail)
+    quick.work()
+    assert (quick.executions("one")[0].status, quick.journey().status) == (
+        ExecutionStatus.FAILED,
+        JourneyStatus.FAILED,
+    )
+    quick.check_sums()
 
 
 def test_a_stage_that_may_be_skipped_is_passed_over(quick: World) -> None:

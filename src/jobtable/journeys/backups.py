@@ -12,7 +12,7 @@ from jobtable.journeys.archive import Contents, Manifest, write_archive
 from jobtable.journeys.archive_check import MOST_BYTES, checked_archive
 from jobtable.journeys.entities import Journey, journeys
 from jobtable.journeys.locations import journey_prefix
-from jobtable.journeys.parts import Creation, JourneyStatus
+from jobtable.journeys.parts import Creation, JourneyStatus, is_running
 from jobtable.journeys.raw_items import list_partition
 from jobtable.journeys.restore import Existing, Imported, Restore, refuse_running
 from jobtable.journeys.runner import JourneyRunner
@@ -102,7 +102,7 @@ class JourneyBackups:
     def _mark(self, journey_id: str) -> None:
         """Say that the journey is being deleted, so that nobody runs it any more."""
         marker = Journey.creation.set(Creation(done=0, total=0, fingerprint=_DELETION))
-        does_not_run = Journey.status != JourneyStatus.RUNNING
+        does_not_run = ~is_running(Journey.status)
         try:
             self._store.update(Journey.key(journey_id=journey_id), marker, when=does_not_run)
         except ConditionFailedError as error:

@@ -17,7 +17,16 @@ from jobtable.journeys import aggregates, reports
 from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
 from jobtable.journeys.flow import Fence, JourneyFlow, State, Written, key_of_execution, seconds_between
 from jobtable.journeys.locations import Place
-from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, LogCounts, LogLevel, RuleType, StepLogFile, StepRun
+from jobtable.journeys.parts import (
+    ExecutionStatus,
+    JourneyStatus,
+    LogCounts,
+    LogLevel,
+    RuleType,
+    StepLogFile,
+    StepRun,
+    is_running,
+)
 from jobtable.journeys.reports import ENGINE_REPORTS, Content, ReportDraft
 from jobtable.journeys.rules import applicable
 from jobtable.journeys.stage import Stage, StageStopped
@@ -336,16 +345,16 @@ class StageRun:
     def _write(self, written: Written, percent: float) -> None:
         """Write the end of a step, and notice when the journey is not running any more."""
         try:
-            self._send(written, percent, is_running=True)
+            self._send(written, percent, has_to_run=True)
         except TransactionFailedError as error:
             current = next((f.current for f in error.failures if isinstance(f.current, Journey)), None)
             if current is None or current.status is not JourneyStatus.PAUSED or len(error.failures) > 1:
                 raise _meaning(error) from error
             self._is_stopping = True
             with _held():
-                self._send(written, percent, is_running=False)
+                self._send(written, percent, has_to_run=False)
 
-    def _send(self, written: Written, percent: float, *, is_running: bool) -> None:
+    def _send(self, written: Written, percent: float, *, has_to_run: bool) -> None:
         now = self.clock.now()
         with self._store.transaction() as tx:
             self._hold.fence(tx)
@@ -353,14 +362,14 @@ class StageRun:
                 key_of_execution(self.execution),
                 *written.updates,
                 JobExecution.updated_at.set(now),
-                when=JobExecution.status == ExecutionStatus.RUNNING,
+                when=is_running(JobExecution.status),
             )
             tx.update(
                 Journey.key(journey_id=self._place.journey_id),
                 Journey.overall_progress.set(self._state.progress(running_percent=percent)),
                 Journey.updated_at.set(now),
                 *aggregates.counting(written.logged),
-                when=Journey.status == JourneyStatus.RUNNING if is_running else None,
+                when=is_running(Journey.status) if has_to_run else None,
             )
             for entity in written.entities:
                 tx.put(entity)

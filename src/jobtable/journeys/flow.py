@@ -29,6 +29,7 @@ from jobtable.journeys.parts import (
     LogCounts,
     StageStatus,
     StepRun,
+    is_running,
 )
 from jobtable.model import Entity, Selection, Update
 from jobtable.store import Store
@@ -275,7 +276,7 @@ class JourneyFlow:
                 JobExecution.status.set(ExecutionStatus.PENDING),
                 JobExecution.updated_at.set(self._clock.now()),
                 *written.updates,
-                when=JobExecution.status == ExecutionStatus.RUNNING,
+                when=is_running(JobExecution.status),
             )
             counting = aggregates.counting(written.logged)
             if counting:
@@ -390,7 +391,7 @@ class JourneyFlow:
             JobExecution.error_message.set(message),
             JobExecution.updated_at.set(now),
             *updates,
-            when=JobExecution.status.is_in(ExecutionStatus.PENDING, ExecutionStatus.RUNNING),
+            when=(JobExecution.status == ExecutionStatus.PENDING) | is_running(JobExecution.status),
         )
         for entity in written.entities:
             tx.add(entity)

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from jobtable.model import Json, OrNull, Part, Timestamp, camel_case
+from jobtable.model import Attribute, Condition, Json, OrNull, Part, Timestamp, camel_case
+from jobtable.model.expressions import AttributeIs
 
 Percent: TypeAlias = Annotated[int, Field(ge=0, le=100)]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
+_RUNNING_BEFORE = "in_progress"
+"""What older programs write for what is running."""
+
+
 class _Status(StrEnum):
     @classmethod
     def _missing_(cls, value: object) -> _Status | None:
-        """Older programs write in_progress for what is running."""
-        return cls("running") if value == "in_progress" else None
+        return cls("running") if value == _RUNNING_BEFORE else None
+
+
+def is_running(status: Attribute[Any]) -> Condition:
+    """That a status says running, in either form."""
+    return (status == "running") | AttributeIs(status.field.path, {"S": _RUNNING_BEFORE})
 
 
 class JourneyStatus(_Status):

@@ -14,7 +14,7 @@ from jobtable.journeys import aggregates
 from jobtable.journeys.archive import Archive
 from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
 from jobtable.journeys.locations import journey_prefix
-from jobtable.journeys.parts import Creation, JourneyStatus
+from jobtable.journeys.parts import Creation, JourneyStatus, is_running
 from jobtable.journeys.raw_items import add_item, list_partition, missing_from
 from jobtable.journeys.stage_jobs import JourneyJobs, is_job_of
 from jobtable.store.backend import Item
@@ -122,14 +122,14 @@ class Restore:
         if there is None:
             self._store.add(coming)
         else:
-            self._conditionally(lambda: self._store.put(coming, when=Journey.status != JourneyStatus.RUNNING))
+            self._conditionally(lambda: self._store.put(coming, when=~is_running(Journey.status)))
 
     def _mark_merged(self, there: Journey) -> None:
         if there.creation is not None:
             raise ConflictError(
                 f"another import or a deletion of journey {self._journey_id} is not finished: finish it first"
             )
-        can_begin = (Journey.status != JourneyStatus.RUNNING) & Journey.creation.missing()
+        can_begin = ~is_running(Journey.status) & Journey.creation.missing()
         marker = Journey.creation.set(self._marker(is_merged=True))
         self._conditionally(lambda: self._store.update(self._selection, marker, when=can_begin))
 

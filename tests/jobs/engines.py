@@ -74,7 +74,7 @@ def _check_gates(jobs: Jobs, job: Job) -> None:
     if job.is_final:
         return
     broken = [edge.dependency_job_id for edge in edges if _is_broken(edge)]
-    assert (gates.broken_by in broken) or (not broken and _is_gone(jobs, gates.broken_by))
+    assert gates.broken_by in broken or (_is_gone(jobs, gates.broken_by) if gates.broken_by else not broken)
     place = jobs.queries.find_place(job)
     if gates.open_starts:
         assert job.status in CLAIMABLE
@@ -82,8 +82,8 @@ def _check_gates(jobs: Jobs, job: Job) -> None:
         assert place.rank is None
 
 
-def _is_gone(jobs: Jobs, job_id: str | None) -> bool:
-    return job_id is None or jobs.store.find(Job.key(job_id=job_id)) is None
+def _is_gone(jobs: Jobs, job_id: str) -> bool:
+    return jobs.store.find(Job.key(job_id=job_id)) is None
 
 
 def _is_broken(edge: JobDependency) -> bool:

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, LeaseLostError
+from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, LeaseLostError, NotFoundError
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease, Outcome
@@ -64,7 +64,7 @@ class JobsMachine(RuleBasedStateMachine):
         """What may be refused, because of the state that the job is in."""
         try:
             act()
-        except (JobStateError, DependencyCycleError, ConflictError):
+        except (JobStateError, DependencyCycleError, ConflictError, NotFoundError):
             return
 
     # --- what happens -----------------------------------------------------------------------------------------------

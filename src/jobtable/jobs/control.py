@@ -18,11 +18,12 @@ from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
 from jobtable.jobs.transitions import Refused, Transition
-from jobtable.model import Entity
+from jobtable.model import Entity, unchanged
 from jobtable.objects import ObjectStore, object_key
 from jobtable.store import Store, Undeclared
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
+from jobtable.store.transactions import MOST_ACTIONS
 
 _MOST_TRIES = 20
 
@@ -119,6 +120,8 @@ class Control:
         return [by_id[job_id] for job_id in sorter.static_order()]
 
     def _begin(self, job: Job, by: str) -> Job:
+        if job.deleted_at is not None:
+            raise JobStateError(f"job {job.job_id} is being deleted: it cannot be retried any more")
         if job.dependents:
             self._endings.settle(job)
         self._write_beginning(job, by)
@@ -140,7 +143,8 @@ class Control:
             try:
                 transition.commit()
             except Refused as refused:
-                if self._queries.get_job(job.job_id).changed_at != job.changed_at:
+                fresh = self._queries.get_job(job.job_id)
+                if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
                     raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
             else:
                 return
@@ -161,6 +165,7 @@ class Control:
             Job.is_awaiting.set(is_group),
             message=f"retried by {by}",
             by=by,
+            when=Job.deleted_at.missing(),
         )
         if job.queue_name is None:
             return
@@ -245,8 +250,21 @@ class Control:
         return [*below, job]
 
     def _delete_all(self, jobs: list[Job]) -> int:
+        for first in range(0, len(jobs), MOST_ACTIONS):
+            self._mark_as_going(jobs[first : first + MOST_ACTIONS])
         going = {each.job_id for each in jobs}
         return sum(self._delete_one(each, going) for each in jobs)
+
+    def _mark_as_going(self, jobs: list[Job]) -> None:
+        """Let nobody retry these jobs any more."""
+        tx = self._store.transaction()
+        for job in jobs:
+            tx.update(job, Job.deleted_at.set(self._clock.now()), when=unchanged(job, Job.status, Job.changed_at))
+        try:
+            tx.commit()
+        except TransactionFailedError as error:
+            changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
+            raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
 
     def _delete_one(self, job: Job, going: set[str]) -> int:
         if job.dependents and self._queries.find_place(job) is not None:  # not all who wait for it were told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from jobtable.clock import Clock
 from jobtable.errors import (
@@ -186,24 +186,38 @@ class Dependencies:
 
     def remove_all(self, job_id: str) -> int:
         """Remove the edges from and to an ended job, and what other jobs count of them."""
-        removed = 0
-        for edge in self._store.query(JobDependency.key(job_id=job_id)):
+        removed = sum(self._remove(edge, self._uncount_dependent) for edge in self.edges_of(job_id))
+        return removed + sum(self._remove(edge, _uncount_outcome) for edge in self._queries.list_dependents(job_id))
+
+    def _remove(self, edge: JobDependency, uncount: Callable[[Transaction, JobDependency], None]) -> bool:
+        """Remove an edge with what one of its jobs counts of it; says whether it was still there."""
+        for _ in range(_MOST_TRIES):
+            fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
+            if fresh is None:
+                return False
             tx = self._store.transaction()
-            tx.delete(edge, when=unchanged(edge, JobDependency.met_at_once))
-            dependency = None if edge.met_at_once else self._store.find(Job.key(job_id=edge.dependency_job_id))
-            # Edges that an earlier version has written do not say that they are not counted.
-            if dependency is not None and dependency.dependents:
-                tx.update(Job.key(job_id=edge.dependency_job_id), Job.dependents.increment(-1))
-            tx.commit()
-            removed += 1
-        for edge in self._queries.list_dependents(job_id):
-            tx = self._store.transaction()
-            tx.delete(edge)
-            if edge.gate == "completion" and edge.outcome is not None and edge.outcome in COUNT_OF:
-                tx.update(JobGates.key(job_id=edge.job_id), COUNT_OF[edge.outcome].increment(-1))
-            tx.commit()
-            removed += 1
-        return removed
+            same = unchanged(fresh, JobDependency.type, JobDependency.outcome, JobDependency.met_at_once)
+            tx.delete(fresh, when=same)
+            uncount(tx, fresh)
+            try:
+                tx.commit()
+            except TransactionFailedError:
+                continue
+            return True
+        raise ConflictError(
+            f"the edge from job {edge.job_id} to {edge.dependency_job_id} could not be removed: it changes all the time"
+        )
+
+    def _uncount_dependent(self, tx: Transaction, edge: JobDependency) -> None:
+        dependency = None if edge.met_at_once else self._store.find(Job.key(job_id=edge.dependency_job_id))
+        # Edges that an earlier version has written do not say that they are not counted.
+        if dependency is not None and dependency.dependents:
+            tx.update(dependency, Job.dependents.increment(-1), when=unchanged(dependency, Job.dependents))
+
+
+def _uncount_outcome(tx: Transaction, edge: JobDependency) -> None:
+    if edge.gate == "completion" and edge.outcome is not None and edge.outcome in COUNT_OF:
+        tx.update(JobGates.key(job_id=edge.job_id), COUNT_OF[edge.outcome].increment(-1))
 
 
 def _increments(counts: JobGates) -> list[Update]:

@@ -79,6 +79,8 @@ class Job(JobRecord, table=main, type="JOB"):
     changed_at: Attr[Timestamp | None] = default(None)
     started_at: Attr[Timestamp | None] = default(None)
     ended_at: Attr[Timestamp | None] = default(None)
+    deleted_at: Attr[Timestamp | None] = default(None)
+    """When its deletion began, which takes the job itself last."""
 
     @property
     def definition(self) -> Definition:
@@ -141,6 +143,7 @@ class JobLog(JobLogRecord, table=main, type="JOB_LOG"):
 class JobDependency(JobDependencyRecord, table=main, type="JOB_DEPENDENCY"):
     """A job waits for another one: to start, or to be completed."""
 
+    type: Attr[str]
     gate: Literal["start", "completion"] = "start"
     outcome: Attr[Status | None] = default(None)
     met_at_once: Attr[bool | None] = default(None)

@@ -1,4 +1,4 @@
-"""What jobs wait for, when others change it at the same moment or begin anew."""
+"""Jobs and what they wait for, when something else happens between a read and a write, or a job begins anew."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import JobStateError
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease, Outcome
@@ -171,3 +172,42 @@ def test_a_job_that_is_retried_as_its_parent_ends_is_waited_for(disturbed: Distu
 
 def outcome_status(outcome: Outcome) -> Status:
     return Status.COMPLETED if outcome.kind == "completed" else Status.FAILED
+
+
+# --- deletion -----------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_is_deleted_twice_at_once_is_uncounted_once(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    second = disturbed.submit("second", finished(first))
+    disturbed.jobs.cancel(second.job_id)
+    # Behind the mark, and before the transaction in which its edge goes.
+    disturbed.backend.disturb(lambda: disturbed.jobs.delete(second.job_id), writes=1)
+    disturbed.jobs.delete(second.job_id)
+    assert disturbed.jobs.queries.get_job(first.job_id).dependents == 0
+    check_records(disturbed.jobs)
+
+
+def test_a_job_is_not_deleted_that_is_retried_at_once(disturbed: Disturbed) -> None:
+    job = disturbed.submit("job")
+    disturbed.jobs.cancel(job.job_id)
+    disturbed.backend.disturb(lambda: disturbed.jobs.retry(job.job_id))
+    with pytest.raises(JobStateError, match=f"changed meanwhile, so look at it and delete again: {job.job_id}"):
+        disturbed.jobs.delete(job.job_id)
+    assert disturbed.ready() == ["job"]
+    check_records(disturbed.jobs)
+
+
+def test_a_job_is_not_retried_that_is_being_deleted(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    second = disturbed.submit("second", finished(first))
+    disturbed.jobs.cancel(second.job_id)
+
+    def retry() -> None:
+        with pytest.raises(JobStateError, match="is being deleted"):
+            disturbed.jobs.retry(second.job_id)
+
+    disturbed.backend.disturb(retry, writes=1)
+    disturbed.jobs.delete(second.job_id)
+    assert [job.job_id for job in disturbed.jobs.queries.list_jobs()] == [first.job_id]
+    check_records(disturbed.jobs)

@@ -33,6 +33,14 @@ REFUSED = {
     " AND ".join(["a = :s"] * 350): "The expression contains too many operators; operator count: 301",
     "NOT " * 300 + "a = :s": "The expression contains too many operators; operator count: 301",
     "(" * 500 + "a = :s" + ")" * 500: "The expression has redundant parentheses;",
+    "a = " + "(" * 500 + ":s" + ")" * 500: "The expression has redundant parentheses;",
+    "a = " + "size(" * 299 + "b" + ")" * 299: (
+        "Incorrect operand type for operator or function; operator or function: size, operand type: N"
+    ),
+    "a = " + "size(" * 600 + "b" + ")" * 600: "The expression contains too many operators; operator count: 301",
+    "a = " + "f(" * 1300 + "b" + ")" * 1300: "Invalid function name; function: f",
+    "f(a) OR " + " OR ".join(["a = :s"] * 350): "Invalid function name; function: f",
+    "a = " + "size(" * 600 + "b": 'Syntax error; token: "<EOF>", near: "b"',
     "a IN (" + ",".join([":s"] * 101) + ")": (
         "The IN operator is provided with too many operands; number of operands: 101"
     ),
@@ -68,6 +76,29 @@ def test_deep_nesting_is_refused(expression: str) -> None:
         compile_condition(expression, Placeholders(None, VALUES))
     with pytest.raises(RequestRefused):
         compile_update(f"SET a = {expression}", Placeholders(None, VALUES))
+
+
+def test_functions_of_an_update_are_nested_as_deeply_as_the_text_allows() -> None:
+    update = compile_update("SET b = " + "if_not_exists(c," * 230 + ":s" + ")" * 230, Placeholders(None, VALUES))
+    assert update.apply(ITEM) == {**ITEM, "b": VALUES[":s"]}
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("SET a = " + "f(" * 1300 + "b" + ")" * 1300, "Invalid function name; function: f"),
+        ("SET a = " + "(" * 800 + "b + :s" + ")" * 800, "The expression has redundant parentheses;"),
+        ("SET a = " + "(" * 800 + "b" + ")" * 800 + " + :s", "The expression has redundant parentheses;"),
+        (
+            "SET " + ",".join(f"a{i}=b+:s" for i in range(301)),
+            "The expression contains too many operators; operator count: 301",
+        ),
+    ],
+)
+def test_updates_beyond_the_limit(expression: str, reason: str) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        compile_update(expression, Placeholders(None, VALUES))
+    assert caught.value.message == f"Invalid UpdateExpression: {reason}"
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,6 @@ from jobtable.embedded.expressions.tokens import InvalidExpression, syntax_error
 
 COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 Section = Literal["SET", "REMOVE", "ADD", "DELETE"]
-MAX_OPERATORS = 300
-MAX_NESTING = 100
-"""More parentheses and calls inside one another than any valid operand has."""
 
 _SECTIONS: tuple[Section, ...] = ("SET", "REMOVE", "ADD", "DELETE")
 _PRECEDENCE = {"OR": 1, "AND": 2, "NOT": 3}
@@ -127,8 +124,6 @@ class _Parser:
         self._text = text
         self._tokens = tokens_of(text, is_condition=is_condition)
         self._at = 0
-        self._nesting = 0
-        self._operators = 0
         self._redundant = False
         self._closed: dict[int, int] = {}
 
@@ -137,8 +132,6 @@ class _Parser:
         self._expect("end")
         if self._redundant:
             raise InvalidExpression("The expression has redundant parentheses;")
-        if self._operators > MAX_OPERATORS:
-            raise self._too_many_operators()
         return node
 
     def condition(self) -> ConditionNode:
@@ -170,7 +163,6 @@ class _Parser:
         """Build the junctions that bind at least as strongly, back to the last open parenthesis."""
         while waiting and waiting[-1][0] != "(" and _PRECEDENCE[waiting[-1][0]] >= precedence:
             operator = waiting.pop()[0]
-            self._operators += 1
             last = done.pop()
             if operator == "NOT":
                 done.append(Junction("NOT", (last,)))
@@ -219,34 +211,40 @@ class _Parser:
             return first
         else:
             raise self._error()
-        self._operators += 1
         return Test(kind, tuple(operands))
 
     def operand(self) -> Operand:
-        """A path, a value, a function, or one of them in parentheses."""
-        if self._kind() == "(":
-            return self._in_parentheses(self.operand)
-        if self._kind() == "value":
-            return ValueOperand(self._expect("value"))
+        """A path, a value, a function, or one of them in parentheses, on an explicit stack as conditions are."""
+        waiting: list[tuple[str, int, list[Operand]]] = []
+        while True:
+            opened = self._opened()
+            if opened is not None:
+                waiting.append((opened, self._at - 1, []))
+                continue
+            found: Operand = (
+                ValueOperand(self._expect("value")) if self._kind() == "value" else PathOperand(self.path())
+            )
+            while waiting and not (waiting[-1][0] and self._kind() == ","):
+                name, at, arguments = waiting.pop()
+                if name:
+                    self._expect(")")
+                    found = Function(name, (*arguments, found))
+                else:
+                    self._close(at)
+            if not waiting:
+                return found
+            waiting[-1][2].append(found)
+            self._expect(",")
+
+    def _opened(self) -> str | None:
+        """Read a parenthesis, with the function that it belongs to: its name, or "" if there is none."""
+        if self._take("("):
+            return ""
         if self._kind() == "name" and self._tokens[self._at + 1].kind == "(":
             name = self._expect("name")
-            self._operators += 1
-            return Function(name, self._in_parentheses(lambda: tuple(self.separated(self.operand)), is_call=True))
-        return PathOperand(self.path())
-
-    def _in_parentheses(self, parse: Callable[[], _Node], *, is_call: bool = False) -> _Node:
-        opened = self._at
-        self._expect("(")
-        self._nesting += 1
-        if self._nesting > MAX_NESTING:
-            raise self._too_many_operators()
-        node = parse()
-        self._nesting -= 1
-        if is_call:
-            self._expect(")")
-        else:
-            self._close(opened)
-        return node
+            self._at += 1
+            return name
+        return None
 
     def path(self) -> Path:
         """A document path; whether its names and indexes are allowed is checked after parsing."""
@@ -290,14 +288,21 @@ class _Parser:
         return Action(section, path, ValueOperand(self._expect("value")))
 
     def _sum(self) -> Operand | Sum:
-        left: Operand | Sum = self._in_parentheses(self._sum) if self._kind() == "(" else self.operand()
-        if isinstance(left, Sum):
-            return left
-        for sign in ("+", "-"):
-            if self._take(sign):
-                self._operators += 1
-                return Sum(sign, (left, self.operand()))
-        return left
+        opened: list[int] = []
+        while self._take("("):
+            opened.append(self._at - 1)
+        found: Operand | Sum = self.operand()
+        while True:
+            while opened and self._kind() == ")":
+                self._close(opened.pop())
+            sign = self._kind()
+            if isinstance(found, Sum) or sign not in ("+", "-"):
+                break
+            self._at += 1
+            found = Sum(sign, (found, self.operand()))
+        if opened:
+            raise self._error()
+        return found
 
     def separated(self, parse: Callable[[], _Node]) -> list[_Node]:
         """One or more, with commas between them."""
@@ -320,10 +325,6 @@ class _Parser:
             raise self._error()
         self._at += 1
         return token.text
-
-    def _too_many_operators(self) -> InvalidExpression:
-        # DynamoDB counts no further than to the first one that is too many.
-        return InvalidExpression(f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}")
 
     def _error(self) -> InvalidExpression:
         return syntax_error(self._text, self._tokens, self._at)

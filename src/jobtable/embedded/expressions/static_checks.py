@@ -5,7 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 
 from jobtable.embedded.expressions import grammar
-from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Sum, Test, UpdateNode
+from jobtable.embedded.expressions.grammar import (
+    ConditionNode,
+    Function,
+    Junction,
+    Operand,
+    PathOperand,
+    Sum,
+    Test,
+    UpdateNode,
+)
 from jobtable.embedded.expressions.paths import MAX_INDEX, Path
 from jobtable.embedded.expressions.reserved import RESERVED_WORDS
 from jobtable.embedded.expressions.tokens import InvalidExpression
@@ -14,6 +23,7 @@ CONDITION_FUNCTIONS = frozenset(
     {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
 )
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
+MAX_OPERATORS = 300
 _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 
 
@@ -21,7 +31,7 @@ _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 def checked_condition(text: str) -> ConditionNode:
     """The tree of a condition whose names, functions and indexes may stand where they stand."""
     node = grammar.parse_condition(text)
-    _check_condition(node)
+    _check_count(_operators_of_condition(node))
     return node
 
 
@@ -29,15 +39,14 @@ def checked_condition(text: str) -> ConditionNode:
 def checked_update(text: str) -> UpdateNode:
     """The tree of an update whose names, functions, indexes and sections may stand where they stand."""
     node = grammar.parse_update(text)
+    operators = 0
     for action in node.actions:
         check_path(action.path)
-        if isinstance(action.value, Sum):
-            for operand in action.value.operands:
-                _check_update_operand(operand, inside=True)
-        elif action.value is not None:
-            _check_update_operand(action.value, inside=False)
+        if action.value is not None:
+            operators += _operators_of_update(action.value)
     if node.repeated is not None:
         raise InvalidExpression(f'The "{node.repeated}" section can only be used once in an update expression;')
+    _check_count(operators)
     return node
 
 
@@ -60,42 +69,50 @@ def check_path(path: Path) -> None:
             raise InvalidExpression(f"Attribute name is a reserved keyword; reserved keyword: {part}")
 
 
-def _check_condition(node: ConditionNode) -> None:
-    if isinstance(node, Function):
-        _check_function_name(node.name, UPDATE_FUNCTIONS, "a condition")
-        if node.name == "size":
-            raise _misplaced(node)
-        for argument in node.arguments:
-            _check_condition_operand(argument)
-    elif isinstance(node, Test):
-        for operand in node.operands:
-            _check_condition_operand(operand)
-    else:
-        for condition in node.conditions:
-            _check_condition(condition)
+def _operators_of_condition(node: ConditionNode) -> int:
+    """How many operators and functions a condition has, which are all allowed where they stand."""
+    operators = 0
+    waiting: list[tuple[ConditionNode | Operand, bool]] = [(node, False)]
+    while waiting:  # no recursion: only what is counted here is known not to be nested too deeply for it
+        part, is_operand = waiting.pop()
+        if isinstance(part, PathOperand):
+            check_path(part.path)
+        elif isinstance(part, Function):
+            _check_function_name(part.name, UPDATE_FUNCTIONS, "a condition")
+            if is_operand != (part.name == "size"):
+                raise _misplaced(part)
+            waiting += ((argument, True) for argument in reversed(part.arguments))
+        elif isinstance(part, Test):
+            waiting += ((operand, True) for operand in reversed(part.operands))
+        elif isinstance(part, Junction):
+            waiting += ((condition, False) for condition in reversed(part.conditions))
+        operators += isinstance(part, (Function, Test, Junction))
+    return operators
 
 
-def _check_condition_operand(node: Operand) -> None:
-    if isinstance(node, PathOperand):
-        check_path(node.path)
-    elif isinstance(node, Function):
-        _check_function_name(node.name, UPDATE_FUNCTIONS, "a condition")
-        if node.name != "size":
-            raise _misplaced(node)
-        for argument in node.arguments:
-            _check_condition_operand(argument)
+def _operators_of_update(node: Operand | Sum) -> int:
+    """The same for a value of an update: list_append must not stand in a sum or a function."""
+    operators = 0
+    waiting: list[tuple[Operand | Sum, bool]] = [(node, False)]
+    while waiting:
+        part, is_inside = waiting.pop()
+        if isinstance(part, PathOperand):
+            check_path(part.path)
+        elif isinstance(part, Function):
+            _check_function_name(part.name, CONDITION_FUNCTIONS | {"size"}, "an update")
+            if is_inside and part.name == "list_append":
+                raise _misplaced(part)
+            waiting += ((argument, True) for argument in reversed(part.arguments))
+        elif isinstance(part, Sum):
+            waiting += ((operand, True) for operand in reversed(part.operands))
+        operators += isinstance(part, (Function, Sum))
+    return operators
 
 
-def _check_update_operand(node: Operand, *, inside: bool) -> None:
-    """`inside`: the operand is part of a sum or a function, where list_append must not stand."""
-    if isinstance(node, PathOperand):
-        check_path(node.path)
-    elif isinstance(node, Function):
-        _check_function_name(node.name, CONDITION_FUNCTIONS | {"size"}, "an update")
-        if inside and node.name == "list_append":
-            raise _misplaced(node)
-        for argument in node.arguments:
-            _check_update_operand(argument, inside=True)
+def _check_count(operators: int) -> None:
+    if operators > MAX_OPERATORS:
+        # DynamoDB counts no further than to the first one that is too many.
+        raise InvalidExpression(f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}")
 
 
 def _check_function_name(name: str, forbidden: frozenset[str], place: str) -> None:

@@ -190,7 +190,7 @@ class _Builder:
         return self._function(node)
 
     def _function(self, node: Function) -> Computed:
-        arguments = [self._operand(argument) for argument in node.arguments]
+        arguments = list(map(self._operand, node.arguments))  # fewer frames than a comprehension, for deep nesting
         self.checks += checks.of_function(node)
         if checks.has_wrong_arity(node):
             return compute.NOTHING

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,6 +103,30 @@ def test_updates_beyond_the_limit(expression: str, reason: str) -> None:
     with pytest.raises(RequestRefused) as caught:
         compile_update(expression, Placeholders(None, VALUES))
     assert caught.value.message == f"Invalid UpdateExpression: {reason}"
+
+
+@pytest.mark.parametrize("expression", ["(" * 1000, "(" * 500 + "a = :s" + ")" * 500, "((a = :s) OR " * 300])
+def test_parentheses_are_looked_at_a_few_times_each(expression: str) -> None:
+    assert _lines_run(expression) < 100 * len(expression)
+
+
+def _lines_run(expression: str) -> int:
+    """How many lines of code run until the expression is refused."""
+    lines = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return count
+
+    previous = sys.gettrace()
+    sys.settrace(count)
+    try:
+        with pytest.raises(RequestRefused):
+            compile_condition(expression, Placeholders(None, VALUES))
+    finally:
+        sys.settrace(previous)
+    return lines
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,7 @@ class _Parser:
         self._at = 0
         self._redundant = False
         self._closed: dict[int, int] = {}
+        self._operand_start = self._operand_end = self._closing = 0
 
     def finished(self, node: _Node) -> _Node:
         """The node, once the text is used up."""
@@ -177,20 +178,30 @@ class _Parser:
 
     def _opens_operand(self) -> bool:
         """Whether the parenthesis here holds an operand, not a condition: what follows its operand tells."""
+        if self._at >= self._operand_start:
+            self._look_past_operand()
+        start = self._operand_start
+        opened = start - self._at
+        if opened > self._closing:
+            return False
+        is_call = self._tokens[start].kind == "name" and self._tokens[start + 1].kind == "("
+        following = self._tokens[self._operand_end + opened].kind
+        return not is_call or following in COMPARATORS or following in ("BETWEEN", "IN")
+
+    def _look_past_operand(self) -> None:
+        """Find where the operand in these parentheses starts and ends, once for all that open one after another."""
         at = self._at
         while self._tokens[at].kind == "(":
             at += 1
-        opened = at - self._at
-        is_call = self._tokens[at].kind == "name" and self._tokens[at + 1].kind == "("
+        self._operand_start = at
         depth = 0
         while self._tokens[at].kind in _OPERAND_KINDS or (depth and self._tokens[at].kind != "end"):
             depth += (self._tokens[at].kind == "(") - (self._tokens[at].kind == ")")
             at += 1
-        while opened and self._tokens[at].kind == ")":
-            opened -= 1
+        self._operand_end = at
+        while self._tokens[at].kind == ")":
             at += 1
-        following = self._tokens[at].kind
-        return opened == 0 and (not is_call or following in COMPARATORS or following in ("BETWEEN", "IN"))
+        self._closing = at - self._operand_end
 
     def _test(self) -> ConditionNode:
         first = self.operand()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from tests.access_patterns.albums import DURABLE, execution, task
 from tests.albums import workflows as flows
-from tests.running import run_again, run_jobs
+from tests.jobs.engines import DisturbedBackend
+from tests.running import jobs_in_memory, run_again, run_jobs
 
 from jobtable.albums.answers import Answers
 from jobtable.albums.definitions import HumanStep, Step, WorkflowDefinition, load_definition
@@ -24,11 +25,13 @@ from jobtable.albums.entities import (
     ValidationTask,
     WorkflowType,
     token_digest,
+    workflows,
 )
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.albums.watch import Watch
+from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -41,8 +44,9 @@ from jobtable.errors import (
 )
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
+from jobtable.jobs.entities import Job, main
 from jobtable.jobs.records import Status
+from jobtable.store import Store
 from jobtable.testing import FakeClock
 
 LISTING = b"""Pink Floyd - The Dark Side of the Moon (1973)
@@ -389,6 +393,21 @@ def test_a_start_with_the_same_id_is_one_execution(jobs: Jobs) -> None:
     assert jobs.objects.get(first.image_s3_key) == b"1"
     run_jobs(jobs, QUEUE)
     assert [job.created_by for job in jobs.queries.list_jobs()] == ["ada", "ada"]
+
+
+@pytest.mark.parametrize("other", ["STEP", "DURABLE"])
+def test_two_starts_with_the_same_id_at_once_are_one_execution(other: str) -> None:
+    backend = DisturbedBackend(EmbeddedBackend(None))
+    with Store(backend) as store:
+        store.tables.create(main, workflows)
+        executions = Executions(jobs_in_memory(store))
+        backend.disturb(lambda: executions.start(path(other), b"1", "image.jpg", execution_id="e"))
+        if other == "STEP":
+            assert executions.start(path("STEP"), b"1", "image.jpg", execution_id="e").execution_id == "e"
+        else:
+            with pytest.raises(AlreadyExistsError, match="execution e was started before with another"):
+                executions.start(path("STEP"), b"1", "image.jpg", execution_id="e")
+        assert len(list(store.query(Job.by_type()))) == 1
 
 
 def test_what_cannot_be_looked_at_stands_in_nobodys_way(jobs: Jobs, clock: FakeClock) -> None:

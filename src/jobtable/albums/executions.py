@@ -88,8 +88,8 @@ class Executions:
             with self._jobs.store.transaction() as tx:
                 tx.add(execution)
                 tx.add(watch)
-        except TransactionFailedError:  # another start with this id came first
-            return self.submit_step(self.records.get_execution(execution_id), definition, user=user)
+        except TransactionFailedError:  # another start with this id came first: it may have been another one
+            return self.start(definition, image, name, execution_id=execution_id, user=user)
         self._jobs.submit(first)
         return execution
 

@@ -393,7 +393,23 @@ FAULTS: list[tuple[str, Request, str]] = [
         table(KeySchema=keys("a", "a"), AttributeDefinitions=definitions("a", "b")),
         "Both the Hash Key and the Range Key element in the KeySchema have the same name",
     ),
-    ("CreateTable", globals_(index("ggg", "aa")), "Invalid KeySchema: Duplicate attribute name: a"),
+    *(
+        ("CreateTable", globals_(wrong), "The KeySchema contains multiple key attributes with the same name")
+        for wrong in (index("ggg", "aa"), index("ggg", "ab", "a"))
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a") | {"KeySchema": [*keys("a", "b"), *keys("c")]}),
+        f"{INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema",
+    ),
+    *(
+        (
+            "CreateTable",
+            globals_(wrong),
+            f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes",
+        )
+        for kind, wrong in (("HASH", index("ggg", "abcde")), ("RANGE", index("ggg", "a", "bcdef")))
+    ),
     ("CreateTable", table(ProvisionedThroughput=units(1, 1)), NO_UNITS),
     (
         "CreateTable",
@@ -446,7 +462,7 @@ FAULTS: list[tuple[str, Request, str]] = [
     (
         "CreateTable",
         globals_(index("ggg", "a", Projection=include("x", "x"))),
-        f"{INVALID}Duplicate attribute name in NonKeyAttributes: x",
+        f"{INVALID}Duplicate element in NonKeyAttributes: x",
     ),
     (
         "CreateTable",

@@ -22,6 +22,7 @@ _INVALID = "One or more parameter values were invalid: "
 _NAME = Member(str, required=True, longest=255)
 _DEFINITION_MEMBERS = {"AttributeName": _NAME, "AttributeType": Member(str, required=True, enum=("B", "N", "S"))}
 _ELEMENT_MEMBERS = {"AttributeName": _NAME, "KeyType": Member(str, required=True, enum=("HASH", "RANGE"))}
+_MOST_OF_A_KIND = 4
 _PROJECTION_TYPE = Member(str, enum=("ALL", "INCLUDE", "KEYS_ONLY"))
 
 KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
@@ -80,10 +81,9 @@ def simple_key_schema(structure: Request, path: str = "") -> KeySchema:
 def global_key_schema(structure: Request, path: str) -> KeySchema:
     """The KeySchema of a global index: up to four partition attributes, then up to four sort attributes."""
     partition, sort = _split(_elements(structure, path))
-    if len(partition) > 4:
-        raise RequestRefused("Too many partition keys. GSI can have at most 4 partition keys")
-    if len(sort) > 4:
-        raise RequestRefused("Too many sort keys. GSI can have at most 4 sort keys")
+    for kind, names in (("HASH", partition), ("RANGE", sort)):
+        if len(names) > _MOST_OF_A_KIND:
+            raise RequestRefused(f"{_INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes")
     return partition, sort
 
 
@@ -116,7 +116,7 @@ def _included(names: Any, path: str) -> tuple[str, ...]:
         expect_type(name, str)
         valid_attribute_name(name)
     if len(set(names)) < len(names):
-        raise RequestRefused(f"{_INVALID}Duplicate attribute name in NonKeyAttributes: {_first_repeated(names)}")
+        raise RequestRefused(f"{_INVALID}Duplicate element in NonKeyAttributes: {_first_repeated(names)}")
     return tuple(names)
 
 
@@ -146,10 +146,10 @@ def _split(elements: list[tuple[str, str]]) -> KeySchema:
     if len(set(names)) < len(names):
         if kinds == ["HASH", "RANGE"]:
             raise RequestRefused("Both the Hash Key and the Range Key element in the KeySchema have the same name")
-        raise RequestRefused(f"Invalid KeySchema: Duplicate attribute name: {_first_repeated(names)}")
+        raise RequestRefused("The KeySchema contains multiple key attributes with the same name")
     behind = kinds.count("HASH")
     if "HASH" in kinds[behind:]:
-        raise RequestRefused("Invalid KeySchema: HASH key types must come before RANGE key types")
+        raise RequestRefused(f"{_INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema")
     return tuple(names[:behind]), tuple(names[behind:])
 
 

@@ -488,9 +488,10 @@ FAULTS: list[tuple[str, Request, str]] = [
     ),
     (
         "UpdateTable",
-        {"TableName": "tab"},
-        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or"
-        " SSESpecification or ReplicaUpdates is required",
+        {"TableName": "none"},
+        "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates,"
+        " SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency,"
+        " DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required",
     ),
     ("UpdateTable", {"TableName": "tab", "ProvisionedThroughput": units(3, 3)}, NO_UNITS),
     ("UpdateTable", update({}), f"{INVALID}One of {ACTIONS} must not be null"),
@@ -530,6 +531,66 @@ def test_faults_have_the_words_of_the_service(
     with pytest.raises(RequestError) as caught:
         backend.execute(operation, request_)
     assert caught.value.message == message
+
+
+CHANGES: dict[str, Request] = {
+    "encryption": {"SSESpecification": {"Enabled": True}},
+    "class": {"TableClass": "STANDARD_INFREQUENT_ACCESS"},
+    "protection": {"DeletionProtectionEnabled": True},
+    "limit": {"OnDemandThroughput": {"MaxReadRequestUnits": 100}},
+    "warm": {"WarmThroughput": {"ReadUnitsPerSecond": 20_000}},
+    "stream": {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}},
+    "units": {"ProvisionedThroughput": units(5, 5)},
+    "on demand": {"BillingMode": "PAY_PER_REQUEST"},
+    "provisioned": {"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(5, 5)},
+    "new index": {
+        "AttributeDefinitions": definitions("b"),
+        "GlobalSecondaryIndexUpdates": [{"Create": index("new", "b")}],
+    },
+    "old index": {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "old"}}]},
+    "no index": {"GlobalSecondaryIndexUpdates": []},
+}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        ("encryption", "class", "Server-Side Encryption modification must be the only operation in the request"),
+        ("class", "protection", "TableClass modification must be the only operation in the request"),
+        ("protection", "warm", "DeletionProtection modification must be the only operation in the request"),
+        ("protection", "on demand", "DeletionProtection modification must be the only operation in the request"),
+        ("protection", "new index", "DeletionProtection modification must be the only operation in the request"),
+        ("protection", "no index", "List of GlobalSecondaryIndexUpdates is empty"),
+        ("limit", "warm", "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"),
+        ("limit", "stream", "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"),
+        ("warm", "stream", "WarmThroughput must be the only operation in the request"),
+        ("warm", "new index", "Create global secondary index cannot be specified when updating WarmThroughput"),
+        ("stream", "units", "You cannot modify stream status while updating table IOPS"),
+        ("stream", "provisioned", "You cannot modify stream status while updating table IOPS"),
+        ("new index", "units", "You cannot create or delete index while updating table IOPS"),
+        ("old index", "units", "You cannot create or delete index while updating table IOPS"),
+        ("new index", "stream", "You cannot create or delete index while changing stream status"),
+    ],
+)
+def test_changes_that_do_not_go_together_are_refused(
+    backend: EmbeddedBackend, one: str, other: str, message: str
+) -> None:
+    """DynamoDB Local makes them all."""
+    backend.execute("CreateTable", globals_(index("old", "a")))
+    before = backend.execute("DescribeTable", {"TableName": "tab"})
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTable", {"TableName": "tab", **CHANGES[one], **CHANGES[other]})
+    assert caught.value.message == INVALID + message
+    assert backend.execute("DescribeTable", {"TableName": "tab"}) == before
+
+
+@pytest.mark.parametrize("other", ["limit", "stream", "new index"])
+def test_billing_by_requests_goes_together_with_other_changes(backend: EmbeddedBackend, other: str) -> None:
+    backend.execute("CreateTable", provisioned())
+    backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"], **CHANGES[other]})
+    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+    assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert {"OnDemandThroughput", "StreamSpecification", "GlobalSecondaryIndexes"} & described.keys()
 
 
 @pytest.fixture
@@ -720,22 +781,13 @@ def test_what_a_table_is_to_be_ready_for_is_noted(backend: EmbeddedBackend) -> N
     warm, warmer = ({"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": each} for each in (4_000, 5_000))
     created = backend.execute("CreateTable", table(WarmThroughput=warm))["TableDescription"]
     assert created["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
-    new = {**index("ggg", "b"), "WarmThroughput": warm}
-    change: Request = {
-        "TableName": "tab",
-        "WarmThroughput": warmer,
-        "AttributeDefinitions": [{"AttributeName": "b", "AttributeType": "S"}],
-        "GlobalSecondaryIndexUpdates": [{"Create": new}],
-    }
+    new = update({"Create": {**index("ggg", "b"), "WarmThroughput": warm}}, AttributeDefinitions=definitions("b"))
+    described = backend.execute("UpdateTable", new)["TableDescription"]
+    assert described["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
+    change = update({"Update": {"IndexName": "ggg", "WarmThroughput": warmer}}, WarmThroughput=warmer)
     described = backend.execute("UpdateTable", change)["TableDescription"]
     assert described["WarmThroughput"] == {**warmer, "Status": "ACTIVE"}
-    assert described["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {**warm, "Status": "ACTIVE"}
-    update = {"Update": {"IndexName": "ggg", "WarmThroughput": warmer}}
-    described = backend.execute("UpdateTable", {"TableName": "tab", "GlobalSecondaryIndexUpdates": [update]})
-    assert described["TableDescription"]["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {
-        **warmer,
-        "Status": "ACTIVE",
-    }
+    assert described["GlobalSecondaryIndexes"][0]["WarmThroughput"] == {**warmer, "Status": "ACTIVE"}
     with pytest.raises(RequestRefused, match=r"at 'warmThroughput\.readUnitsPerSecond'"):
         backend.execute("UpdateTable", {"TableName": "tab", "WarmThroughput": {"ReadUnitsPerSecond": 0}})
 
@@ -814,10 +866,10 @@ def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
     assert created["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert created["OnDemandThroughput"] == limits
     assert created["SSEDescription"] == {"Status": "ENABLED", "SSEType": "KMS"}
-    change = {"TableClass": "STANDARD", "SSESpecification": {"Enabled": False}}
-    changed = backend.execute("UpdateTable", {"TableName": "tab", **change})["TableDescription"]
+    changed = backend.execute("UpdateTable", {"TableName": "tab", "TableClass": "STANDARD"})["TableDescription"]
     assert changed["TableClassSummary"]["TableClass"] == "STANDARD"
-    assert "SSEDescription" not in changed
+    changed = backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": {"Enabled": False}})
+    assert "SSEDescription" not in changed["TableDescription"]
     with pytest.raises(RequestRefused, match="ReplicaUpdates"):
         backend.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
 
@@ -832,14 +884,14 @@ def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> No
         WarmThroughput={"ReadUnitsPerSecond": 20000, "WriteUnitsPerSecond": 6000},
     )
     backend.execute("CreateTable", request)
-    change: Request = {
-        "OnDemandThroughput": {"MaxReadRequestUnits": 30},
-        "WarmThroughput": {"ReadUnitsPerSecond": 30000},
-        "GlobalSecondaryIndexUpdates": [
-            {"Update": {"IndexName": "by_b", "OnDemandThroughput": {"MaxReadRequestUnits": 7}}}
-        ],
-    }
-    changed = backend.execute("UpdateTable", {"TableName": "tab", **change})["TableDescription"]
+    changes: list[Request] = [
+        {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": 30}},
+        {"TableName": "tab", "WarmThroughput": {"ReadUnitsPerSecond": 30000}},
+        update({"Update": {"IndexName": "by_b", "OnDemandThroughput": {"MaxReadRequestUnits": 7}}}),
+    ]
+    for change in changes:
+        backend.execute("UpdateTable", change)
+    changed = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
     assert changed["OnDemandThroughput"] == {"MaxReadRequestUnits": 30, "MaxWriteRequestUnits": 20}
     assert changed["WarmThroughput"]["WriteUnitsPerSecond"] == 6000
     by_b, by_c = changed["GlobalSecondaryIndexes"]

@@ -43,25 +43,65 @@ _PARAMETERS: dict[str, type] = {
     "TableClass": str,
     "GlobalSecondaryIndexUpdates": list,
 }
+_ALONE = {
+    "SSESpecification": "Server-Side Encryption modification",
+    "TableClass": "TableClass modification",
+    "DeletionProtectionEnabled": "DeletionProtection modification",
+}
+"""What is changed by a request of its own, in the order in which DynamoDB asks for that."""
 _ACTIONS = ("Update", "Create", "Delete")
 _INVALID = "One or more parameter values were invalid: "
 
 
-def check_types(request: Request) -> None:
-    """RequestRefused (SerializationException) if a member has the wrong JSON type, which is seen before the table."""
+def check_request(request: Request) -> None:
+    """RequestRefused for what is wrong whatever the table: a JSON type, nothing to do, or what does not go together."""
     for name, expected in _PARAMETERS.items():
         if request.get(name) is not None:
             expect_type(request[name], expected)
+    refuse_what_is_not_kept(request)
+    given = {name for name in _PARAMETERS if request.get(name) is not None}
+    has_empty_list = request.get("GlobalSecondaryIndexUpdates") == []
+    if given <= ({"GlobalSecondaryIndexUpdates"} if has_empty_list else set()):
+        raise RequestRefused(
+            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates,"
+            " SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn,"
+            " MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is"
+            " required"
+        )
+    if has_empty_list:
+        raise RequestRefused(f"{_INVALID}List of GlobalSecondaryIndexUpdates is empty")
+    _check_together(request, given)
+
+
+def _check_together(request: Request, given: set[str]) -> None:
+    for name, what in _ALONE.items():
+        if name in given and len(given) > 1:
+            raise RequestRefused(f"{_INVALID}{what} must be the only operation in the request")
+    if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
+        raise RequestRefused(
+            f"{_INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
+        )
+    updates = maps(request, "GlobalSecondaryIndexUpdates")
+    actions = {action for update in updates for action in _ACTIONS if update.get(action) is not None}
+    if "WarmThroughput" in given:
+        if "Create" in actions:
+            raise RequestRefused(
+                f"{_INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
+            )
+        if given - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
+            raise RequestRefused(f"{_INVALID}WarmThroughput must be the only operation in the request")
+    has_units = "ProvisionedThroughput" in given or request.get("BillingMode") == "PROVISIONED"
+    has_stream, has_index = "StreamSpecification" in given, not actions.isdisjoint(("Create", "Delete"))
+    if has_units and has_stream:
+        raise RequestRefused(f"{_INVALID}You cannot modify stream status while updating table IOPS")
+    if has_units and has_index:
+        raise RequestRefused(f"{_INVALID}You cannot create or delete index while updating table IOPS")
+    if has_stream and has_index:
+        raise RequestRefused(f"{_INVALID}You cannot create or delete index while changing stream status")
 
 
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
     """The table as UpdateTable asks for it, or RequestRefused."""
-    refuse_what_is_not_kept(request)
-    if not any(request.get(name) not in (None, []) for name in _PARAMETERS):
-        raise RequestRefused(
-            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or"
-            " SSESpecification or ReplicaUpdates is required"
-        )
     changes = _index_changes(request)
     record = _with_billing(record, request, now)
     for change in changes:

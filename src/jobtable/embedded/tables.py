@@ -14,7 +14,7 @@ from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
 from jobtable.embedded.table_requests import MOST_UNITS, new_table
-from jobtable.embedded.table_updates import check_types, index_record, updated
+from jobtable.embedded.table_updates import check_request, index_record, updated
 from jobtable.errors import RequestRefused, TableInUse
 from jobtable.store.backend import Request, Response
 
@@ -84,7 +84,7 @@ def list_names(storage: Storage, request: Request) -> Response:
 def update(storage: Storage, request: Request) -> Response:
     """UpdateTable; all changes are done, and a new index is filled, when it returns."""
     name = table_of(request)
-    check_types(request)
+    check_request(request)
 
     def action(transaction: Transaction) -> Response:
         before = _existing(transaction, name)

@@ -75,7 +75,6 @@ REFUSED_TABLES = [
     table(BillingMode="PROVISIONED"),
     provisioned(ProvisionedThroughput=units(0, 1)),
     provisioned(ProvisionedThroughput={"ReadCapacityUnits": 1}),
-    provisioned(ProvisionedThroughput=units(10**13, 1)),
     table(KeySchema=keys("", "a")),
     table(KeySchema=keys("a", "a")),
     table(KeySchema=keys("ab")),
@@ -273,6 +272,10 @@ def update(*changes: Request, **others: Any) -> Request:
     return {"TableName": "tab", "GlobalSecondaryIndexUpdates": list(changes), **others}
 
 
+def stream(**specification: Any) -> Request:
+    return {"TableName": "tab", "StreamSpecification": specification}
+
+
 def not_defined(keys_: str, attributes: str) -> str:
     return (
         f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{keys_}],"
@@ -364,6 +367,11 @@ FAULTS: list[tuple[str, Request, str]] = [
     ),
     (
         "CreateTable",
+        table(StreamSpecification={"StreamEnabled": True}),
+        f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required",
+    ),
+    (
+        "CreateTable",
         table(KeySchema=keys("a", "b")),
         "Invalid KeySchema: Some index key attribute have no definition",
     ),
@@ -430,7 +438,7 @@ FAULTS: list[tuple[str, Request, str]] = [
     (
         "CreateTable",
         provisioned(GlobalSecondaryIndexes=[index("ggg", "a")]),
-        f"{INVALID}ProvisionedThroughput must be specified for index: ggg",
+        f"{INVALID}ProvisionedThroughput is not specified for index: ggg",
     ),
     ("CreateTable", globals_(), f"{INVALID}List of GlobalSecondaryIndexes is empty"),
     ("CreateTable", table(LocalSecondaryIndexes=[]), f"{INVALID}List of LocalSecondaryIndexes is empty"),
@@ -498,9 +506,47 @@ FAULTS: list[tuple[str, Request, str]] = [
     (
         "UpdateTable",
         update({"Create": index("ggg", "a"), "Delete": {"IndexName": "other"}}),
-        f"{INVALID}Only one of {ACTIONS} can be specified",
+        f"{INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object",
     ),
-    ("UpdateTable", update({"Create": index("ggg", "a")}), not_defined("a", "")),
+    (
+        "UpdateTable",
+        update({"Create": index("ggg", "a")}),
+        f"{INVALID}AttributeDefinitions is not specified for index: ggg",
+    ),
+    ("UpdateTable", update({"Create": index("ggg", "a")}, AttributeDefinitions=[]), not_defined("a", "")),
+    (
+        "UpdateTable",
+        update({"Create": index("ggg", "a", ProvisionedThroughput=units(1, 1))}, AttributeDefinitions=definitions("a")),
+        f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: ggg when BillingMode is"
+        " PAY_PER_REQUEST",
+    ),
+    (
+        "UpdateTable",
+        {"TableName": "tab", "BillingMode": "PROVISIONED"},
+        f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED",
+    ),
+    ("UpdateTable", stream(StreamEnabled=False), "Table has no stream to disable: TableName: tab"),
+    (
+        "UpdateTable",
+        stream(StreamEnabled=False, StreamViewType="NEW_IMAGE"),
+        f"{INVALID}If stream is being disabled, then UpdateViewType must not be specified",
+    ),
+    (
+        "UpdateTable",
+        stream(StreamEnabled=True),
+        f"{INVALID}If stream is being enabled then UpdateViewType is required",
+    ),
+    (
+        "UpdateTable",
+        stream(),
+        f"{BROKEN}null at 'streamSpecification.streamEnabled' failed to satisfy constraint: Member must not be null",
+    ),
+    (
+        "UpdateTable",
+        stream(StreamEnabled=True, StreamViewType="ALL"),
+        f"{BROKEN}'ALL' at 'streamSpecification.streamViewType' failed to satisfy constraint: Member must satisfy enum"
+        " value set: [OLD_IMAGE, KEYS_ONLY, NEW_AND_OLD_IMAGES, NEW_IMAGE]",
+    ),
     (
         "UpdateTable",
         update({"Create": index("ggg", "a")}, AttributeDefinitions=definitions("a", kind="N")),
@@ -531,6 +577,87 @@ def test_faults_have_the_words_of_the_service(
     with pytest.raises(RequestError) as caught:
         backend.execute(operation, request_)
     assert caught.value.message == message
+
+
+HIGHER_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+
+
+def unchanged(named: str, kind: str) -> str:
+    return (
+        f"The provisioned throughput for the {named} will not change. The requested value equals the current value."
+        f" Current ReadCapacityUnits provisioned for the {kind}: 1. Requested ReadCapacityUnits: 1. Current"
+        f" WriteCapacityUnits provisioned for the {kind}: 2. Requested WriteCapacityUnits: 2. {HIGHER_LIMITS}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
+        ({"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
+        (
+            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 2)}}),
+            unchanged("index ggg", "index"),
+        ),
+        (
+            update({"Update": {"IndexName": "ggg"}}),
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: ggg",
+        ),
+        (
+            update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")),
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: new",
+        ),
+        (
+            {"ProvisionedThroughput": units(40_001, 1)},
+            "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in ddblocal. Per"
+            f" table maximum: 40000. {HIGHER_LIMITS}",
+        ),
+        (
+            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 50_000)}}),
+            "The requested WriteCapacityUnits for index ggg, 50000, is above the per index maximum for the account in"
+            f" ddblocal. Per index maximum: 40000. {HIGHER_LIMITS}",
+        ),
+        (update({"Delete": {"IndexName": "none"}}), "Requested resource not found: Index none for table tab"),
+        (update({"Delete": {"IndexName": "lll"}}), "Cannot delete an index that is not a GlobalSecondaryIndex: lll"),
+        (
+            update({"Update": {"IndexName": "lll", "ProvisionedThroughput": units(3, 3)}}),
+            "Cannot update an index that is not a GlobalSecondaryIndex: lll",
+        ),
+        (
+            update({"Create": index("lll", "b")}, AttributeDefinitions=[]),
+            "Attempting to create an index which already exists",
+        ),
+    ],
+)
+def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service(
+    backend: EmbeddedBackend, change: Request, message: str
+) -> None:
+    of_index = {"GlobalSecondaryIndexes": [index("ggg", "b", ProvisionedThroughput=units(1, 2))]}
+    created = locals_(index("lll", "a", "b"), BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 2), **of_index)
+    backend.execute("CreateTable", created)
+    with pytest.raises(RequestError) as caught:
+        backend.execute("UpdateTable", {"TableName": "tab", **change})
+    assert caught.value.message == message
+    is_limit = "maximum" in message
+    assert (caught.value.code == "LimitExceededException") == is_limit
+
+
+def test_units_of_an_index_are_given_with_those_of_the_table(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", globals_(index("ggg", "a")))
+    switch: Request = {"TableName": "tab", **CHANGES["provisioned"]}
+    with pytest.raises(RequestRefused, match="ProvisionedThroughput must be specified for index: ggg"):
+        backend.execute("UpdateTable", switch)
+    change = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
+    with pytest.raises(RequestRefused, match="The only Updates for index: ggg when TableThroughputMode is PAY_PER_REQ"):
+        backend.execute("UpdateTable", update(change))
+    backend.execute("UpdateTable", {**switch, **update(change)})
+
+
+def test_a_table_has_at_most_twenty_global_indexes(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", globals_(*(index(f"g{number:02}", "a") for number in range(20))))
+    with pytest.raises(RequestError, match="global secondary indexes exceeds per-table limit of 20") as caught:
+        backend.execute("UpdateTable", update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")))
+    assert caught.value.code == "LimitExceededException"
 
 
 CHANGES: dict[str, Request] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from jobtable.embedded.key_schemas import (
     KeySchema,
@@ -15,15 +14,16 @@ from jobtable.embedded.key_schemas import (
     table_key_schema,
     text,
 )
-from jobtable.embedded.names import index_name_fault, name_of_new_table, valid_index_name
+from jobtable.embedded.names import REGION, index_name_fault, name_of_new_table, valid_index_name
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
-from jobtable.errors import RequestRefused
+from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
 MOST_UNITS = 40_000
-_MOST_GLOBAL_INDEXES = 20
+MOST_GLOBAL_INDEXES = 20
+MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
 _INVALID = "One or more parameter values were invalid: "
@@ -44,7 +44,10 @@ _NOT_KEPT = (
     "VectorIndexOverride",
 )
 _NO_LIMIT = -1
-_VIEWS = ("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+_STREAM_MEMBERS = {
+    "StreamEnabled": Member(bool, required=True),
+    "StreamViewType": Member(str, enum=("OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE")),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +167,10 @@ def refuse_table_throughput(request: Request) -> None:
 def index_throughput(structure: Request, path: str) -> Throughput:
     """The ProvisionedThroughput of a global index, which must be there."""
     if structure.get("ProvisionedThroughput") is None:
-        raise no_index_throughput(structure.get("IndexName"))
+        raise RequestRefused(
+            f"{_INVALID}ProvisionedThroughput is not specified for index: {structure.get('IndexName')}"
+        )
     return _throughput(structure, path)
-
-
-def no_index_throughput(name: str | None) -> RequestRefused:
-    """The error for a global index without units in a table that has them."""
-    return RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified for index: {name}")
 
 
 def global_index_throughput(structure: Request, path: str, *, is_on_demand: bool) -> Throughput:
@@ -228,29 +228,23 @@ def encryption(request: Request) -> dict[str, str] | None:
 
 
 def _view_of_new_table(request: Request) -> ViewType | None:
-    given = request.get("StreamSpecification")
-    if isinstance(given, dict) and given.get("StreamEnabled") is False and given.get("StreamViewType"):
+    is_enabled, view = stream_specification(request)
+    if is_enabled and view is None:
+        raise RequestRefused(f"{_INVALID}Table is being created with a stream enabled, UpdateViewType is required")
+    if not is_enabled and view is not None:
         raise RequestRefused(
             f"{_INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
         )
-    return stream_view(request)
+    return view
 
 
-def stream_view(request: Request) -> ViewType | None:
-    """What the stream is to show, None where there shall be none (or nothing is said: see `stream_change`)."""
-    specification = request.get("StreamSpecification")
-    if specification is None:
-        return None
-    expect_type(specification, dict)
-    is_enabled, view = flag(specification, "StreamEnabled"), text(specification, "StreamViewType")
-    if is_enabled is None:
-        raise RequestRefused("Stream StreamEnabled was null")
-    if is_enabled and not view:
-        raise RequestRefused("Invalid StreamViewType: Stream ViewType must not be null or empty when enabling streams.")
-    if not is_enabled and view:
-        raise RequestRefused("Invalid StreamViewType: Stream StreamEnabled was false but a StreamViewType was present.")
-    _one_of(specification, "StreamViewType", _VIEWS)
-    return cast("ViewType", view) if is_enabled else None
+def stream_specification(request: Request) -> tuple[bool | None, ViewType | None]:
+    """Whether there shall be a stream, and what it is to show; None where nothing is said, or RequestRefused."""
+    given = request.get("StreamSpecification")
+    if given is None:
+        return None, None
+    check_members(given, _STREAM_MEMBERS, "streamSpecification.")
+    return given["StreamEnabled"], given.get("StreamViewType")
 
 
 def new_global_index(structure: Request, attributes: dict[str, KeyType], path: str, *, is_on_demand: bool) -> NewIndex:
@@ -264,12 +258,8 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], path: s
     return NewIndex(name, False, key, kind, included, throughput, on_demand_limit(structure), warm)
 
 
-def check_index_counts(indexes: int, included: int) -> None:
-    """RequestRefused if a table would have too many global indexes or included attributes."""
-    if indexes > _MOST_GLOBAL_INDEXES:
-        raise RequestRefused(
-            f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {_MOST_GLOBAL_INDEXES}"
-        )
+def check_included(included: int) -> None:
+    """RequestRefused if the indexes of a table would include too many attributes."""
     if included > _MOST_INCLUDED:
         # The number in this message is DynamoDB's, though its limit has been raised to 100 since.
         raise RequestRefused("No more than 20 attributes per table can be projected into Local Secondary Indices")
@@ -315,7 +305,10 @@ def _local_index(path: str, structure: Request, key: KeySchema, attributes: dict
 
 def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_demand: bool) -> tuple[NewIndex, ...]:
     structures = _structures(request, "GlobalSecondaryIndexes")
-    check_index_counts(len(structures), 0)
+    if len(structures) > MOST_GLOBAL_INDEXES:
+        raise RequestRefused(
+            f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}"
+        )
     return tuple(
         new_global_index(structure, attributes, path, is_on_demand=is_on_demand) for path, structure in structures
     )
@@ -347,7 +340,7 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
     for number, name in enumerate(names):
         if name in names[:number]:
             raise RequestRefused(f"{_INVALID}Duplicate index name: {name}")
-    check_index_counts(0, sum(len(index.included) for index in indexes))
+    check_included(sum(len(index.included) for index in indexes))
     used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for part in index.key for name in part)))
     if used.keys() == attributes.keys():
         return
@@ -365,10 +358,15 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
 def _throughput(structure: Request, path: str) -> Throughput:
     given = structure["ProvisionedThroughput"]
     check_members(given, _UNIT_MEMBERS, f"{path}provisionedThroughput.")
-    read, write = given["ReadCapacityUnits"], given["WriteCapacityUnits"]
-    if max(read, write) > MOST_UNITS:
-        raise RequestRefused(f"Cannot increase provisioned throughput to more than {MOST_UNITS:,} units per table")
-    return Throughput(read=read, write=write)
+    kind, of_index = ("index", f" for index {structure.get('IndexName')}") if path else ("table", "")
+    for name in ("ReadCapacityUnits", "WriteCapacityUnits"):
+        if given[name] > MOST_UNITS:
+            raise request_error(
+                "LimitExceededException",
+                f"The requested {name}{of_index}, {given[name]}, is above the per {kind} maximum for the account in"
+                f" {REGION}. Per {kind} maximum: {MOST_UNITS}. {MORE_ABOUT_LIMITS}",
+            )
+    return Throughput(read=given["ReadCapacityUnits"], write=given["WriteCapacityUnits"])
 
 
 def _request_units(structure: Request, member: str) -> int | None:

@@ -13,18 +13,19 @@ from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import (
+    MORE_ABOUT_LIMITS,
+    MOST_GLOBAL_INDEXES,
     NewIndex,
     billing_mode,
-    check_index_counts,
+    check_included,
     encryption,
     flag,
-    global_index_throughput,
+    index_throughput,
     new_global_index,
-    no_index_throughput,
     on_demand_limit,
     refuse_table_throughput,
     refuse_what_is_not_kept,
-    stream_view,
+    stream_specification,
     table_class,
     table_throughput,
     warm_throughput,
@@ -138,11 +139,13 @@ def _index_changes(request: Request) -> list[_IndexChange]:
     changes: list[_IndexChange] = []
     for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
         actions = [action for action in _ACTIONS if update.get(action) is not None]
-        named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)
         if not actions:
+            named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)
             raise RequestRefused(f"{_INVALID}One of {named} must not be null")
         if len(actions) > 1:
-            raise RequestRefused(f"{_INVALID}Only one of {named} can be specified")
+            raise RequestRefused(
+                f"{_INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
+            )
         [action] = actions
         content = update[action]
         expect_type(content, dict)
@@ -170,9 +173,11 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=Throughput())
     if mode is None and request.get("ProvisionedThroughput") is None:
         return record
+    if request.get("ProvisionedThroughput") is None:
+        raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
     wanted = table_throughput(request)
-    if not record.is_on_demand and (wanted.read, wanted.write) == (record.throughput.read, record.throughput.write):
-        raise RequestRefused("The requested throughput value equals the current value")
+    if not record.is_on_demand:
+        _check_difference(record.throughput, wanted, "table", "table")
     return _replaced(record, is_on_demand=False, throughput=_changed(record.throughput, wanted, now))
 
 
@@ -184,9 +189,9 @@ def _with_index_change(
     name = valid_index_name(change.content.get("IndexName"), f"{change.path}indexName")
     index = record.index(name)
     if index is None:
-        raise TableNotFound("Requested resource not found")
+        raise TableNotFound(f"Requested resource not found: Index {name} for table {record.name}")
     if index.is_local:
-        raise RequestRefused(f"{_INVALID}Index is not a global secondary index: {name}")
+        raise RequestRefused(f"Cannot {change.action.lower()} an index that is not a GlobalSecondaryIndex: {name}")
     others = tuple(other for other in record.indexes if other is not index)
     if change.action == "Delete":
         return _replaced(record, indexes=others, attributes=_used_attributes(record, others))
@@ -200,16 +205,51 @@ def _updated_index(index: IndexRecord, change: _IndexChange, now: float, *, is_o
     is_said = any(given.get(name) is not None for name in ("WarmThroughput", "OnDemandThroughput"))
     if is_said and given.get("ProvisionedThroughput") is None:
         return index.model_copy(update=options)
-    wanted = global_index_throughput(given, path, is_on_demand=is_on_demand)
-    if (wanted.read, wanted.write) == (index.throughput.read, index.throughput.write):
-        raise RequestRefused("The requested throughput value equals the current value")
+    if is_on_demand:
+        raise RequestRefused(
+            f"{_INVALID}The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST can be to"
+            " OnDemandThroughput, WarmThroughput"
+        )
+    _check_units_of_index(given, is_on_demand=False)
+    wanted = index_throughput(given, path)
+    _check_difference(index.throughput, wanted, f"index {index.name}", "index")
     return index.model_copy(update={**options, "throughput": _changed(index.throughput, wanted, now)})
+
+
+def _check_units_of_index(given: Request, *, is_on_demand: bool) -> None:
+    has_units = given.get("ProvisionedThroughput") is not None
+    if has_units and is_on_demand:
+        raise RequestRefused(
+            f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index:"
+            f" {given.get('IndexName')} when BillingMode is PAY_PER_REQUEST"
+        )
+    if not has_units and not is_on_demand:
+        raise RequestRefused(
+            f"{_INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index:"
+            f" {given.get('IndexName')}"
+        )
+
+
+def _check_difference(before: Throughput, after: Throughput, named: str, kind: str) -> None:
+    if (after.read, after.write) == (before.read, before.write):
+        raise RequestRefused(
+            f"The provisioned throughput for the {named} will not change. The requested value equals the current value."
+            f" Current ReadCapacityUnits provisioned for the {kind}: {before.read}. Requested ReadCapacityUnits:"
+            f" {after.read}. Current WriteCapacityUnits provisioned for the {kind}: {before.write}. Requested"
+            f" WriteCapacityUnits: {after.write}. {MORE_ABOUT_LIMITS}"
+        )
 
 
 def _with_new_index(
     transaction: Transaction, record: TableRecord, request: Request, change: _IndexChange
 ) -> TableRecord:
+    if request.get("AttributeDefinitions") is None:
+        name = change.content.get("IndexName")
+        raise RequestRefused(f"{_INVALID}AttributeDefinitions is not specified for index: {name}")
     defined = attribute_definitions(request)
+    if any(index.name == change.content.get("IndexName") for index in record.indexes):
+        raise RequestRefused("Attempting to create an index which already exists")
+    _check_units_of_index(change.content, is_on_demand=record.is_on_demand)
     index = new_global_index(change.content, defined, change.path, is_on_demand=record.is_on_demand)
     if any(record.attributes.get(name, type_) != type_ for name, type_ in defined.items()):
         raise RequestRefused(
@@ -217,10 +257,14 @@ def _with_new_index(
             " previously defined."
         )
     attributes = record.attributes | defined
-    if record.index(index.name) is not None:
-        raise RequestRefused("Attempting to create an index which already exists")
     indexes = (*record.indexes, index_record(transaction, index))
-    check_index_counts(sum(not one.is_local for one in indexes), sum(len(one.included) for one in indexes))
+    if sum(not one.is_local for one in indexes) > MOST_GLOBAL_INDEXES:
+        raise request_error(
+            "LimitExceededException",
+            f"Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of"
+            f" {MOST_GLOBAL_INDEXES}",
+        )
+    check_included(sum(len(one.included) for one in indexes))
     with_index = _replaced(record, indexes=indexes, attributes=attributes)
     return _replaced(with_index, attributes=_used_attributes(with_index, indexes))
 
@@ -237,7 +281,7 @@ def _check_index_throughput(record: TableRecord) -> None:
         return
     for index in record.indexes:
         if not index.is_local and not index.throughput.read:
-            raise no_index_throughput(index.name)
+            raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified for index: {index.name}")
 
 
 def _with_options(record: TableRecord, request: Request, now: float) -> TableRecord:
@@ -255,15 +299,19 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
 
 
 def _with_stream(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
-    if request.get("StreamSpecification") is None:
+    is_enabled, view = stream_specification(request)
+    if is_enabled is None:
         return record
-    view = stream_view(request)
-    if view is None:
+    if not is_enabled:
+        if view is not None:
+            raise RequestRefused(f"{_INVALID}If stream is being disabled, then UpdateViewType must not be specified")
         if record.stream is None:
-            raise RequestRefused("Table has no stream to disable")
+            raise RequestRefused(f"Table has no stream to disable: TableName: {record.name}")
         return streams.disabled(transaction, record, now)
+    if view is None:
+        raise RequestRefused(f"{_INVALID}If stream is being enabled then UpdateViewType is required")
     if record.stream is not None:
-        raise RequestRefused("Table already has an enabled stream")
+        raise RequestRefused(f"Table already has an enabled stream: TableName: {record.name}")
     return streams.enabled(transaction, record, view, now)
 
 

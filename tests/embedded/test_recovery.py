@@ -233,9 +233,9 @@ def test_a_restored_table_has_the_units_that_are_asked_for(backend: EmbeddedBack
         OnDemandThroughputOverride={"MaxWriteRequestUnits": 60},
     )
     assert "ProvisionedThroughput" not in again["GlobalSecondaryIndexes"][0]
-    assert again["OnDemandThroughput"] == {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 60}
+    assert again["OnDemandThroughput"] == {"MaxWriteRequestUnits": 60}
     as_it_was = restore(backend, TargetTableName="same", UseLatestRestorableTime=True)
-    assert as_it_was["OnDemandThroughput"] == {"MaxReadRequestUnits": 5, "MaxWriteRequestUnits": -1}
+    assert as_it_was["OnDemandThroughput"] == {"MaxReadRequestUnits": 5}
     assert as_it_was["SSEDescription"]["Status"] == "ENABLED"
 
 

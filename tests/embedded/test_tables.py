@@ -1023,9 +1023,76 @@ def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> No
     assert changed["WarmThroughput"]["WriteUnitsPerSecond"] == 6000
     by_b, by_c = changed["GlobalSecondaryIndexes"]
     assert (by_b["IndexName"], by_c["IndexName"]) == ("by_b", "by_c")
-    assert by_b["OnDemandThroughput"] == {"MaxReadRequestUnits": 7, "MaxWriteRequestUnits": -1}
+    assert by_b["OnDemandThroughput"] == {"MaxReadRequestUnits": 7}
+    assert "OnDemandThroughput" not in by_c
     off = backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": -1}})
-    assert off["TableDescription"]["OnDemandThroughput"]["MaxReadRequestUnits"] == -1
+    assert off["TableDescription"]["OnDemandThroughput"] == {"MaxWriteRequestUnits": 20}
+    off = backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxWriteRequestUnits": -1}})
+    assert "OnDemandThroughput" not in off["TableDescription"]
+
+
+NOT_WITH_UNITS = "cannot be specified when the table BillingMode is PROVISIONED"
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        (
+            [table(OnDemandThroughput={"MaxReadRequestUnits": -1})],
+            f"{INVALID}Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
+        ),
+        (
+            [globals_(index("ggg", "a", OnDemandThroughput={"MaxWriteRequestUnits": 0}))],
+            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for index : ggg is outside of valid range",
+        ),
+        (
+            [provisioned(OnDemandThroughput={"MaxReadRequestUnits": 5})],
+            f"{INVALID}MaxReadRequestUnits for OnDemandThroughput cannot be specified when table BillingMode is"
+            " PROVISIONED.",
+        ),
+        (
+            [table(), {"OnDemandThroughput": {"MaxWriteRequestUnits": -2}}],
+            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range",
+        ),
+        (
+            [table(), {"OnDemandThroughput": {"MaxReadRequestUnits": 40_001}}],
+            "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput for table exceeds"
+            " TableMaxReadCapacityUnits of the account in region ddblocal",
+        ),
+        (
+            [provisioned(), {"OnDemandThroughput": {"MaxReadRequestUnits": 5}}],
+            f"{INVALID}MaxReadRequestUnits for OnDemandThroughput {NOT_WITH_UNITS}",
+        ),
+        (
+            [
+                provisioned(GlobalSecondaryIndexes=[index("ggg", "a", ProvisionedThroughput=units(1, 1))]),
+                update({"Update": {"IndexName": "ggg", "OnDemandThroughput": {"MaxWriteRequestUnits": 5}}}),
+            ],
+            f"{INVALID}MaxWriteRequestUnits for OnDemandThroughput for index : ggg {NOT_WITH_UNITS}",
+        ),
+    ],
+)
+def test_limits_on_demand_that_cannot_be_are_refused(
+    backend: EmbeddedBackend, requests: list[Request], message: str
+) -> None:
+    *before, refused = requests
+    for created in before:
+        backend.execute("CreateTable", created)
+    with pytest.raises(RequestError) as caught:
+        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
+    assert caught.value.message == message
+
+
+def test_nothing_of_one_billing_is_left_in_the_other(backend: EmbeddedBackend) -> None:
+    limit = {"MaxReadRequestUnits": 5}
+    backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput=limit), OnDemandThroughput=limit))
+    of_index = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
+    switch: Request = {**CHANGES["provisioned"], **update(of_index)}
+    described = backend.execute("UpdateTable", switch)["TableDescription"]
+    assert "OnDemandThroughput" not in described | described["GlobalSecondaryIndexes"][0]
+    back = backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
+    assert back["GlobalSecondaryIndexes"][0].get("ProvisionedThroughput", units(0, 0)).items() >= units(0, 0).items()
+    backend.execute("UpdateTable", switch)
 
 
 @pytest.mark.parametrize(
@@ -1033,7 +1100,6 @@ def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> No
     [
         {"OnDemandThroughput": {}},
         {"OnDemandThroughput": {"MaxReadRequestUnits": 0}},
-        {"OnDemandThroughput": {"MaxWriteRequestUnits": -7}},
         {"SSESpecification": {"Enabled": True, "SSEType": "FOO"}},
         {"SSESpecification": {"Enabled": True, "SSEType": "AES256"}},
         {"GlobalSecondaryIndexUpdates": [{"Update": {"IndexName": "by_b", "ProvisionedThroughput": units(3, 3)}}]},

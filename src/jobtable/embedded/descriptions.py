@@ -76,7 +76,7 @@ def _limit(limit: OnDemandLimit | None) -> Description:
     if limit is None:
         return {}
     units = {"MaxReadRequestUnits": limit.read, "MaxWriteRequestUnits": limit.write}
-    return {"OnDemandThroughput": {name: -1 if value is None else value for name, value in units.items()}}
+    return {"OnDemandThroughput": {name: value for name, value in units.items() if value is not None}}
 
 
 def _warm(warm: WarmThroughput | None) -> Description:

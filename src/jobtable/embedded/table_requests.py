@@ -43,6 +43,7 @@ _NOT_KEPT = (
     "VectorIndexUpdates",
     "VectorIndexOverride",
 )
+_REQUEST_UNITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _NO_LIMIT = -1
 _STREAM_MEMBERS = {
     "StreamEnabled": Member(bool, required=True),
@@ -95,6 +96,8 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     throughput = Throughput() if is_on_demand else table_throughput(request)
     if is_on_demand:
         refuse_table_throughput(request)
+    else:
+        refuse_on_demand_limit(request, is_new=True)
     _check_defined(key, attributes)
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
@@ -105,7 +108,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         indexes=indexes,
         is_on_demand=is_on_demand,
         throughput=throughput,
-        on_demand=on_demand_limit(request),
+        on_demand=on_demand_limit(request, is_new=True),
         warm=warm_throughput(request),
         view=_view_of_new_table(request),
         table_class=table_class(request),
@@ -185,19 +188,39 @@ def global_index_throughput(structure: Request, path: str, *, is_on_demand: bool
     return Throughput()
 
 
-def on_demand_limit(structure: Request, before: OnDemandLimit | None = None) -> OnDemandLimit | None:
-    """OnDemandThroughput; what it does not say stays as it was before."""
+def on_demand_limit(
+    structure: Request, before: OnDemandLimit | None = None, *, is_new: bool = False
+) -> OnDemandLimit | None:
+    """OnDemandThroughput of a table or an index; what it does not say stays as it was before."""
     given = structure.get("OnDemandThroughput")
     if given is None:
         return before
     expect_type(given, dict)
-    before = before or OnDemandLimit()
-    read, write = _request_units(given, "MaxReadRequestUnits"), _request_units(given, "MaxWriteRequestUnits")
-    if read is None and write is None:
+    name = structure.get("IndexName")
+    of = "table" if name is None else f"index : {name}"
+    read, write = (_request_units(given, member, of, is_new=is_new) for member in _REQUEST_UNITS)
+    if read is None and write is None and not is_new:
         raise RequestRefused(
             f"{_INVALID}OnDemandThroughput must specify MaxReadRequestUnits, MaxWriteRequestUnits, or both"
         )
-    return OnDemandLimit(read=before.read if read is None else read, write=before.write if write is None else write)
+    before = before or OnDemandLimit()
+    limits = (_limit(read, before.read), _limit(write, before.write))
+    return None if limits == (None, None) else OnDemandLimit(read=limits[0], write=limits[1])
+
+
+def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
+    """RequestRefused if a table with units, or an index of it, shall have limits on demand."""
+    given, name = structure.get("OnDemandThroughput"), structure.get("IndexName")
+    if given is None:
+        return
+    expect_type(given, dict)
+    of = "" if name is None else f" for index{':' if is_new else ' :'} {name}"
+    for member in _REQUEST_UNITS:
+        if given.get(member) is not None:
+            raise RequestRefused(
+                f"{_INVALID}{member} for OnDemandThroughput{of} cannot be specified when"
+                f" {'table BillingMode is PROVISIONED.' if is_new else 'the table BillingMode is PROVISIONED'}"
+            )
 
 
 def warm_throughput(structure: Request, path: str = "", before: WarmThroughput | None = None) -> WarmThroughput | None:
@@ -254,8 +277,10 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], path: s
     _check_defined(key, attributes)
     kind, included = projection(structure, path)
     throughput = global_index_throughput(structure, path, is_on_demand=is_on_demand)
-    warm = warm_throughput(structure, path)
-    return NewIndex(name, False, key, kind, included, throughput, on_demand_limit(structure), warm)
+    if not is_on_demand:
+        refuse_on_demand_limit(structure, is_new=True)
+    limit = on_demand_limit(structure, is_new=True)
+    return NewIndex(name, False, key, kind, included, throughput, limit, warm_throughput(structure, path))
 
 
 def check_included(included: int) -> None:
@@ -369,14 +394,28 @@ def _throughput(structure: Request, path: str) -> Throughput:
     return Throughput(read=given["ReadCapacityUnits"], write=given["WriteCapacityUnits"])
 
 
-def _request_units(structure: Request, member: str) -> int | None:
-    """A limit of requests; -1 is none."""
+def _request_units(structure: Request, member: str, of: str, *, is_new: bool) -> int | None:
+    """A limit of requests; -1 takes one away that is there."""
     value = structure.get(member)
-    if value is not None:
-        expect_type(value, int)
-        if value != _NO_LIMIT and value < 1:
-            raise RequestRefused(f"{_INVALID}{member} must be {_NO_LIMIT} or greater than or equal to 1")
-    return value
+    if value is None:
+        return None
+    expect_type(value, int)
+    requested = f"Requested {member} for OnDemandThroughput for {of}"
+    if value < 1 and (is_new or value != _NO_LIMIT):
+        raise RequestRefused(f"{_INVALID}{requested} is outside of valid range")
+    if value > MOST_UNITS:
+        most = f"Table{member.replace('Request', 'Capacity')}"
+        raise request_error(
+            "LimitExceededException",
+            f"Subscriber limit exceeded: {requested} exceeds {most} of the account in region {REGION}",
+        )
+    return int(value)
+
+
+def _limit(given: int | None, before: int | None) -> int | None:
+    if given is None:
+        return before
+    return None if given == _NO_LIMIT else given
 
 
 def _one_of(structure: Request, member: str, allowed: tuple[str, ...], path: str = "") -> str | None:

@@ -23,6 +23,7 @@ from jobtable.embedded.table_requests import (
     index_throughput,
     new_global_index,
     on_demand_limit,
+    refuse_on_demand_limit,
     refuse_table_throughput,
     refuse_what_is_not_kept,
     stream_specification,
@@ -170,15 +171,20 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         refuse_table_throughput(request)
         if record.is_on_demand:
             return record
-        return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=Throughput())
+        indexes = tuple(_changed_index(index, throughput=_without_units(index.throughput)) for index in record.indexes)
+        throughput = _without_units(record.throughput)
+        return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=throughput, indexes=indexes)
     if mode is None and request.get("ProvisionedThroughput") is None:
         return record
     if request.get("ProvisionedThroughput") is None:
         raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
     wanted = table_throughput(request)
-    if not record.is_on_demand:
-        _check_difference(record.throughput, wanted, "table", "table")
-    return _replaced(record, is_on_demand=False, throughput=_changed(record.throughput, wanted, now))
+    throughput = _changed(record.throughput, wanted, now)
+    if record.is_on_demand:
+        indexes = tuple(_changed_index(index, on_demand=None) for index in record.indexes)
+        return _replaced(record, is_on_demand=False, throughput=throughput, on_demand=None, indexes=indexes)
+    _check_difference(record.throughput, wanted, "table", "table")
+    return _replaced(record, throughput=throughput)
 
 
 def _with_index_change(
@@ -201,10 +207,12 @@ def _with_index_change(
 
 def _updated_index(index: IndexRecord, change: _IndexChange, now: float, *, is_on_demand: bool) -> IndexRecord:
     given, path = change.content, change.path
+    if not is_on_demand:
+        refuse_on_demand_limit(given)
     options = {"warm": warm_throughput(given, path, index.warm), "on_demand": on_demand_limit(given, index.on_demand)}
     is_said = any(given.get(name) is not None for name in ("WarmThroughput", "OnDemandThroughput"))
     if is_said and given.get("ProvisionedThroughput") is None:
-        return index.model_copy(update=options)
+        return _changed_index(index, **options)
     if is_on_demand:
         raise RequestRefused(
             f"{_INVALID}The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST can be to"
@@ -213,7 +221,7 @@ def _updated_index(index: IndexRecord, change: _IndexChange, now: float, *, is_o
     _check_units_of_index(given, is_on_demand=False)
     wanted = index_throughput(given, path)
     _check_difference(index.throughput, wanted, f"index {index.name}", "index")
-    return index.model_copy(update={**options, "throughput": _changed(index.throughput, wanted, now)})
+    return _changed_index(index, **options, throughput=_changed(index.throughput, wanted, now))
 
 
 def _check_units_of_index(given: Request, *, is_on_demand: bool) -> None:
@@ -285,6 +293,8 @@ def _check_index_throughput(record: TableRecord) -> None:
 
 
 def _with_options(record: TableRecord, request: Request, now: float) -> TableRecord:
+    if not record.is_on_demand:
+        refuse_on_demand_limit(request)
     protection = flag(request, "DeletionProtectionEnabled")
     chosen_class = table_class(request)
     return _replaced(
@@ -324,6 +334,14 @@ def _changed(before: Throughput, after: Throughput, now: float) -> Throughput:
         increased=now if is_more and before.read else before.increased,
         decreased=now if is_less and before.read else before.decreased,
     )
+
+
+def _without_units(before: Throughput) -> Throughput:
+    return Throughput(increased=before.increased, decreased=before.decreased)
+
+
+def _changed_index(index: IndexRecord, **changes: Any) -> IndexRecord:
+    return index.model_copy(update=changes)
 
 
 def _replaced(record: TableRecord, **changes: Any) -> TableRecord:

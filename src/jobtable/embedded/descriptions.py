@@ -8,6 +8,7 @@ from jobtable.embedded.key_schemas import key_elements
 from jobtable.embedded.names import index_arn, stream_arn, table_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, TableRecord, Throughput, WarmThroughput
+from jobtable.embedded.warm_throughput import ready_for
 
 Description = dict[str, Any]
 
@@ -38,12 +39,22 @@ def describe_table(view: View, record: TableRecord) -> Description:
         "TableArn": table_arn(record.name),
         "TableId": record.uuid,
         **_billing(record),
-        **_warm(record.warm),
+        **_warm(ready_for(record.warm, record.throughput, is_on_demand=record.is_on_demand)),
         **_indexes(record, counts),
         **_stream(record),
         **_options(record),
         "DeletionProtectionEnabled": record.is_protected,
     }
+
+
+def describe_new(view: View, record: TableRecord) -> Description:
+    """The TableDescription of a table that is being made: what it is ready for is told only where it was asked for."""
+    description = describe_table(view, record)
+    if record.warm is None:
+        del description["WarmThroughput"]
+    for index in description.get("GlobalSecondaryIndexes", ()):
+        del index["WarmThroughput"]
+    return description
 
 
 def describe_deleted(view: View, record: TableRecord) -> Description:
@@ -55,9 +66,9 @@ def describe_deleted(view: View, record: TableRecord) -> Description:
 
 
 def _throughput(throughput: Throughput) -> Description:
+    times = {"LastIncreaseDateTime": throughput.increased, "LastDecreaseDateTime": throughput.decreased}
     return {
-        "LastIncreaseDateTime": throughput.increased or 0.0,
-        "LastDecreaseDateTime": throughput.decreased or 0.0,
+        **{name: time for name, time in times.items() if time is not None},
         "NumberOfDecreasesToday": 0,
         "ReadCapacityUnits": throughput.read,
         "WriteCapacityUnits": throughput.write,
@@ -79,12 +90,9 @@ def _limit(limit: OnDemandLimit | None) -> Description:
     return {"OnDemandThroughput": {name: value for name, value in units.items() if value is not None}}
 
 
-def _warm(warm: WarmThroughput | None) -> Description:
-    if warm is None:
-        return {}
+def _warm(warm: WarmThroughput) -> Description:
     units = {"ReadUnitsPerSecond": warm.read, "WriteUnitsPerSecond": warm.write}
-    told = {name: value for name, value in units.items() if value is not None}
-    return {"WarmThroughput": {**told, "Status": "ACTIVE"}}
+    return {"WarmThroughput": {**units, "Status": "ACTIVE"}}
 
 
 def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]]) -> Description:
@@ -102,16 +110,16 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
         "Projection": {"ProjectionType": index.projection, **included},
     }
     if not index.is_local:
-        description["IndexStatus"] = "ACTIVE"
-        if index.throughput.read:
-            units = {"ReadCapacityUnits": index.throughput.read, "WriteCapacityUnits": index.throughput.write}
-            description["ProvisionedThroughput"] = units
+        description |= {
+            "IndexStatus": "ACTIVE",
+            "ProvisionedThroughput": _throughput(index.throughput),
+            **_limit(index.on_demand),
+            **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),
+        }
     return description | {
         "IndexSizeBytes": size,
         "ItemCount": items,
         "IndexArn": index_arn(record.name, index.name),
-        **_limit(index.on_demand),
-        **_warm(index.warm),
     }
 
 

@@ -18,10 +18,10 @@ from jobtable.embedded.names import REGION, index_name_fault, name_of_new_table,
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
+from jobtable.embedded.warm_throughput import MOST_UNITS, new_warm_throughput
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
-MOST_UNITS = 40_000
 MOST_GLOBAL_INDEXES = 20
 MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _MOST_LOCAL_INDEXES = 5
@@ -30,7 +30,6 @@ _INVALID = "One or more parameter values were invalid: "
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 _UNIT = Member(int, required=True, minimum=1)
 _UNIT_MEMBERS = {"WriteCapacityUnits": _UNIT, "ReadCapacityUnits": _UNIT}
-_WARM_MEMBERS = {"ReadUnitsPerSecond": Member(int, minimum=1), "WriteUnitsPerSecond": Member(int, minimum=1)}
 _REQUIRED_LISTS = {"AttributeDefinitions": Member(list, required=True), "KeySchema": Member(list, required=True)}
 _NOT_KEPT = (
     "ReplicaUpdates",
@@ -109,7 +108,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
         is_on_demand=is_on_demand,
         throughput=throughput,
         on_demand=on_demand_limit(request, is_new=True),
-        warm=warm_throughput(request),
+        warm=new_warm_throughput(request, "", throughput, is_on_demand=is_on_demand),
         view=_view_of_new_table(request),
         table_class=table_class(request),
         is_protected=bool(flag(request, "DeletionProtectionEnabled")),
@@ -223,18 +222,6 @@ def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
             )
 
 
-def warm_throughput(structure: Request, path: str = "", before: WarmThroughput | None = None) -> WarmThroughput | None:
-    """WarmThroughput; what it does not say stays as it was before."""
-    given = structure.get("WarmThroughput")
-    if given is None:
-        return before
-    check_members(given, _WARM_MEMBERS, f"{path}warmThroughput.")
-    before = before or WarmThroughput()
-    return WarmThroughput(
-        read=given.get("ReadUnitsPerSecond", before.read), write=given.get("WriteUnitsPerSecond", before.write)
-    )
-
-
 def encryption(request: Request) -> dict[str, str] | None:
     """SSESpecification as it is described; None where the key is DynamoDB's own. Nothing is encrypted here."""
     given = request.get("SSESpecification")
@@ -280,7 +267,8 @@ def new_global_index(structure: Request, attributes: dict[str, KeyType], path: s
     if not is_on_demand:
         refuse_on_demand_limit(structure, is_new=True)
     limit = on_demand_limit(structure, is_new=True)
-    return NewIndex(name, False, key, kind, included, throughput, limit, warm_throughput(structure, path))
+    warm = new_warm_throughput(structure, path, throughput, is_on_demand=is_on_demand)
+    return NewIndex(name, False, key, kind, included, throughput, limit, warm)
 
 
 def check_included(included: int) -> None:

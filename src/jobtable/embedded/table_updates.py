@@ -29,8 +29,8 @@ from jobtable.embedded.table_requests import (
     stream_specification,
     table_class,
     table_throughput,
-    warm_throughput,
 )
+from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
 from jobtable.errors import RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
 
@@ -105,6 +105,7 @@ def _check_together(request: Request, given: set[str]) -> None:
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
     """The table as UpdateTable asks for it, or RequestRefused."""
     changes = _index_changes(request)
+    record = _with_what_it_is_ready_for(record)
     record = _with_billing(record, request, now)
     for change in changes:
         record = _with_index_change(transaction, record, request, change, now)
@@ -165,6 +166,19 @@ def _index_changes(request: Request) -> list[_IndexChange]:
     return changes
 
 
+def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:
+    """The table with its warm throughput noted, and that of its indexes: what changes may not lessen it."""
+    is_on_demand = record.is_on_demand
+    indexes = tuple(
+        _changed_index(
+            one, warm=None if one.is_local else ready_for(one.warm, one.throughput, is_on_demand=is_on_demand)
+        )
+        for one in record.indexes
+    )
+    warm = ready_for(record.warm, record.throughput, is_on_demand=is_on_demand)
+    return _replaced(record, warm=warm, indexes=indexes)
+
+
 def _with_billing(record: TableRecord, request: Request, now: float) -> TableRecord:
     mode = billing_mode(request)
     if mode == "PAY_PER_REQUEST" or (mode is None and record.is_on_demand):
@@ -209,7 +223,11 @@ def _updated_index(index: IndexRecord, change: _IndexChange, now: float, *, is_o
     given, path = change.content, change.path
     if not is_on_demand:
         refuse_on_demand_limit(given)
-    options = {"warm": warm_throughput(given, path, index.warm), "on_demand": on_demand_limit(given, index.on_demand)}
+    before = ready_for(index.warm, index.throughput, is_on_demand=is_on_demand)
+    options = {
+        "warm": changed_warm_throughput(given, path, before),
+        "on_demand": on_demand_limit(given, index.on_demand),
+    }
     is_said = any(given.get(name) is not None for name in ("WarmThroughput", "OnDemandThroughput"))
     if is_said and given.get("ProvisionedThroughput") is None:
         return _changed_index(index, **options)
@@ -295,6 +313,7 @@ def _check_index_throughput(record: TableRecord) -> None:
 def _with_options(record: TableRecord, request: Request, now: float) -> TableRecord:
     if not record.is_on_demand:
         refuse_on_demand_limit(request)
+    before = ready_for(record.warm, record.throughput, is_on_demand=record.is_on_demand)
     protection = flag(request, "DeletionProtectionEnabled")
     chosen_class = table_class(request)
     return _replaced(
@@ -303,7 +322,7 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         table_class=chosen_class or record.table_class,
         table_class_changed=now if chosen_class else record.table_class_changed,
         on_demand=on_demand_limit(request, record.on_demand),
-        warm=warm_throughput(request, before=record.warm),
+        warm=changed_warm_throughput(request, "", before),
         encryption=record.encryption if request.get("SSESpecification") is None else encryption(request),
     )
 

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from jobtable.embedded import expiry, recovery, streams, tags
-from jobtable.embedded.descriptions import describe_deleted, describe_table
+from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
 from jobtable.embedded.names import REGION, no_such_table, table_of, valid_name
 from jobtable.embedded.requests import expect_type
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
-from jobtable.embedded.table_requests import MOST_UNITS, new_table
+from jobtable.embedded.table_requests import new_table
 from jobtable.embedded.table_updates import check_request, index_record, updated
+from jobtable.embedded.warm_throughput import MOST_UNITS
 from jobtable.errors import RequestRefused, TableInUse
 from jobtable.store.backend import Request, Response
 
@@ -55,7 +56,7 @@ def create(storage: Storage, request: Request) -> Response:
         if wanted.view is not None:
             record = streams.enabled(transaction, record, wanted.view, now)
         create_table(transaction, record)
-        return {"TableDescription": describe_table(transaction, record)}
+        return {"TableDescription": describe_new(transaction, record)}
 
     return storage.write(action)
 

@@ -51,6 +51,10 @@ _FREE_MEMBERS = frozenset(
 )
 
 
+_NO_UNITS = {"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
+"""What is told of the units of a table and its indexes on demand; DynamoDB Local tells it of the table alone."""
+
+
 def settled(peer: Peer, operation: str, request: dict[str, Any]) -> Answer:
     """The answer of a peer in a form that can be compared: pages are followed to their end, free orders are fixed."""
     first = peer.ask(operation, request)
@@ -76,7 +80,7 @@ def _described(node: Any) -> Any:
         return sorted((_described(element) for element in kept), key=_text) or None
     if isinstance(node, dict):
         described = {name: _described(content) for name, content in node.items() if name not in _FREE_MEMBERS}
-        return {name: content for name, content in described.items() if content is not None}
+        return {name: content for name, content in described.items() if content not in (None, _NO_UNITS)}
     return node
 
 

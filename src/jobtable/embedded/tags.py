@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from jobtable.embedded.key_schemas import maps, text
+from jobtable.embedded.names import is_stream_arn
 from jobtable.embedded.requests import expect_type, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
@@ -13,31 +15,25 @@ from jobtable.errors import RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
 _MOST_TAGS = 50
-_TEXT = re.compile(r"[\w\s+\-=.:/]*")
+_LONGEST_KEY, _LONGEST_VALUE = 128, 256
+_INVALID = "One or more parameter values were invalid: "
+_TEXT = re.compile(r"[\w\s+\-=.:/@]*")
 """Letters, numbers and white space of any script, and a few signs."""
 
 
 def tags_of(request: Request, member: str) -> dict[str, str]:
     """The tags that a request carries, or RequestRefused."""
     tags: dict[str, str] = {}
-    for number, one in enumerate(maps(request, member), start=1):
-        key, value = text(one, "Key"), text(one, "Value")
-        for name, content, longest in (("key", key, 128), ("value", value, 256)):
-            _check(content, f"{member[:1].lower()}{member[1:]}.{number}.member.{name}", longest)
-        if key is None or value is None:
-            continue
-        if not (_TEXT.fullmatch(key) and _TEXT.fullmatch(value)):
-            raise RequestRefused(
-                "One or more parameter values were invalid: Tag keys and values can only contain letters, white space,"
-                " numbers, and the characters + - = . _ : /"
-            )
+    for one in maps(request, member):
+        key, value = _checked_key(text(one, "Key")), text(one, "Value")
+        if value is None or len(value) > _LONGEST_VALUE or not _TEXT.fullmatch(value):
+            raise RequestRefused(f"The Tag Value provided is invalid, Value: {'null' if value is None else value}")
         if key.lower().startswith("aws:"):
-            raise RequestRefused("One or more parameter values were invalid: Tag keys must not start with 'aws:'")
+            raise RequestRefused(f"Tag Key cannot be prefixed with aws:, Key: {key}")
         if key in tags:
-            raise RequestRefused(f"One or more parameter values were invalid: Duplicate tag key found: {key}")
+            raise RequestRefused(f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
         tags[key] = value
-    if len(tags) > _MOST_TAGS:
-        raise _too_many()
+    _check_number(tags)
     return tags
 
 
@@ -51,8 +47,7 @@ def tag(storage: Storage, request: Request) -> Response:
     def action(transaction: Transaction) -> Response:
         record = _existing(transaction, name, request)
         merged = record.tags | tags
-        if len(merged) > _MOST_TAGS:
-            raise _too_many()
+        _check_number(merged)
         change_table(transaction, record, record.model_copy(update={"tags": merged}))
         return {}
 
@@ -68,6 +63,8 @@ def untag(storage: Storage, request: Request) -> Response:
     expect_type(keys, list)
     for key in keys:
         expect_type(key, str)
+        _checked_key(key)
+    _check_number(keys)
 
     def action(transaction: Transaction) -> Response:
         record = _existing(transaction, name, request)
@@ -94,34 +91,36 @@ def _resource(request: Request) -> str:
             " null"
         )
     if not arn.startswith("arn:"):
-        raise RequestRefused(f"Invalid TableArn: ARNs must start with 'arn:': {arn}")
+        raise RequestRefused(f"{_INVALID}ARNs must start with 'arn:': {arn}")
+    if is_stream_arn(arn):
+        raise _not_found(arn)
     name = table_of_arn(arn)
+    if name is None and ":dynamodb:" in arn:
+        raise RequestRefused(
+            f"{_INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
+        )
     if name is None:
-        raise RequestRefused(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+        raise RequestRefused(f"{_INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
     return name
 
 
 def _existing(view: View, name: str, request: Request) -> TableRecord:
     record = view.record(name)
     if record is None:
-        raise TableNotFound(f"Requested resource not found: ResourcArn: {request['ResourceArn']} not found")
+        raise _not_found(request["ResourceArn"])
     return record
 
 
-def _check(content: str | None, path: str, longest: int) -> None:
-    rule = None
-    if content is None:
-        rule = "Member must not be null"
-    elif len(content) > longest:
-        rule = f"Member must have length less than or equal to {longest}"
-    elif not content and path.endswith("key"):
-        rule = "Member must have length greater than or equal to 1"
-    if rule is not None:
-        shown = "null" if content is None else f"'{content}'"
-        raise RequestRefused(
-            f"1 validation error detected: Value {shown} at '{path}' failed to satisfy constraint: {rule}"
-        )
+def _not_found(arn: str) -> TableNotFound:
+    return TableNotFound(f"Requested resource not found: ResourceArn: {arn} not found")
 
 
-def _too_many() -> RequestRefused:
-    return RequestRefused(f"One or more parameter values were invalid: Too many tags: a table has at most {_MOST_TAGS}")
+def _checked_key(key: str | None) -> str:
+    if key is None or not 1 <= len(key) <= _LONGEST_KEY or not _TEXT.fullmatch(key):
+        raise RequestRefused(f"The Tag Key provided is invalid, Key: {'null' if key is None else key}")
+    return key
+
+
+def _check_number(tags: Collection[str]) -> None:
+    if len(tags) > _MOST_TAGS:
+        raise RequestRefused("Number of Tags exceed the current limit for the provided ResourceArn")

@@ -13,7 +13,7 @@ import pytest
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import Sized, Storage, Transaction, upkeep
 from jobtable.embedded.storage.checks import inconsistencies
-from jobtable.errors import BackendUnavailable
+from jobtable.errors import BackendUnavailable, RequestRefused
 from jobtable.testing import FakeClock
 
 DAY = 86_400
@@ -126,6 +126,26 @@ def test_a_switched_off_attribute_means_nothing(backend: EmbeddedBackend, clock:
     assert left(backend) == {"old", "old too"}
     switch(backend)
     assert storage_of(backend).keep_up() == 2
+
+
+@pytest.mark.parametrize(
+    ("attribute", "enabled", "message"),
+    [
+        ("expires_at", True, "TimeToLive is already enabled"),
+        *(
+            ("other", enabled, "TimeToLive is active on a different AttributeName: current AttributeName is expires_at")
+            for enabled in (True, False)
+        ),
+    ],
+)
+def test_only_the_attribute_that_is_on_is_switched_off(
+    backend: EmbeddedBackend, attribute: str, enabled: bool, message: str
+) -> None:
+    switch(backend)
+    specification = {"Enabled": enabled, "AttributeName": attribute}
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTimeToLive", {"TableName": "tab", "TimeToLiveSpecification": specification})
+    assert caught.value.message == message
 
 
 def test_many_go_in_small_transactions(

@@ -55,6 +55,6 @@ def _check_change(record: TableRecord, attribute: str, is_enabled: bool) -> None
     if current is None and not is_enabled:
         raise RequestRefused("TimeToLive is already disabled")
     if current is not None and current != attribute:
-        raise RequestRefused("TimeToLive is active on a different AttributeName")
+        raise RequestRefused(f"TimeToLive is active on a different AttributeName: current AttributeName is {current}")
     if current is not None and is_enabled:
         raise RequestRefused("TimeToLive is already enabled")

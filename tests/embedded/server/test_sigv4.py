@@ -76,6 +76,12 @@ def test_another_body_header_method_or_path_breaks_the_signature() -> None:
     assert code_of(headers | {"authorization": headers["authorization"][:-1] + "é"}) == invalid
 
 
+@pytest.mark.parametrize("between", [",", " ", ",\t"])
+def test_parameters_stand_apart_by_commas_or_spaces(between: str) -> None:
+    headers = signed()
+    CHECK.verify("POST", "/", headers | {"authorization": headers["authorization"].replace(", ", between)}, b"{}")
+
+
 def test_an_unknown_key_is_an_unrecognized_client() -> None:
     assert code_of(signed(access_key="AKIDOTHER")) == "UnrecognizedClientException"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -16,6 +17,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 _TERMINATOR = "aws4_request"
 _DATE_FORMAT = "%Y%m%dT%H%M%SZ"
 _ALLOWED_SKEW = timedelta(minutes=15)
+_BETWEEN_PARAMETERS = re.compile(r"[,\s]+")
 
 
 class SignatureCheck:
@@ -98,7 +100,7 @@ class SignatureCheck:
 
 def _parameters(text: str, authorization: str) -> dict[str, str]:
     parameters: dict[str, str] = {}
-    for part in filter(None, (piece.strip() for piece in text.split(","))):
+    for part in filter(None, _BETWEEN_PARAMETERS.split(text)):
         name, equals, value = part.partition("=")
         if not equals:
             raise _incomplete(

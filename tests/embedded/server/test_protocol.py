@@ -91,13 +91,16 @@ def test_what_is_no_json_object_is_a_serialization_error(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [gzip.compress(b'{"TableName":"t"}'), gzip.compress(b'{"Table') + gzip.compress(b'Name":"t"}')],
-    ids=["whole", "in two parts"],  # the bytes of both hold the time at which they were made
+    ("body", "encoding"),
+    [
+        (gzip.compress(b'{"TableName":"t"}', mtime=0), "gzip"),
+        (gzip.compress(b'{"Table', mtime=0) + gzip.compress(b'Name":"t"}', mtime=0), "GZIP"),
+        (zlib.compress(b'{"TableName":"t"}'), "deflate"),
+    ],
 )
-def test_an_unpacked_body_is_the_request(body: bytes) -> None:
+def test_an_unpacked_body_is_the_request(body: bytes, encoding: str) -> None:
     backend = ScriptedBackend({})
-    DynamoDbProtocol(backend).respond(post(body, content_encoding="gzip"))
+    DynamoDbProtocol(backend).respond(post(body, content_encoding=encoding))
     assert backend.calls == [("GetItem", {"TableName": "t"})]
 
 
@@ -120,6 +123,10 @@ def test_an_operation_without_a_response_is_answered_with_no_body(operation: str
         (b"not gzip", "gzip", 400, "SerializationException"),
         (gzip.compress(b"{}", mtime=0)[:-9], "gzip", 400, "SerializationException"),
         (b"{}", "br", 400, "SerializationException"),
+        (b"not deflate", "deflate", 400, "SerializationException"),
+        (zlib.compress(b"{}")[:-3], "deflate", 400, "SerializationException"),
+        (zlib.compress(b"{") + zlib.compress(b"}"), "deflate", 400, "SerializationException"),
+        (zlib.compress(b" " * (MAX_BODY_BYTES + 1)), "deflate", 413, "RequestEntityTooLargeException"),
         (gzip.compress(b" " * (MAX_BODY_BYTES + 1), mtime=0), "gzip", 413, "RequestEntityTooLargeException"),
     ],
 )
@@ -160,16 +167,23 @@ def test_a_failure_of_the_backend_is_an_internal_error_that_hides_nothing_it_sho
     assert "oops" not in error["message"]
 
 
-def test_get_is_the_health_line() -> None:
-    response = respond(HttpRequest("GET", "/", {"host": "localhost:8000"}, b"", True))
+@pytest.mark.parametrize("target", ["/", "/ping", "/?now"])
+def test_get_is_the_health_line(target: str) -> None:
+    response = respond(HttpRequest("GET", target, {"host": "localhost:8000"}, b"", True))
     assert (response.status, response.body) == (200, b"healthy: localhost:8000 \n")
 
 
 @pytest.mark.parametrize(
     "request_",
-    [HttpRequest("PUT", "/", {}, b"", True), post(b"{}", content_type="text/plain"), post(b"x=1", content_type="")],
+    [
+        HttpRequest("PUT", "/", {}, b"", True),
+        HttpRequest("GET", "/index.html", {}, b"", True),
+        HttpRequest("HEAD", "/ping/", {}, b"", True),
+        post(b"{}", content_type="text/plain"),
+        post(b"x=1", content_type=""),
+    ],
 )
-def test_other_methods_and_media_types_are_not_found(request_: HttpRequest) -> None:
+def test_other_methods_paths_and_media_types_are_not_found(request_: HttpRequest) -> None:
     assert respond(request_).status == 404
 
 

@@ -8,6 +8,7 @@ import io
 import logging
 import os
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -23,6 +24,7 @@ _JSON_TYPES = ("application/x-amz-json-1.0", "application/json")
 _STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 _SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
 """Operations without a response: others that have nothing to say answer with an empty object."""
+_HEALTH_PATHS = ("/", "/ping")
 _TABLE_PREFIX, _STREAM_PREFIX = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
 
 _SERVICE_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
@@ -64,7 +66,7 @@ class DynamoDbProtocol:
     def respond(self, request: HttpRequest) -> HttpResponse:
         """The response to one request."""
         try:
-            if request.method in ("GET", "HEAD"):
+            if request.method in ("GET", "HEAD") and request.target.partition("?")[0] in _HEALTH_PATHS:
                 return health_response(request)
             operation, body = self._understand(request)
             content = self._backend.execute(operation, body)
@@ -115,19 +117,37 @@ def _decoded_body(request: HttpRequest) -> bytes:
     encoding = request.headers.get("content-encoding", "identity").lower()
     if encoding == "identity":
         return request.body
-    if encoding != "gzip":
+    if encoding not in _UNPACKERS:
         raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not understood")
     try:
-        # Unlike zlib alone, this reads on where one text in gzip's format ends and another begins.
-        body = gzip.GzipFile(fileobj=io.BytesIO(request.body)).read(MAX_BODY_BYTES + 1)
+        body = _UNPACKERS[encoding](request.body)
     except EOFError:
-        raise request_error("SerializationException", "The request body ends before its gzip data does") from None
+        message = f"The request body ends before its {encoding} data does"
+        raise request_error("SerializationException", message) from None
     except (OSError, zlib.error):
-        raise request_error("SerializationException", "The request body is not what gzip writes") from None
+        raise request_error("SerializationException", f"The request body is not what {encoding} writes") from None
     if len(body) > MAX_BODY_BYTES:
         message = f"The request body exceeds {MAX_BODY_BYTES} bytes when it is unpacked"
         raise HttpError(413, "RequestEntityTooLargeException", message)
     return body
+
+
+def _unzipped(packed: bytes) -> bytes:
+    # Unlike zlib alone, this reads on where one text in gzip's format ends and another begins.
+    return gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MAX_BODY_BYTES + 1)
+
+
+def _inflated(packed: bytes) -> bytes:
+    unpacking = zlib.decompressobj()
+    body = unpacking.decompress(packed, MAX_BODY_BYTES + 1)
+    if unpacking.unused_data:
+        raise zlib.error("something follows the end")
+    if not unpacking.eof and len(body) <= MAX_BODY_BYTES:
+        raise EOFError
+    return body
+
+
+_UNPACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _unzipped, "deflate": _inflated}
 
 
 def _media_type(headers: dict[str, str]) -> str:

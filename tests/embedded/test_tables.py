@@ -306,6 +306,26 @@ FAULTS: list[tuple[str, Request, str]] = [
         f"{BROKEN}'x' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 3",
     ),
     (
+        "DescribeTable",
+        {"TableName": ""},
+        "2 validation errors detected: Value '' at 'tableName' failed to satisfy constraint: Member must have length"
+        " greater than or equal to 3; Value '' at 'tableName' failed to satisfy constraint: Member must satisfy regular"
+        " expression pattern: [a-zA-Z0-9_.-]+",
+    ),
+    (
+        "ListTables",
+        {"Limit": 0, "ExclusiveStartTableName": "!"},
+        "3 validation errors detected: Value '0' at 'limit' failed to satisfy constraint: Member must have value"
+        " greater than or equal to 1; Value '!' at 'exclusiveStartTableName' failed to satisfy constraint: Member must satisfy"
+        " regular expression pattern: [a-zA-Z0-9_.-]+; Value '!' at 'exclusiveStartTableName' failed to satisfy"
+        " constraint: Member must have length greater than or equal to 3",
+    ),
+    (
+        "ListTables",
+        {"Limit": 101},
+        f"{BROKEN}'101' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100",
+    ),
+    (
         "CreateTable",
         table(AttributeDefinitions=None),
         f"{BROKEN}null at 'attributeDefinitions' failed to satisfy constraint: Member must not be null",

@@ -9,7 +9,7 @@ from jobtable.embedded.requests import (
     constraints_broken,
     expect_type,
     lower_first,
-    name_fault,
+    name_faults,
     table_of_arn,
 )
 from jobtable.errors import RequestError, RequestRefused, TableNotFound
@@ -72,20 +72,19 @@ def name_of_new_table(request: Request) -> str:
     return _checked_name(_given_name(request, "TableName"), "TableName")
 
 
-def index_name_fault(name: object, path: str) -> str | None:
-    """The constraint that a name for an index breaks, or None; `path` is where it stands in the request."""
+def index_name_faults(name: object, path: str) -> list[str]:
+    """The constraints that a name for an index breaks; `path` is where it stands in the request."""
     if name is None:
-        return constraint(path, "null", "Member must not be null")
+        return [constraint(path, "null", "Member must not be null")]
     expect_type(name, str)
-    rule = name_fault(str(name))
-    return None if rule is None else constraint(path, f"'{name}'", rule)
+    return _faults(str(name), path)
 
 
 def valid_index_name(name: object, path: str) -> str:
     """A name for an index, or RequestRefused; `path` is where it stands in the request."""
-    fault = index_name_fault(name, path)
-    if fault is not None:
-        raise constraints_broken([fault])
+    faults = index_name_faults(name, path)
+    if faults:
+        raise constraints_broken(faults)
     return str(name)
 
 
@@ -111,10 +110,15 @@ def _given_name(request: Request, member: str) -> str:
 
 
 def _checked_name(name: str, member: str) -> str:
-    fault = name_fault(name)
-    if fault is not None:
-        raise constraints_broken([constraint(lower_first(member), f"'{name}'", fault)])
+    faults = _faults(name, lower_first(member))
+    if faults:
+        raise constraints_broken(faults)
     return name
+
+
+def _faults(name: str, path: str) -> list[str]:
+    # Operations on tables tell of the length before the characters, those on items after them.
+    return [constraint(path, f"'{name}'", rule) for rule in reversed(name_faults(name))]
 
 
 def no_such_table(name: str) -> RequestError:

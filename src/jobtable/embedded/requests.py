@@ -36,6 +36,7 @@ class Member:
     """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
     is_index_name: bool = False
+    """Whether it names an index, or a table that need not be there: no ARN, and every fault of the name is told."""
     names_tables: bool = False
     """Whether the keys of a map are names of tables."""
     is_shown: bool = True
@@ -52,7 +53,7 @@ class Member:
     def faults(self, value: Any) -> list[str]:
         """The constraints that a value of the right type breaks."""
         if self.is_index_name:
-            return index_name_faults(value)
+            return name_faults(value)
         if self.names_tables:
             return map_of_tables_faults(value)
         fault = self._fault(value)
@@ -107,7 +108,7 @@ def table_of_arn(arn: str) -> str | None:
 
 
 def name_fault(name: str) -> str | None:
-    """The constraint that the name of a table or an index breaks, or None."""
+    """The first constraint that the name of a table breaks, or None."""
     if len(name) < 3:
         return f"Member must have length greater than or equal to {3 if name else 1}"
     if len(name) > 255:
@@ -117,8 +118,8 @@ def name_fault(name: str) -> str | None:
     return None
 
 
-def index_name_faults(name: str) -> list[str]:
-    """The constraints that the name of an index breaks."""
+def name_faults(name: str) -> list[str]:
+    """All constraints that the name of a table or an index breaks."""
     faults = []
     if not _NAME.fullmatch(name):
         faults.append(_PATTERN_RULE)

@@ -14,7 +14,7 @@ from jobtable.embedded.key_schemas import (
     table_key_schema,
     text,
 )
-from jobtable.embedded.names import REGION, index_name_fault, name_of_new_table, valid_index_name
+from jobtable.embedded.names import REGION, index_name_faults, name_of_new_table, valid_index_name
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
@@ -330,10 +330,13 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
 def _check_index_names(request: Request) -> None:
     """RequestRefused with all wrong names of indexes, those of global ones first."""
     named = [*_placed(request, "GlobalSecondaryIndexes"), *_placed(request, "LocalSecondaryIndexes")]
-    faults = [index_name_fault(structure.get("IndexName"), f"{path}indexName") for path, structure in named]
-    broken = [fault for fault in faults if fault is not None]
-    if broken:
-        raise constraints_broken(broken)
+    faults = [
+        fault
+        for path, structure in named
+        for fault in index_name_faults(structure.get("IndexName"), f"{path}indexName")
+    ]
+    if faults:
+        raise constraints_broken(faults)
 
 
 def _structures(request: Request, member: str) -> list[tuple[str, Request]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from jobtable.embedded import expiry, recovery, streams, tags
 from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
-from jobtable.embedded.names import REGION, no_such_table, table_of, valid_name
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.names import REGION, no_such_table, table_of
+from jobtable.embedded.requests import Member, check_members
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
@@ -23,6 +23,10 @@ Handler: TypeAlias = Callable[[Storage, Request], Response]
 """One operation: it may change the storage, and gives the response or raises RequestError."""
 
 _MOST_NAMES = 100
+_LIST_MEMBERS = {
+    "Limit": Member(int, minimum=1, maximum=_MOST_NAMES),
+    "ExclusiveStartTableName": Member(str, is_index_name=True),
+}
 _MOST_ACCOUNT_UNITS = 80_000
 
 
@@ -70,11 +74,9 @@ def describe(storage: Storage, request: Request) -> Response:
 
 def list_names(storage: Storage, request: Request) -> Response:
     """ListTables: names in order, at most 100 at a time."""
-    limit, start = request.get("Limit"), request.get("ExclusiveStartTableName")
-    if limit is not None:
-        _check_limit(limit)
-    after = "" if start is None else valid_name(start)
-    wanted = _MOST_NAMES if limit is None else limit
+    check_members(request, _LIST_MEMBERS)
+    after = request.get("ExclusiveStartTableName") or ""
+    wanted = request.get("Limit") or _MOST_NAMES
     with storage.read() as view:
         names = view.table_names(after, wanted + 1)
     if len(names) <= wanted:
@@ -136,14 +138,6 @@ def _existing(view: View, name: str) -> TableRecord:
     if record is None:
         raise no_such_table(name)
     return record
-
-
-def _check_limit(limit: Any) -> None:
-    expect_type(limit, int)
-    if limit < 1:
-        raise RequestRefused("Limit must be greater than or equal to 1")
-    if limit > _MOST_NAMES:
-        raise RequestRefused(f"Limit in ListTables must be <= {_MOST_NAMES}")
 
 
 OPERATIONS: dict[str, Handler] = {

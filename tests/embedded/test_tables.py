@@ -101,7 +101,7 @@ REFUSED_TABLES = [
     globals_(index("ggg", "a", Projection=include())),
     globals_(index("ggg", "a", Projection=include("x", "x"))),
     globals_(index("ggg", "a", Projection=include("x" * 256))),
-    globals_(index("ggg", "a", Projection=include(*(f"x{number}" for number in range(101))))),
+    globals_(*(index(f"g{letter}x", "a", Projection=include(*"abcdefghijklmnopqrst")) for letter in "abcdef")),
     globals_(index("ggg", "a", Projection={"ProjectionType": "ALL", "NonKeyAttributes": ["x"]})),
     globals_(index("ggg", "q")),
     globals_(index("ggg", "", "a")),
@@ -316,8 +316,8 @@ FAULTS: list[tuple[str, Request, str]] = [
         "ListTables",
         {"Limit": 0, "ExclusiveStartTableName": "!"},
         "3 validation errors detected: Value '0' at 'limit' failed to satisfy constraint: Member must have value"
-        " greater than or equal to 1; Value '!' at 'exclusiveStartTableName' failed to satisfy constraint: Member must satisfy"
-        " regular expression pattern: [a-zA-Z0-9_.-]+; Value '!' at 'exclusiveStartTableName' failed to satisfy"
+        " greater than or equal to 1; Value '!' at 'exclusiveStartTableName' failed to satisfy constraint: Member must"
+        " satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value '!' at 'exclusiveStartTableName' failed to satisfy"
         " constraint: Member must have length greater than or equal to 3",
     ),
     (
@@ -504,6 +504,18 @@ FAULTS: list[tuple[str, Request, str]] = [
         "CreateTable",
         globals_(index("ggg", "a", Projection=include("x", "x"))),
         f"{INVALID}Duplicate element in NonKeyAttributes: x",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", Projection=include())),
+        f"{BROKEN}'[]' at 'globalSecondaryIndexes.1.member.projection.nonKeyAttributes' failed to satisfy constraint:"
+        " Member must have length greater than or equal to 1",
+    ),
+    (
+        "CreateTable",
+        globals_(index("ggg", "a", Projection=include(*"abcdefghijklmnopqrstu"))),
+        f"{BROKEN}'[{', '.join('abcdefghijklmnopqrstu')}]' at 'globalSecondaryIndexes.1.member.projection"
+        ".nonKeyAttributes' failed to satisfy constraint: Member must have length less than or equal to 20",
     ),
     (
         "CreateTable",
@@ -762,6 +774,15 @@ def backend() -> Iterator[EmbeddedBackend]:
 
 def put(backend: EmbeddedBackend, **attributes: Any) -> None:
     backend.execute("PutItem", {"TableName": "tab", "Item": attributes})
+
+
+def test_attributes_are_described_by_name_and_indexes_as_they_were_given(backend: EmbeddedBackend) -> None:
+    given = [index("second", "c", Projection=include("z", "x", "y")), index("first", "b")]
+    created = globals_(*given, AttributeDefinitions=definitions("c", "a", "b"))
+    described = backend.execute("CreateTable", created)["TableDescription"]
+    assert described["AttributeDefinitions"] == definitions("a", "b", "c")
+    assert [one["IndexName"] for one in described["GlobalSecondaryIndexes"]] == ["second", "first"]
+    assert described["GlobalSecondaryIndexes"][0]["Projection"] == include("x", "y", "z")
 
 
 def test_counts_and_sizes_follow_the_items(backend: EmbeddedBackend) -> None:

@@ -27,7 +27,7 @@ def describe_table(view: View, record: TableRecord) -> Description:
     items, size = counts[record.id]
     return {
         "AttributeDefinitions": [
-            {"AttributeName": name, "AttributeType": type_} for name, type_ in record.attributes.items()
+            {"AttributeName": name, "AttributeType": type_} for name, type_ in sorted(record.attributes.items())
         ],
         "TableName": record.name,
         "KeySchema": key_elements((record.partition,), (record.sort,) if record.sort else ()),
@@ -103,7 +103,7 @@ def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]]) -> Descrip
 
 def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int, int]]) -> Description:
     items, size = counts[index.id]
-    included = {"NonKeyAttributes": list(index.included)} if index.included else {}
+    included = {"NonKeyAttributes": sorted(index.included)} if index.included else {}
     description: Description = {
         "IndexName": index.name,
         "KeySchema": key_elements(index.partition, index.sort),

@@ -23,6 +23,7 @@ _NAME = Member(str, required=True, longest=255)
 _DEFINITION_MEMBERS = {"AttributeName": _NAME, "AttributeType": Member(str, required=True, enum=("B", "N", "S"))}
 _ELEMENT_MEMBERS = {"AttributeName": _NAME, "KeyType": Member(str, required=True, enum=("HASH", "RANGE"))}
 _MOST_OF_A_KIND = 4
+_MOST_INCLUDED = 20
 _PROJECTION_TYPE = Member(str, enum=("ALL", "INCLUDE", "KEYS_ONLY"))
 
 KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
@@ -110,10 +111,13 @@ def key_elements(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict
 
 def _included(names: Any, path: str) -> tuple[str, ...]:
     expect_type(names, list)
-    if not names:
-        raise constraints_broken([constraint(path, "'[]'", "Member must have length greater than or equal to 1")])
     for name in names:
         expect_type(name, str)
+    if not 1 <= len(names) <= _MOST_INCLUDED:
+        rule = f"{'less' if names else 'greater'} than or equal to {_MOST_INCLUDED if names else 1}"
+        shown = f"'[{', '.join(names)}]'"
+        raise constraints_broken([constraint(path, shown, f"Member must have length {rule}")])
+    for name in names:
         valid_attribute_name(name)
     if len(set(names)) < len(names):
         raise RequestRefused(f"{_INVALID}Duplicate element in NonKeyAttributes: {_first_repeated(names)}")

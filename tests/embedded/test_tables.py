@@ -1182,6 +1182,55 @@ def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
         backend.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
 
 
+KEY = {"SSEType": "KMS", "KMSMasterKeyId": "arn:aws:kms:ddblocal:000000000000:key/mine"}
+
+
+@pytest.mark.parametrize(
+    ("given", "described"),
+    [
+        ({}, None),
+        ({"Enabled": False}, None),
+        ({"Enabled": True}, {"SSEType": "KMS"}),
+        ({"SSEType": "KMS"}, {"SSEType": "KMS"}),
+        (KEY, {"SSEType": "KMS", "KMSMasterKeyArn": KEY["KMSMasterKeyId"]}),
+    ],
+)
+def test_encryption_is_described_as_it_was_asked_for(
+    backend: EmbeddedBackend, given: Request, described: Request | None
+) -> None:
+    created = backend.execute("CreateTable", table(SSESpecification=given))["TableDescription"]
+    assert created.get("SSEDescription") == (described and {"Status": "ENABLED", **described})
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "message"),
+    [
+        ({}, {"Enabled": False, "SSEType": "KMS"}, "SSEType can not be specified if Enabled is false"),
+        (
+            {},
+            {"Enabled": False, "KMSMasterKeyId": "mine"},
+            "KMSMasterKeyId can not be specified if Enabled is false",
+        ),
+        ({}, {"Enabled": True, "SSEType": "AES256"}, "SSEType AES256 is not supported"),
+        ({}, {"Enabled": True, "KMSMasterKeyId": "m"}, "SSEType KMS is required if KMSMasterKeyId is specified"),
+        ({}, {"Enabled": False}, "Table is already encrypted by default"),
+        (
+            KEY,
+            KEY,
+            "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to change"
+            " Master Key",
+        ),
+    ],
+)
+def test_encryption_that_cannot_be_or_would_not_change_is_refused(
+    backend: EmbeddedBackend, before: Request, given: Request, message: str
+) -> None:
+    backend.execute("CreateTable", table(SSESpecification=before))
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": given})
+    assert caught.value.message == INVALID + message
+
+
 def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> None:
     index = {"IndexName": "by_b", "KeySchema": keys("b"), "Projection": {"ProjectionType": "ALL"}}
     other = {"IndexName": "by_c", "KeySchema": keys("c"), "Projection": {"ProjectionType": "ALL"}}
@@ -1282,7 +1331,6 @@ def test_nothing_of_one_billing_is_left_in_the_other(backend: EmbeddedBackend) -
         {"OnDemandThroughput": {}},
         {"OnDemandThroughput": {"MaxReadRequestUnits": 0}},
         {"SSESpecification": {"Enabled": True, "SSEType": "FOO"}},
-        {"SSESpecification": {"Enabled": True, "SSEType": "AES256"}},
         {"GlobalSecondaryIndexUpdates": [{"Update": {"IndexName": "by_b", "ProvisionedThroughput": units(3, 3)}}]},
         {"VectorIndexUpdates": [{}]},
     ],

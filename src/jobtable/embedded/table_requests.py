@@ -228,12 +228,17 @@ def encryption(request: Request) -> dict[str, str] | None:
     if given is None:
         return None
     expect_type(given, dict)
-    _one_of(given, "SSEType", ("AES256", "KMS"), "sSESpecification.")
-    if given.get("SSEType") == "AES256":
-        raise RequestRefused(f"{_INVALID}The only supported value of SSEType is KMS")
-    if not flag(given, "Enabled"):
+    kind = _one_of(given, "SSEType", ("AES256", "KMS"), "sSESpecification.")
+    key, is_enabled = text(given, "KMSMasterKeyId"), flag(given, "Enabled")
+    for member, value in (("SSEType", kind), ("KMSMasterKeyId", key)):
+        if is_enabled is False and value is not None:
+            raise RequestRefused(f"{_INVALID}{member} can not be specified if Enabled is false")
+    if kind == "AES256":
+        raise RequestRefused(f"{_INVALID}SSEType AES256 is not supported")
+    if key is not None and kind is None:
+        raise RequestRefused(f"{_INVALID}SSEType KMS is required if KMSMasterKeyId is specified")
+    if not is_enabled and kind is None:
         return None
-    key = text(given, "KMSMasterKeyId")
     return {"SSEType": "KMS"} if key is None else {"SSEType": "KMS", "KMSMasterKeyArn": key}
 
 

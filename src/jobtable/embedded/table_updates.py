@@ -323,8 +323,22 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         table_class_changed=now if chosen_class else record.table_class_changed,
         on_demand=on_demand_limit(request, record.on_demand),
         warm=changed_warm_throughput(request, "", before),
-        encryption=record.encryption if request.get("SSESpecification") is None else encryption(request),
+        encryption=_changed_encryption(record, request),
     )
+
+
+def _changed_encryption(record: TableRecord, request: Request) -> dict[str, str] | None:
+    if request.get("SSESpecification") is None:
+        return record.encryption
+    wanted = encryption(request)
+    if wanted is None and record.encryption is None:
+        raise RequestRefused(f"{_INVALID}Table is already encrypted by default")
+    if wanted == record.encryption and wanted is not None and "KMSMasterKeyArn" in wanted:
+        raise RequestRefused(
+            f"{_INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want"
+            " to change Master Key"
+        )
+    return wanted
 
 
 def _with_stream(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:

@@ -1173,7 +1173,7 @@ def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
     created = backend.execute("CreateTable", table(SSESpecification={"Enabled": True}, **options))["TableDescription"]
     assert created["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert created["OnDemandThroughput"] == limits
-    assert created["SSEDescription"] == {"Status": "ENABLED", "SSEType": "KMS"}
+    assert created["SSEDescription"]["Status"] == "ENABLED"
     changed = backend.execute("UpdateTable", {"TableName": "tab", "TableClass": "STANDARD"})["TableDescription"]
     assert changed["TableClassSummary"]["TableClass"] == "STANDARD"
     changed = backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": {"Enabled": False}})
@@ -1186,20 +1186,22 @@ KEY = {"SSEType": "KMS", "KMSMasterKeyId": "arn:aws:kms:ddblocal:000000000000:ke
 
 
 @pytest.mark.parametrize(
-    ("given", "described"),
+    ("given", "key"),
     [
         ({}, None),
         ({"Enabled": False}, None),
-        ({"Enabled": True}, {"SSEType": "KMS"}),
-        ({"SSEType": "KMS"}, {"SSEType": "KMS"}),
-        (KEY, {"SSEType": "KMS", "KMSMasterKeyArn": KEY["KMSMasterKeyId"]}),
+        ({"Enabled": True}, "alias/aws/dynamodb"),
+        ({"SSEType": "KMS"}, "alias/aws/dynamodb"),
+        ({"SSEType": "KMS", "KMSMasterKeyId": "mine"}, "key/mine"),
+        ({"SSEType": "KMS", "KMSMasterKeyId": "alias/mine"}, "alias/mine"),
+        (KEY, "key/mine"),
     ],
 )
-def test_encryption_is_described_as_it_was_asked_for(
-    backend: EmbeddedBackend, given: Request, described: Request | None
-) -> None:
+def test_encryption_is_described_with_its_key(backend: EmbeddedBackend, given: Request, key: str | None) -> None:
     created = backend.execute("CreateTable", table(SSESpecification=given))["TableDescription"]
-    assert created.get("SSEDescription") == (described and {"Status": "ENABLED", **described})
+    arn = f"arn:aws:kms:ddblocal:000000000000:{key}"
+    described = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
+    assert created.get("SSEDescription") == (described if key else None)
 
 
 @pytest.mark.parametrize(

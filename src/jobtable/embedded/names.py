@@ -45,6 +45,13 @@ def stream_arn(table: str, label: str) -> str:
     return f"{_TABLES}{table}/stream/{label}"
 
 
+def encryption_key_arn(key: str) -> str:
+    """The ARN of a key for encryption that is named by its id, its alias, or an ARN."""
+    if key.startswith("arn:"):
+        return key
+    return f"arn:aws:kms:{REGION}:{ACCOUNT}:{key if key.startswith('alias/') else f'key/{key}'}"
+
+
 def stream_of_arn(arn: str) -> tuple[str, str] | None:
     """The table and the label that a stream's ARN names; None if it is none."""
     table, found, label = arn.removeprefix(_TABLES).partition("/stream/")

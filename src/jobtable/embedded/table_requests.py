@@ -14,7 +14,13 @@ from jobtable.embedded.key_schemas import (
     table_key_schema,
     text,
 )
-from jobtable.embedded.names import REGION, index_name_faults, name_of_new_table, valid_index_name
+from jobtable.embedded.names import (
+    REGION,
+    encryption_key_arn,
+    index_name_faults,
+    name_of_new_table,
+    valid_index_name,
+)
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
@@ -239,7 +245,7 @@ def encryption(request: Request) -> dict[str, str] | None:
         raise RequestRefused(f"{_INVALID}SSEType KMS is required if KMSMasterKeyId is specified")
     if not is_enabled and kind is None:
         return None
-    return {"SSEType": "KMS"} if key is None else {"SSEType": "KMS", "KMSMasterKeyArn": key}
+    return {"SSEType": "KMS", "KMSMasterKeyArn": encryption_key_arn(key or "alias/aws/dynamodb")}
 
 
 def _view_of_new_table(request: Request) -> ViewType | None:

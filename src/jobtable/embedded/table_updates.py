@@ -333,7 +333,7 @@ def _changed_encryption(record: TableRecord, request: Request) -> dict[str, str]
     wanted = encryption(request)
     if wanted is None and record.encryption is None:
         raise RequestRefused(f"{_INVALID}Table is already encrypted by default")
-    if wanted == record.encryption and wanted is not None and "KMSMasterKeyArn" in wanted:
+    if wanted == record.encryption and "KMSMasterKeyId" in request["SSESpecification"]:
         raise RequestRefused(
             f"{_INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want"
             " to change Master Key"

@@ -114,6 +114,8 @@ REFUSED_BY_THE_SERVICE: list[tuple[Any, str, str]] = [
     ({"B": "%%%%"}, "SerializationException", "Invalid Base64 character: '%'"),
     ({"B": "_-_-"}, "SerializationException", "Invalid Base64 character: '_'"),
     ({"B": "YQ==YQ=="}, "SerializationException", "Invalid Base64 character: '='"),
+    ({"B": "A==="}, "SerializationException", "Invalid Base64 character: '='"),
+    ({"B": "=+/="}, "SerializationException", "Invalid last non-pad Base64 character dectected"),
     ({"B": "+/+="}, "SerializationException", "Invalid last non-pad Base64 character dectected"),
     ({"BS": ["YQ==", "YR=="]}, "SerializationException", "Invalid last non-pad Base64 character dectected"),
     ({"SS": "a"}, "SerializationException", "Unexpected field type"),

@@ -10,8 +10,9 @@ from pydantic_core import PydanticSerializationError
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.requests import expect_type
+from jobtable.embedded.shapes import wrong_type
 from jobtable.embedded.storage import Storage
-from jobtable.errors import RequestRefused
+from jobtable.errors import RequestRefused, TableInUse, TableNotFound
 from jobtable.store.backend import Request, Response, StoreRequest
 
 _HANDLERS: dict[str, tables.Handler] = {
@@ -53,6 +54,11 @@ class EmbeddedBackend:
             expect_type(request, dict)
         try:
             return handler(self._storage, request)
+        except (RequestRefused, TableNotFound, TableInUse) as refusal:
+            mistyped = wrong_type(operation, request)
+            if mistyped is None:
+                raise
+            raise mistyped from refusal
         except (UnicodeEncodeError, PydanticSerializationError) as error:
             raise RequestRefused(
                 f"The request has text that is not Unicode: {error}", code="SerializationException"

@@ -21,11 +21,12 @@ MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
 MAX_NAME_BYTES = 65535
 
-STRING, BOOLEAN, INTEGER = "class java.lang.String", "class java.lang.Boolean", "class java.lang.Integer"
+STRING, BOOLEAN = "class java.lang.String", "class java.lang.Boolean"
+INTEGER, LONG = "class java.lang.Integer", "class java.lang.Long"
 MAP_OF_NAMES = "java.util.Map<java.lang.String, java.lang.String>"
 MAP_OF_VALUES = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"
 _ATTRIBUTE_VALUE = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
-_SCALARS = frozenset({STRING, BOOLEAN, INTEGER})
+_SCALARS = frozenset({STRING, BOOLEAN, INTEGER, LONG})
 
 _INVALID = "One or more parameter values were invalid: "
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
@@ -241,9 +242,17 @@ def _wrong_base64(content: str) -> RequestRefused:
     if len(content) % 4:
         message = f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(content)}"
     else:
-        strange = (c for c in content if not (c.isascii() and (c.isalnum() or c in "+/")))
-        message = f"Invalid Base64 character: '{next(strange, '=')}'"
+        strange = next((c for c in content if not (c.isascii() and (c.isalnum() or c in "+/="))), "=")
+        has_spare_bits = strange == "=" and _has_spare_bits(content[-4:])
+        message = _SPARE_BITS if has_spare_bits else f"Invalid Base64 character: '{strange}'"
     return RequestRefused(message, code="SerializationException")
+
+
+def _has_spare_bits(last_four: str) -> bool:
+    """Whether the last character before the padding has bits that belong to no byte; other padding counts as zeros."""
+    unpadded = last_four.rstrip("=")
+    digits = unpadded.replace("=", "A").ljust(4, "=")
+    return len(unpadded) > 1 and binascii.b2a_base64(binascii.a2b_base64(digits), newline=False).decode() != digits
 
 
 def _boolean(content: Any, depth: int) -> tuple[bool, int]:

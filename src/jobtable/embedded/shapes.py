@@ -1,0 +1,279 @@
+"""The JSON types of requests, and the fault of a member that has another one.
+
+DynamoDB reads a request whole before it looks at anything in it, so such a member is told before every other fault,
+wherever it stands. The engine reads members where it needs them: only of a request that it refuses does it look at all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from jobtable.embedded.values import BOOLEAN, INTEGER, LONG, STRING, validate_value, wrong_json_type
+from jobtable.errors import RequestRefused
+
+_DEEPEST = 100
+"""Values inside of so many others are refused for that, whatever they are."""
+_PARAMETERIZED = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
+_NOT_A_COLLECTION = (
+    f"class {_PARAMETERIZED} cannot be cast to class java.lang.Class ({_PARAMETERIZED} and java.lang.Class are in"
+    " module java.base of loader 'bootstrap')"
+)
+
+
+class Shape(ABC):
+    """What a member of a request is: `java` is its type's name in the service."""
+
+    def __init__(self, java: str) -> None:
+        self.java = java
+
+    @abstractmethod
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        """RequestRefused if something else was found. `is_inside` tells members of lists and maps from others."""
+
+
+class Scalar(Shape):
+    """A text, a flag or a number."""
+
+    _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
+        STRING: (str,),
+        BOOLEAN: (bool,),
+        INTEGER: (int, float),
+        LONG: (int, float),
+    }
+
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        if type(found) not in self._PYTHON_TYPES[f"class {self.java}"]:
+            raise wrong_json_type(found, f"class {self.java}")
+
+
+class Binary(Shape):
+    """Bytes in base64."""
+
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        validate_value({"B": found})
+
+
+class ListOf(Shape):
+    """A list of members of one shape."""
+
+    def __init__(self, content: Shape) -> None:
+        super().__init__(f"java.util.List<{content.java}>")
+        self.content = content
+
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        if not isinstance(found, list):
+            raise _no_collection(found, self.java, is_inside)
+        for member in found:
+            _check(self.content, member, depth, is_inside=True)
+
+
+class MapOf(Shape):
+    """A map from any text to members of one shape."""
+
+    def __init__(self, content: Shape) -> None:
+        super().__init__(f"java.util.Map<java.lang.String, {content.java}>")
+        self.content = content
+
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        if not isinstance(found, dict):
+            raise _no_collection(found, self.java, is_inside)
+        for member in found.values():
+            _check(self.content, member, depth, is_inside=True)
+
+
+class Structure(Shape):
+    """Members of given names, of which any may be missing; others are ignored."""
+
+    def __init__(self, name: str, members: Mapping[str, Shape]) -> None:
+        super().__init__(f"com.amazonaws.dynamodb.v20120810.{name}")
+        self.members = members
+
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        if not isinstance(found, dict):
+            if is_inside and not isinstance(found, list):
+                raise _refused("Unexpected value type in payload")
+            raise wrong_json_type(found, f"class {self.java}")
+        for name, member in found.items():
+            if name in self.members:
+                _check(self.members[name], member, depth)
+
+
+def _check(shape: Shape, found: Any, depth: int, *, is_inside: bool = False) -> None:
+    if found is not None and depth < _DEEPEST:
+        shape.check(found, depth + 1, is_inside=is_inside)
+
+
+def _no_collection(found: Any, java: str, is_inside: bool) -> RequestRefused:
+    if is_inside and not isinstance(found, (list, dict)):
+        return _refused(_NOT_A_COLLECTION)
+    return wrong_json_type(found, java)
+
+
+def _refused(message: str) -> RequestRefused:
+    return RequestRefused(message, code="SerializationException")
+
+
+def _structure(name: str, texts: str = "", /, **members: Shape) -> Structure:
+    """A structure; `texts` are the names of its members that are texts."""
+    return Structure(name, dict.fromkeys(texts.split(), _TEXT) | members)
+
+
+_TEXT, _FLAG = Scalar("java.lang.String"), Scalar("java.lang.Boolean")
+_INTEGER, _LONG = Scalar("java.lang.Integer"), Scalar("java.lang.Long")
+_BINARY = Binary("java.nio.ByteBuffer")
+_TEXTS = ListOf(_TEXT)
+
+_KINDS: dict[str, Shape] = {"S": _TEXT, "N": _TEXT, "B": _BINARY, "BOOL": _FLAG, "NULL": _FLAG}
+_VALUE = Structure("AttributeValue", _KINDS)
+_ITEM = MapOf(_VALUE)
+_KINDS |= {"SS": _TEXTS, "NS": _TEXTS, "BS": ListOf(_BINARY), "L": ListOf(_VALUE), "M": _ITEM}
+
+_NAMES: dict[str, Shape] = {"ExpressionAttributeNames": MapOf(_TEXT)}
+_PLACEHOLDERS = _NAMES | {"ExpressionAttributeValues": _ITEM}
+_CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure"
+_WRITE = f"{_CONDITION} ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics"
+_SELECTION = "TableName IndexName Select ReturnConsumedCapacity ProjectionExpression FilterExpression"
+_PAGE = _PLACEHOLDERS | {"Limit": _INTEGER, "ConsistentRead": _FLAG, "ExclusiveStartKey": _ITEM}
+
+_KEYS_AND_ATTRIBUTES = _structure(
+    "KeysAndAttributes", "ProjectionExpression", Keys=ListOf(_ITEM), ConsistentRead=_FLAG, **_NAMES
+)
+_WRITE_REQUEST = _structure(
+    "WriteRequest",
+    PutRequest=_structure("PutRequest", Item=_ITEM),
+    DeleteRequest=_structure("DeleteRequest", Key=_ITEM),
+)
+_TRANSACT_GET = _structure(
+    "TransactGetItem", Get=_structure("Get", "TableName ProjectionExpression", Key=_ITEM, **_NAMES)
+)
+_TRANSACT_WRITE = _structure(
+    "TransactWriteItem",
+    ConditionCheck=_structure("ConditionCheck", _CONDITION, Key=_ITEM, **_PLACEHOLDERS),
+    Put=_structure("Put", _CONDITION, Item=_ITEM, **_PLACEHOLDERS),
+    Delete=_structure("Delete", _CONDITION, Key=_ITEM, **_PLACEHOLDERS),
+    Update=_structure("Update", f"{_CONDITION} UpdateExpression", Key=_ITEM, **_PLACEHOLDERS),
+)
+
+_DEFINITIONS = ListOf(_structure("AttributeDefinition", "AttributeName AttributeType"))
+_KEY_SCHEMA = ListOf(_structure("KeySchemaElement", "AttributeName KeyType"))
+_PROVISIONED = _structure("ProvisionedThroughput", ReadCapacityUnits=_LONG, WriteCapacityUnits=_LONG)
+_ON_DEMAND = _structure("OnDemandThroughput", MaxReadRequestUnits=_LONG, MaxWriteRequestUnits=_LONG)
+_WARM = _structure("WarmThroughput", ReadUnitsPerSecond=_LONG, WriteUnitsPerSecond=_LONG)
+_UNITS: dict[str, Shape] = {
+    "ProvisionedThroughput": _PROVISIONED,
+    "OnDemandThroughput": _ON_DEMAND,
+    "WarmThroughput": _WARM,
+}
+_INDEX: dict[str, Shape] = {
+    "KeySchema": _KEY_SCHEMA,
+    "Projection": _structure("Projection", "ProjectionType", NonKeyAttributes=_TEXTS),
+}
+_LOCAL_INDEXES = ListOf(_structure("LocalSecondaryIndex", "IndexName", **_INDEX))
+_GLOBAL_INDEXES = ListOf(_structure("GlobalSecondaryIndex", "IndexName", **_INDEX, **_UNITS))
+_INDEX_UPDATE = _structure(
+    "GlobalSecondaryIndexUpdate",
+    Create=_structure("CreateGlobalSecondaryIndexAction", "IndexName", **_INDEX, **_UNITS),
+    Update=_structure("UpdateGlobalSecondaryIndexAction", "IndexName", **_UNITS),
+    Delete=_structure("DeleteGlobalSecondaryIndexAction", "IndexName"),
+)
+_ENCRYPTION = _structure("SSESpecification", "SSEType KMSMasterKeyId", Enabled=_FLAG)
+_TABLE = _UNITS | {
+    "AttributeDefinitions": _DEFINITIONS,
+    "StreamSpecification": _structure("StreamSpecification", "StreamViewType", StreamEnabled=_FLAG),
+    "SSESpecification": _ENCRYPTION,
+    "DeletionProtectionEnabled": _FLAG,
+}
+_TAGS = ListOf(_structure("Tag", "Key Value"))
+_EXPIRY = _structure("TimeToLiveSpecification", "AttributeName", Enabled=_FLAG)
+_RECOVERY = _structure(
+    "PointInTimeRecoverySpecification", PointInTimeRecoveryEnabled=_FLAG, RecoveryPeriodInDays=_INTEGER
+)
+
+REQUESTS = {
+    "GetItem": _structure(
+        "GetItemInput",
+        "TableName ReturnConsumedCapacity ProjectionExpression",
+        Key=_ITEM,
+        ConsistentRead=_FLAG,
+        **_NAMES,
+    ),
+    "PutItem": _structure("PutItemInput", _WRITE, Item=_ITEM, **_PLACEHOLDERS),
+    "DeleteItem": _structure("DeleteItemInput", _WRITE, Key=_ITEM, **_PLACEHOLDERS),
+    "UpdateItem": _structure("UpdateItemInput", f"{_WRITE} UpdateExpression", Key=_ITEM, **_PLACEHOLDERS),
+    "Query": _structure("QueryInput", f"{_SELECTION} KeyConditionExpression", ScanIndexForward=_FLAG, **_PAGE),
+    "Scan": _structure("ScanInput", _SELECTION, Segment=_INTEGER, TotalSegments=_INTEGER, **_PAGE),
+    "BatchGetItem": _structure("BatchGetItemInput", "ReturnConsumedCapacity", RequestItems=MapOf(_KEYS_AND_ATTRIBUTES)),
+    "BatchWriteItem": _structure(
+        "BatchWriteItemInput",
+        "ReturnConsumedCapacity ReturnItemCollectionMetrics",
+        RequestItems=MapOf(ListOf(_WRITE_REQUEST)),
+    ),
+    "TransactGetItems": _structure(
+        "TransactGetItemsInput", "ReturnConsumedCapacity", TransactItems=ListOf(_TRANSACT_GET)
+    ),
+    "TransactWriteItems": _structure(
+        "TransactWriteItemsInput",
+        "ReturnConsumedCapacity ReturnItemCollectionMetrics ClientRequestToken",
+        TransactItems=ListOf(_TRANSACT_WRITE),
+    ),
+    "CreateTable": _structure(
+        "CreateTableInput",
+        "TableName BillingMode TableClass ResourcePolicy",
+        KeySchema=_KEY_SCHEMA,
+        LocalSecondaryIndexes=_LOCAL_INDEXES,
+        GlobalSecondaryIndexes=_GLOBAL_INDEXES,
+        Tags=_TAGS,
+        **_TABLE,
+    ),
+    "UpdateTable": _structure(
+        "UpdateTableInput",
+        "TableName BillingMode TableClass",
+        GlobalSecondaryIndexUpdates=ListOf(_INDEX_UPDATE),
+        **_TABLE,
+    ),
+    **{
+        operation: _structure(f"{operation}Input", "TableName")
+        for operation in ("DeleteTable", "DescribeTable", "DescribeTimeToLive", "DescribeContinuousBackups")
+    },
+    "ListTables": _structure("ListTablesInput", "ExclusiveStartTableName", Limit=_INTEGER),
+    "UpdateTimeToLive": _structure("UpdateTimeToLiveInput", "TableName", TimeToLiveSpecification=_EXPIRY),
+    "UpdateContinuousBackups": _structure(
+        "UpdateContinuousBackupsInput", "TableName", PointInTimeRecoverySpecification=_RECOVERY
+    ),
+    "RestoreTableToPointInTime": _structure(
+        "RestoreTableToPointInTimeInput",
+        "SourceTableArn SourceTableName TargetTableName BillingModeOverride",
+        UseLatestRestorableTime=_FLAG,
+        GlobalSecondaryIndexOverride=_GLOBAL_INDEXES,
+        LocalSecondaryIndexOverride=_LOCAL_INDEXES,
+        ProvisionedThroughputOverride=_PROVISIONED,
+        OnDemandThroughputOverride=_ON_DEMAND,
+        SSESpecificationOverride=_ENCRYPTION,
+    ),
+    "TagResource": _structure("TagResourceInput", "ResourceArn", Tags=_TAGS),
+    "UntagResource": _structure("UntagResourceInput", "ResourceArn", TagKeys=_TEXTS),
+    "ListTagsOfResource": _structure("ListTagsOfResourceInput", "ResourceArn NextToken"),
+    "ListStreams": _structure("ListStreamsInput", "TableName ExclusiveStartStreamArn", Limit=_INTEGER),
+    "DescribeStream": _structure(
+        "DescribeStreamInput",
+        "StreamArn ExclusiveStartShardId",
+        Limit=_INTEGER,
+        ShardFilter=_structure("ShardFilter", "Type ShardId"),
+    ),
+    "GetShardIterator": _structure("GetShardIteratorInput", "StreamArn ShardId ShardIteratorType SequenceNumber"),
+    "GetRecords": _structure("GetRecordsInput", "ShardIterator", Limit=_INTEGER),
+}
+"""The request of every operation that has one, without parameters that the engine refuses or ignores."""
+
+
+def wrong_type(operation: str, request: Mapping[str, Any]) -> RequestRefused | None:
+    """The fault of the first member of a request that has not its JSON type, or None."""
+    shape = REQUESTS.get(operation)
+    try:
+        if shape is not None:
+            shape.check(request, 0)
+    except RequestRefused as fault:
+        return fault
+    return None

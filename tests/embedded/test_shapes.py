@@ -1,0 +1,122 @@
+"""JSON types of requests: those of the service's model, and told before every other fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.model import ListShape, MapShape, StructureShape
+from botocore.model import Shape as ModelShape
+from tests.embedded.side_by_side import N, Request, S
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.engine import _HANDLERS
+from jobtable.embedded.shapes import REQUESTS, Binary, ListOf, MapOf, Scalar, Shape, Structure
+from jobtable.errors import RequestError
+
+MODEL = "com.amazonaws.dynamodb.v20120810."
+WITHOUT_REQUEST = {"DescribeEndpoints", "DescribeLimits"}
+# Refused or ignored whatever they are, or (times) of a form of their own.
+NOT_READ = {
+    *("AttributesToGet", "AttributeUpdates", "Expected", "QueryFilter", "ScanFilter", "ConditionalOperator"),
+    *("KeyConditions", "ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency"),
+    *("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "DisassociationProtectionEnabled"),
+    *("VectorIndexes", "VectorIndexUpdates", "VectorIndexOverride", "Timestamp", "RestoreDateTime"),
+}
+JAVA = {"string": "java.lang.String", "boolean": "java.lang.Boolean"} | {
+    "integer": "java.lang.Integer",
+    "long": "java.lang.Long",
+}
+
+
+def assert_same(shape: Shape, model: ModelShape, where: str, seen: frozenset[str] = frozenset()) -> None:
+    if isinstance(model, StructureShape):
+        assert isinstance(shape, Structure), where
+        assert shape.java == MODEL + model.name, where
+        if model.name in seen:
+            return
+        assert {*shape.members} == {*model.members} - NOT_READ, where
+        for name, member in shape.members.items():
+            assert_same(member, model.members[name], f"{where}.{name}", seen | {model.name})
+    elif isinstance(model, ListShape):
+        assert isinstance(shape, ListOf), where
+        assert_same(shape.content, model.member, where, seen)
+    elif isinstance(model, MapShape):
+        assert isinstance(shape, MapOf), where
+        assert_same(shape.content, model.value, where, seen)
+    elif model.type_name == "blob":
+        assert isinstance(shape, Binary), where
+    else:
+        assert isinstance(shape, Scalar), where
+        assert shape.java == JAVA[model.type_name], where
+
+
+@pytest.mark.parametrize("operation", sorted(REQUESTS))
+def test_requests_have_the_members_of_the_service(operation: str) -> None:
+    session = botocore.session.get_session()
+    services = [session.get_service_model(name) for name in ("dynamodb", "dynamodbstreams")]
+    [service] = [one for one in services if operation in one.operation_names]
+    model = service.operation_model(operation).input_shape
+    assert model is not None
+    assert_same(REQUESTS[operation], model, operation)
+
+
+def test_every_operation_has_a_request() -> None:
+    assert {*REQUESTS} == {*_HANDLERS} - WITHOUT_REQUEST
+
+
+MAP_OF_VALUES = f"java.util.Map<java.lang.String, {MODEL}AttributeValue>"
+NOT_A_CLASS = (
+    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class"
+)
+STRUCTURE = "Start of structure or map found where not expected"
+FAULTS: list[tuple[str, Request, str]] = [
+    ("GetItem", {"Key": []}, f"Unrecognized collection type {MAP_OF_VALUES}"),
+    ("GetItem", {"Key": {"a": []}}, f"Unrecognized collection type class {MODEL}AttributeValue"),
+    ("GetItem", {"Key": {"a": "x"}}, "Unexpected value type in payload"),
+    ("GetItem", {"ExpressionAttributeNames": {"#a": 5}}, "NUMBER_VALUE cannot be converted to String"),
+    ("PutItem", {"Item": {"a": {"L": [{"M": {"a": {"B": 5}}}]}}}, "only base-64-encoded strings are convertible to"),
+    ("Query", {"Limit": "23"}, "STRING_VALUE cannot be converted to Integer"),
+    ("Scan", {"TotalSegments": True}, "TRUE_VALUE cannot be converted to Integer"),
+    (
+        "BatchGetItem",
+        {"RequestItems": []},
+        f"Unrecognized collection type java.util.Map<java.lang.String, {MODEL}KeysAndAttributes>",
+    ),
+    ("BatchGetItem", {"RequestItems": {"a": {"Keys": ["x"]}}}, NOT_A_CLASS),
+    ("BatchWriteItem", {"RequestItems": {"a": 5}}, NOT_A_CLASS),
+    ("BatchWriteItem", {"RequestItems": {"a": {}}}, STRUCTURE),
+    ("BatchWriteItem", {"RequestItems": {"a": ["x"]}}, "Unexpected value type in payload"),
+    ("BatchWriteItem", {"RequestItems": {"a": [{"PutRequest": "x"}]}}, "Unexpected field type"),
+    ("TransactWriteItems", {"TransactItems": [{}, {"Put": {"Item": {"a": {"N": 5}}}}]}, "NUMBER_VALUE cannot be"),
+    ("CreateTable", {"ProvisionedThroughput": {"ReadCapacityUnits": "5"}}, "STRING_VALUE cannot be converted to Long"),
+    ("CreateTable", {"KeySchema": {}}, STRUCTURE),
+    ("UpdateTable", {"TableName": "nope", "GlobalSecondaryIndexUpdates": [{"Update": 5}]}, "Unexpected field type"),
+    ("TagResource", {"Tags": [[]]}, f"Unrecognized collection type class {MODEL}Tag"),
+    ("GetRecords", {"Limit": {}}, STRUCTURE),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_", "message"), FAULTS)
+def test_a_wrong_type_is_told_before_every_other_fault(
+    backend: EmbeddedBackend, operation: str, request_: Request, message: str
+) -> None:
+    with pytest.raises(RequestError) as caught:
+        backend.execute(operation, request_)
+    assert caught.value.code == "SerializationException"
+    assert caught.value.message.startswith(message)
+
+
+def test_faults_of_a_table_come_after_wrong_types(backend: EmbeddedBackend) -> None:
+    request: Request = {"TableName": "nope", "Key": {"pk": S("1")}, "ConsistentRead": {}}
+    with pytest.raises(RequestError, match=STRUCTURE):
+        backend.execute("GetItem", request)
+
+
+def test_deep_values_are_refused_for_that(backend: EmbeddedBackend) -> None:
+    deep: dict[str, Any] = N(1)
+    for _ in range(5000):
+        deep = {"L": [deep]}
+    with pytest.raises(RequestError, match="Nesting Levels have exceeded supported limits"):
+        backend.execute("PutItem", {"TableName": "hash", "Item": {"pk": S("1"), "a": deep}})

@@ -114,6 +114,11 @@ def test_faults_of_a_table_come_after_wrong_types(backend: EmbeddedBackend) -> N
         backend.execute("GetItem", request)
 
 
+def test_flags_in_words_are_no_wrong_types(backend: EmbeddedBackend) -> None:
+    with pytest.raises(RequestError, match="Requested resource not found"):
+        backend.execute("GetItem", {"TableName": "nope", "Key": {"pk": {"BOOL": "no"}}})
+
+
 def test_deep_values_are_refused_for_that(backend: EmbeddedBackend) -> None:
     deep: dict[str, Any] = N(1)
     for _ in range(5000):

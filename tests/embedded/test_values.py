@@ -86,6 +86,7 @@ REFUSED: list[tuple[Any, str]] = [
 # DynamoDB Local words these otherwise than the service does, or takes them.
 REFUSED_BY_THE_SERVICE: list[tuple[Any, str, str]] = [
     ({"N": "abc"}, "ValidationException", "The parameter cannot be converted to a numeric value: abc"),
+    ({"NULL": "no"}, "ValidationException", INVALID + "Null attribute value types must have the value of true"),
     ({"NS": ["1", None]}, "ValidationException", "The parameter cannot be converted to a numeric value: "),
     ({"NS": ["1", "2", "1.0"]}, "ValidationException", INVALID + "Input collection contains duplicates."),
     ({"NS": ["1", "1", "x"]}, "ValidationException", INVALID + "Input collection contains duplicates."),
@@ -187,6 +188,19 @@ def test_refused_by_the_service(value: Any, code: str, message: str) -> None:
     with pytest.raises(RequestRefused) as caught:
         validate_value(value)
     assert (caught.value.code, caught.value.message) == (code, message)
+
+
+@pytest.mark.parametrize(
+    ("value", "canonical"),
+    [
+        ({"BOOL": "Yes"}, {"BOOL": True}),
+        ({"BOOL": "0"}, {"BOOL": False}),
+        ({"NULL": "true"}, {"NULL": True}),
+        ({"L": [{"BOOL": "no"}]}, {"L": [{"BOOL": False}]}),
+    ],
+)
+def test_flags_may_be_in_words(value: Any, canonical: Any) -> None:
+    assert validate_value(value) == canonical
 
 
 def test_items() -> None:

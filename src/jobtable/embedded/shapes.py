@@ -55,6 +55,13 @@ class Binary(Shape):
         validate_value({"B": found})
 
 
+class WrittenFlag(Scalar):
+    """The flag of an attribute value, which may be in words."""
+
+    def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
+        validate_value({"BOOL": found})
+
+
 class ListOf(Shape):
     """A list of members of one shape."""
 
@@ -122,10 +129,10 @@ def _structure(name: str, texts: str = "", /, **members: Shape) -> Structure:
 
 _TEXT, _FLAG = Scalar("java.lang.String"), Scalar("java.lang.Boolean")
 _INTEGER, _LONG = Scalar("java.lang.Integer"), Scalar("java.lang.Long")
-_BINARY = Binary("java.nio.ByteBuffer")
+_BINARY, _WRITTEN_FLAG = Binary("java.nio.ByteBuffer"), WrittenFlag("java.lang.Boolean")
 _TEXTS = ListOf(_TEXT)
 
-_KINDS: dict[str, Shape] = {"S": _TEXT, "N": _TEXT, "B": _BINARY, "BOOL": _FLAG, "NULL": _FLAG}
+_KINDS: dict[str, Shape] = {"S": _TEXT, "N": _TEXT, "B": _BINARY, "BOOL": _WRITTEN_FLAG, "NULL": _WRITTEN_FLAG}
 _VALUE = Structure("AttributeValue", _KINDS)
 _ITEM = MapOf(_VALUE)
 _KINDS |= {"SS": _TEXTS, "NS": _TEXTS, "BS": ListOf(_BINARY), "L": ListOf(_VALUE), "M": _ITEM}

@@ -34,6 +34,8 @@ _SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
 _SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's spelling
+_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+"""Texts that DynamoDB takes for flags, in any case."""
 NOT_ONE_TYPE = (_EMPTY_VALUE, _SEVERAL_TYPES)
 """What is said of a value that has no type, and of one that has several."""
 _TOO_DEEP = (
@@ -257,8 +259,15 @@ def _has_spare_bits(last_four: str) -> bool:
 
 def _boolean(content: Any, depth: int) -> tuple[bool, int]:
     if type(content) is not bool:
-        raise wrong_json_type(content, BOOLEAN)
+        return _flag_in_words(content), 1
     return content, 1
+
+
+def _flag_in_words(content: Any) -> bool:
+    flag = _FLAGS.get(content.lower()) if isinstance(content, str) else None
+    if flag is None:
+        raise wrong_json_type(content, BOOLEAN)
+    return flag
 
 
 def _null(content: Any, depth: int) -> tuple[bool, int]:

@@ -157,7 +157,21 @@ def test_the_details_of_an_error_are_sent_along() -> None:
     assert (error["Message"], error["CancellationReasons"]) == ("why", reasons)
     failed = request_error("ConditionalCheckFailedException", "why", {"Item": {"pk": {"S": "a"}}})
     _, error = error_of(respond(post(b"{}"), failed))
-    assert (error["message"], error["Item"]) == ("why", {"pk": {"S": "a"}})
+    assert (error["Message"], error["Item"]) == ("why", {"pk": {"S": "a"}})
+
+
+@pytest.mark.parametrize(
+    ("code", "member"),
+    [
+        ("ConditionalCheckFailedException", "message"),
+        ("IdempotentParameterMismatchException", "Message"),
+        ("TransactionInProgressException", "Message"),
+        ("TransactionConflictException", "message"),
+    ],
+)
+def test_an_error_has_its_message_where_the_model_of_the_service_has_it(code: str, member: str) -> None:
+    _, error = error_of(respond(post(b"{}"), request_error(code, "why")))
+    assert error == {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", member: "why"}
 
 
 @pytest.mark.parametrize("failure", [StorageError("the file is gone"), ZeroDivisionError("oops")])

@@ -52,7 +52,12 @@ _STATUS_OF_CODE = {
 }
 # These write the member with a capital letter; clients in strictly typed languages look for it there.
 _CAPITAL_MESSAGE = frozenset(
-    {"TransactionCanceledException", "SerializationException", "TransactionInProgressException"}
+    {
+        "IdempotentParameterMismatchException",
+        "SerializationException",
+        "TransactionCanceledException",
+        "TransactionInProgressException",
+    }
 )
 
 
@@ -176,7 +181,8 @@ def _error_response(error: RequestError) -> HttpResponse:
 
 
 def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> HttpResponse:
-    member = "Message" if code in _CAPITAL_MESSAGE else "message"
+    # A failed condition that shows its item has the capital, too, and one that shows none has not.
+    member = "Message" if code in _CAPITAL_MESSAGE or "Item" in details else "message"
     content = {"__type": _NAMESPACES.get(code, _SERVICE_NAMESPACE) + code, member: message, **details}
     return _json_response(status, to_json(content))
 

@@ -421,6 +421,13 @@ FAULTS: list[tuple[str, Request, str]] = [
     ),
     (
         "CreateTable",
+        table(KeySchema=keys("a", "bc")),
+        f"{BROKEN}'[KeySchemaElement(attributeName=a, keyType=HASH), KeySchemaElement(attributeName=b, keyType=RANGE),"
+        " KeySchemaElement(attributeName=c, keyType=RANGE)]' at 'keySchema' failed to satisfy constraint: Member must"
+        " have length less than or equal to 2",
+    ),
+    (
+        "CreateTable",
         table(KeySchema=keys("", "a")),
         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
     ),

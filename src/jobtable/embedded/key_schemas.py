@@ -139,7 +139,8 @@ def _two_elements(structure: Request, path: str) -> list[tuple[str, str]]:
     elements = _elements(structure, path)
     if len(elements) > 2:
         rule = "Member must have length less than or equal to 2"
-        raise constraints_broken([constraint(f"{path}keySchema", f"'[{len(elements)} elements]'", rule)])
+        shown = ", ".join(f"KeySchemaElement(attributeName={name}, keyType={kind})" for name, kind in elements)
+        raise constraints_broken([constraint(f"{path}keySchema", f"'[{shown}]'", rule)])
     return elements
 
 

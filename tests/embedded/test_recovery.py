@@ -271,6 +271,77 @@ def test_a_restore_that_cannot_be_is_refused(backend: EmbeddedBackend, others: R
     assert backend.execute("ListTables", {})["TableNames"] == ["tab"]
 
 
+LATEST: Request = {"UseLatestRestorableTime": True}
+NO_RECOVERY = ("PointInTimeRecoveryUnavailableException", "Point in time recovery is not enabled for table 'tab'")
+
+
+@pytest.mark.parametrize(
+    ("is_enabled", "others", "code", "message"),
+    [
+        (
+            False,
+            {},
+            "ValidationException",
+            "Invalid Request: Either one of RestoreDateTime or UseLatestRestorableTime must be specified, but not both",
+        ),
+        (
+            False,
+            {**LATEST, "RestoreDateTime": 1},
+            "ValidationException",
+            "Invalid Request: Both RestoreDateTime and UseLatestRestorableTime cannot be set for point-in-time restore"
+            " request. Please specify either RestoreDateTime time or UseLatestRestorableTime",
+        ),
+        (
+            False,
+            {**LATEST, "SourceTableArn": "arn:aws:dynamodb:ddblocal:000000000000:table/tab"},
+            "ValidationException",
+            "Must provide exactly one of: sourceTableArn, sourceTableName",
+        ),
+        (
+            False,
+            {**LATEST, "TargetTableName": "no name"},
+            "ValidationException",
+            "1 validation error detected: Value 'no name' at 'targetTableName' failed to satisfy constraint: Member"
+            " must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+        ),
+        (False, {**LATEST, "TargetTableName": "tab"}, *NO_RECOVERY),
+        (False, {"RestoreDateTime": 1}, *NO_RECOVERY),
+        (
+            True,
+            {"RestoreDateTime": 1.5, "TargetTableName": "tab"},
+            "InvalidRestoreTimeException",
+            "RestoreDateTime '1970-01-01T00:00:01Z' must be within EarliestRestorableDateTime '2025-01-01T00:00:00Z'"
+            " and LatestRestorableDateTime '2025-01-01T00:00:05Z'",
+        ),
+        (True, {**LATEST, "TargetTableName": "tab"}, "TableAlreadyExistsException", "Table already exists: tab"),
+    ],
+)
+def test_the_faults_of_a_restore_are_found_in_the_order_of_the_service(
+    backend: EmbeddedBackend, clock: FakeClock, is_enabled: bool, others: Request, code: str, message: str
+) -> None:
+    switch(backend, enabled=is_enabled)
+    clock.advance(5)
+    with pytest.raises(RequestError) as refused:
+        restore(backend, **others)
+    assert (refused.value.code, refused.value.message) == (code, message)
+
+
+@pytest.mark.parametrize("moment", [-1, 1e12, 1e300, 10**400, float("nan")])
+def test_a_time_outside_of_the_calendar_cannot_be_restored(backend: EmbeddedBackend, moment: float) -> None:
+    switch(backend)
+    with pytest.raises(RequestError) as refused:
+        restore(backend, RestoreDateTime=moment)
+    assert refused.value.code == "InvalidRestoreTimeException"
+
+
+def test_a_period_is_not_given_to_what_is_switched_off(backend: EmbeddedBackend) -> None:
+    switch(backend)
+    with pytest.raises(RequestRefused, match="Invalid Request: Cannot specify RecoveryPeriodInDays when disabling"):
+        switch(backend, enabled=False, RecoveryPeriodInDays=7)
+    description = backend.execute("DescribeContinuousBackups", {"TableName": "tab"})["ContinuousBackupsDescription"]
+    assert description["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+
+
 @pytest.mark.parametrize("days", [0, 36, "2"])
 def test_a_recovery_period_is_one_to_thirty_five_days(backend: EmbeddedBackend, days: Any) -> None:
     with pytest.raises(RequestRefused):

@@ -74,9 +74,9 @@ def valid_name(name: object) -> str:
     return text
 
 
-def name_of_new_table(request: Request) -> str:
-    """The name that CreateTable gives, or RequestRefused."""
-    return _checked_name(_given_name(request, "TableName"), "TableName")
+def name_of_new_table(request: Request, member: str = "TableName") -> str:
+    """The name that a request gives to a new table, or RequestRefused."""
+    return _checked_name(_given_name(request, member), member)
 
 
 def index_name_faults(name: object, path: str) -> list[str]:

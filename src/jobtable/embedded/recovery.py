@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from pydantic_core import from_json
 
 from jobtable.embedded.descriptions import describe_table
 from jobtable.embedded.key_schemas import maps, text
-from jobtable.embedded.names import table_arn, table_of, valid_name
+from jobtable.embedded.names import name_of_new_table, table_arn, table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, lower_first, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, journal, statements
 from jobtable.embedded.storage.catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
@@ -29,6 +30,7 @@ from jobtable.store.sizes import item_size
 
 _MOST_DAYS = 35
 _DAY = 86_400
+_END_OF_CALENDAR = datetime.max.replace(tzinfo=UTC).timestamp()
 _OVERRIDES = ("ProvisionedThroughput", "OnDemandThroughput", "SSESpecification")
 _MEMBERS = {"PointInTimeRecoverySpecification": REQUIRED_MAP}
 _SPECIFICATION_MEMBERS = {
@@ -54,7 +56,11 @@ def update(storage: Storage, request: Request) -> Response:
     specification = request["PointInTimeRecoverySpecification"]
     check_members(specification, _SPECIFICATION_MEMBERS, "pointInTimeRecoverySpecification.")
     is_enabled = specification["PointInTimeRecoveryEnabled"]
-    days = specification.get("RecoveryPeriodInDays") or _MOST_DAYS
+    days = specification.get("RecoveryPeriodInDays")
+    if days is not None and not is_enabled:
+        raise RequestRefused(
+            "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery."
+        )
 
     def action(transaction: Transaction) -> Response:
         record = transaction.record(name)
@@ -65,7 +71,7 @@ def update(storage: Storage, request: Request) -> Response:
         if is_enabled:
             # What is older than the days until now is gone, also if there are more days from now on.
             since = now if record.recovery is None else _earliest(record.recovery, now)
-            recovery = RecoveryRecord(enabled=since, days=days)
+            recovery = RecoveryRecord(enabled=since, days=days or _MOST_DAYS)
         after = record.model_copy(update={"recovery": recovery})
         change_table(transaction, record, after)
         return _described(after, now)
@@ -75,17 +81,18 @@ def update(storage: Storage, request: Request) -> Response:
 
 def restore(storage: Storage, request: Request) -> Response:
     """RestoreTableToPointInTime: the items as they were at the end of that second, in a new table."""
-    source, target = _source(request), valid_name(request.get("TargetTableName"))
+    source, target = _source(request), name_of_new_table(request, "TargetTableName")
+    wanted = _wanted_time(request)
     refuse_what_is_not_kept(request)
 
     def action(transaction: Transaction) -> Response:
         record = transaction.record(source)
         if record is None:
             raise _no_such_table(source)
+        now = storage.now()
+        moment = _moment(record, wanted, now)
         if transaction.record(target) is not None:
             raise request_error("TableAlreadyExistsException", f"Table already exists: {target}")
-        now = storage.now()
-        moment = _moment(record, request, now)
         restored = _restored_record(transaction, record, target, request, moment, now)
         create_table(transaction, restored)
         _copy_items(transaction, record, restored, moment)
@@ -116,34 +123,56 @@ def _earliest(recovery: RecoveryRecord, now: float) -> float:
 
 def _source(request: Request) -> str:
     arn = text(request, "SourceTableArn")
-    if arn is not None and request.get("SourceTableName") is None:
-        name = table_of_arn(arn)
-        if name is None:
-            raise RequestRefused(f"Invalid SourceTableArn: {arn}")
-        return name
-    return table_of(request, "SourceTableName")
+    if arn is None:
+        return table_of(request, "SourceTableName")
+    if request.get("SourceTableName") is not None:
+        raise RequestRefused("Must provide exactly one of: sourceTableArn, sourceTableName")
+    name = table_of_arn(arn)
+    if name is None:
+        raise RequestRefused(f"Invalid SourceTableArn: {arn}")
+    return name
 
 
-def _moment(record: TableRecord, request: Request, now: float) -> float:
+def _wanted_time(request: Request) -> float | None:
+    """The time to restore, or None for the latest; RequestRefused unless one of them is asked for."""
+    is_latest, moment = flag(request, "UseLatestRestorableTime"), request.get("RestoreDateTime")
+    if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
+        raise RequestRefused("RestoreDateTime must be a number of seconds", code="SerializationException")
+    if is_latest and moment is not None:
+        raise RequestRefused(
+            "Invalid Request: Both RestoreDateTime and UseLatestRestorableTime cannot be set for point-in-time restore"
+            " request. Please specify either RestoreDateTime time or UseLatestRestorableTime"
+        )
+    if not is_latest and moment is None:
+        raise RequestRefused(
+            "Invalid Request: Either one of RestoreDateTime or UseLatestRestorableTime must be specified, but not both"
+        )
+    return moment
+
+
+def _moment(record: TableRecord, wanted: float | None, now: float) -> float:
     if record.recovery is None:
         raise request_error(
             "PointInTimeRecoveryUnavailableException",
             f"Point in time recovery is not enabled for table '{record.name}'",
         )
-    if flag(request, "UseLatestRestorableTime"):
+    if wanted is None:
         return now
-    moment = request.get("RestoreDateTime")
-    if moment is None:
-        raise RequestRefused("Either RestoreDateTime or UseLatestRestorableTime has to be specified")
-    if isinstance(moment, bool) or not isinstance(moment, int | float):
-        raise RequestRefused("RestoreDateTime must be a number of seconds", code="SerializationException")
+    earliest = _earliest(record.recovery, now)
     # The second as a whole: what was committed in it is part of the state.
-    if not int(_earliest(record.recovery, now)) <= moment <= now:
+    if not int(earliest) <= wanted <= now:
         raise request_error(
             "InvalidRestoreTimeException",
-            "The specified restore time must lie between EarliestRestorableDateTime and LatestRestorableDateTime",
+            f"RestoreDateTime '{_shown(wanted)}' must be within EarliestRestorableDateTime '{_shown(earliest)}' and"
+            f" LatestRestorableDateTime '{_shown(now)}'",
         )
-    return float(moment)
+    return float(wanted)
+
+
+def _shown(moment: float) -> str:
+    if not 0 <= moment < _END_OF_CALENDAR:
+        return "not in the calendar"
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _restored_record(

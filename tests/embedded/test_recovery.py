@@ -17,20 +17,22 @@ from jobtable.testing import FakeClock
 DAY = 86_400
 Request = dict[str, Any]
 
-TABLE: Request = {
-    "TableName": "tab",
+BY_GROUP: Request = {
+    "IndexName": "by_group",
+    "KeySchema": [{"AttributeName": "group", "KeyType": "HASH"}],
+    "Projection": {"ProjectionType": "ALL"},
+}
+DEFINITIONS: Request = {
     "AttributeDefinitions": [
         {"AttributeName": "id", "AttributeType": "S"},
         {"AttributeName": "group", "AttributeType": "S"},
-    ],
+    ]
+}
+TABLE: Request = {
+    "TableName": "tab",
+    **DEFINITIONS,
     "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
-    "GlobalSecondaryIndexes": [
-        {
-            "IndexName": "by_group",
-            "KeySchema": [{"AttributeName": "group", "KeyType": "HASH"}],
-            "Projection": {"ProjectionType": "ALL"},
-        }
-    ],
+    "GlobalSecondaryIndexes": [BY_GROUP],
     "BillingMode": "PAY_PER_REQUEST",
 }
 
@@ -213,7 +215,7 @@ def test_a_restored_table_has_the_units_that_are_asked_for(backend: EmbeddedBack
         UseLatestRestorableTime=True,
         BillingModeOverride="PROVISIONED",
         ProvisionedThroughputOverride={"ReadCapacityUnits": 2, "WriteCapacityUnits": 3},
-        GlobalSecondaryIndexOverride=[{"IndexName": "by_group", "ProvisionedThroughput": units}],
+        GlobalSecondaryIndexOverride=[{**BY_GROUP, "ProvisionedThroughput": units}],
         SSESpecificationOverride={"Enabled": False},
     )
     assert provisioned["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"].items() >= units.items()
@@ -268,6 +270,93 @@ def test_a_restore_that_cannot_be_is_refused(backend: EmbeddedBackend, others: R
     with pytest.raises(RequestError) as refused:
         restore(backend, **others)
     assert refused.value.code == code
+    assert backend.execute("ListTables", {})["TableNames"] == ["tab"]
+
+
+def test_a_restored_table_is_of_the_standard_class(backend: EmbeddedBackend) -> None:
+    switch(backend)
+    backend.execute("UpdateTable", {"TableName": "tab", "TableClass": "STANDARD_INFREQUENT_ACCESS"})
+    assert "TableClassSummary" not in restore(backend, UseLatestRestorableTime=True)
+
+
+def test_an_index_can_have_another_name_in_the_restored_table(backend: EmbeddedBackend) -> None:
+    switch(backend)
+    put(backend, "a", "1")
+    renamed = {**BY_GROUP, "IndexName": "by_text"}
+    description = restore(backend, UseLatestRestorableTime=True, GlobalSecondaryIndexOverride=[renamed])
+    assert [index["IndexName"] for index in description["GlobalSecondaryIndexes"]] == ["by_text"]
+    assert items(backend, "restored", IndexName="by_text") == items(backend)
+
+
+def test_two_restored_indexes_have_two_names(backend: EmbeddedBackend) -> None:
+    again = {**BY_GROUP, "IndexName": "again"}
+    backend.execute(
+        "UpdateTable", {"TableName": "tab", **DEFINITIONS, "GlobalSecondaryIndexUpdates": [{"Create": again}]}
+    )
+    switch(backend)
+    with pytest.raises(RequestRefused, match="Duplicate index name: again"):
+        restore(backend, UseLatestRestorableTime=True, GlobalSecondaryIndexOverride=[again, again])
+
+
+UNITS = {"ReadCapacityUnits": 2, "WriteCapacityUnits": 3}
+PROVISIONED: Request = {"BillingModeOverride": "PROVISIONED", "ProvisionedThroughputOverride": UNITS}
+NO_SUCH_INDEX = (
+    "Index by_group does not match a secondary index that existed in the source table and cannot be created during the"
+    " restore operation"
+)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (
+            {"ProvisionedThroughputOverride": UNITS},
+            "Cannot override ProvisionedThroughput unless BillingMode is PROVISIONED",
+        ),
+        (
+            {"BillingModeOverride": "PAY_PER_REQUEST", "ProvisionedThroughputOverride": UNITS},
+            "Cannot override ProvisionedThroughput if BillingMode is overridden to PAY_PER_REQUEST",
+        ),
+        (
+            {
+                "BillingModeOverride": "PAY_PER_REQUEST",
+                "GlobalSecondaryIndexOverride": [{**BY_GROUP, "ProvisionedThroughput": UNITS}],
+            },
+            "Cannot override ProvisionedThroughput if BillingMode is overridden to PAY_PER_REQUEST for index by_group",
+        ),
+        (
+            {"BillingModeOverride": "PROVISIONED", "GlobalSecondaryIndexOverride": []},
+            "Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED",
+        ),
+        (PROVISIONED, "Must specify provisioned throughput for index by_group"),
+        (
+            {**PROVISIONED, "GlobalSecondaryIndexOverride": [BY_GROUP]},
+            "Must specify provisioned throughput for index by_group",
+        ),
+        (
+            {**PROVISIONED, "OnDemandThroughputOverride": {"MaxWriteRequestUnits": 5}},
+            "Cannot override MaxWriteRequestUnits for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST",
+        ),
+        (
+            {"GlobalSecondaryIndexOverride": [{**BY_GROUP, "Projection": {"ProjectionType": "KEYS_ONLY"}}]},
+            NO_SUCH_INDEX,
+        ),
+        (
+            {
+                "GlobalSecondaryIndexOverride": [
+                    {**BY_GROUP, "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]},
+                ]
+            },
+            NO_SUCH_INDEX,
+        ),
+        ({"GlobalSecondaryIndexOverride": [{**BY_GROUP, "IndexName": "new"}, BY_GROUP]}, NO_SUCH_INDEX),
+    ],
+)
+def test_what_a_restore_cannot_change_is_refused(backend: EmbeddedBackend, overrides: Request, message: str) -> None:
+    switch(backend)
+    with pytest.raises(RequestRefused) as refused:
+        restore(backend, UseLatestRestorableTime=True, **overrides)
+    assert refused.value.message == f"Invalid Request: {message}"
     assert backend.execute("ListTables", {})["TableNames"] == ["tab"]
 
 

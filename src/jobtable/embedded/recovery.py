@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from pydantic_core import from_json
 
 from jobtable.embedded.descriptions import describe_table
-from jobtable.embedded.key_schemas import maps, text
-from jobtable.embedded.names import name_of_new_table, table_arn, table_of
-from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, lower_first, table_of_arn
+from jobtable.embedded.key_schemas import text
+from jobtable.embedded.names import name_of_new_table, table_of
+from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, table_of_arn
+from jobtable.embedded.restored_tables import restored_record
 from jobtable.embedded.storage import Storage, Transaction, journal, statements
-from jobtable.embedded.storage.catalogue import IndexRecord, RecoveryRecord, TableRecord, Throughput
-from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes, new_id
-from jobtable.embedded.table_requests import (
-    billing_mode,
-    encryption,
-    flag,
-    global_index_throughput,
-    on_demand_limit,
-    refuse_what_is_not_kept,
-    table_throughput,
-)
+from jobtable.embedded.storage.catalogue import RecoveryRecord, TableRecord
+from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes
+from jobtable.embedded.table_requests import flag, refuse_what_is_not_kept
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 from jobtable.store.sizes import item_size
@@ -31,7 +22,6 @@ from jobtable.store.sizes import item_size
 _MOST_DAYS = 35
 _DAY = 86_400
 _END_OF_CALENDAR = datetime.max.replace(tzinfo=UTC).timestamp()
-_OVERRIDES = ("ProvisionedThroughput", "OnDemandThroughput", "SSESpecification")
 _MEMBERS = {"PointInTimeRecoverySpecification": REQUIRED_MAP}
 _SPECIFICATION_MEMBERS = {
     "PointInTimeRecoveryEnabled": Member(bool, required=True),
@@ -93,7 +83,7 @@ def restore(storage: Storage, request: Request) -> Response:
         moment = _moment(record, wanted, now)
         if transaction.record(target) is not None:
             raise request_error("TableAlreadyExistsException", f"Table already exists: {target}")
-        restored = _restored_record(transaction, record, target, request, moment, now)
+        restored = restored_record(transaction, record, target, request, moment, now)
         create_table(transaction, restored)
         _copy_items(transaction, record, restored, moment)
         fill_indexes(transaction, restored)
@@ -173,71 +163,6 @@ def _shown(moment: float) -> str:
     if not 0 <= moment < _END_OF_CALENDAR:
         return "not in the calendar"
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _restored_record(
-    transaction: Transaction, source: TableRecord, target: str, request: Request, moment: float, now: float
-) -> TableRecord:
-    """The new table: keys and indexes of the source, but no stream, TTL, recovery, tags or protection."""
-    mode = billing_mode({"BillingMode": request.get("BillingModeOverride")})
-    is_on_demand = source.is_on_demand if mode is None else mode == "PAY_PER_REQUEST"
-    override = {name: request.get(f"{name}Override") for name in _OVERRIDES}
-    throughput = Throughput() if is_on_demand else source.throughput
-    if not is_on_demand and (override["ProvisionedThroughput"] is not None or source.is_on_demand):
-        throughput = table_throughput(override)
-    indexes = tuple(
-        _restored_index(index, given, path, is_on_demand).model_copy(update={"id": new_id(transaction)})
-        for index, given, path in _indexes(source, request)
-    )
-    used = {source.partition, source.sort, *(name for index in indexes for name in (*index.partition, *index.sort))}
-    return TableRecord(
-        id=new_id(transaction),
-        uuid=str(uuid.uuid4()),
-        name=target,
-        created=now,
-        attributes={name: type_ for name, type_ in source.attributes.items() if name in used},
-        partition=source.partition,
-        sort=source.sort,
-        indexes=indexes,
-        is_on_demand=is_on_demand,
-        on_demand_since=now if is_on_demand else None,
-        throughput=throughput,
-        on_demand=on_demand_limit(override, source.on_demand) if is_on_demand else None,
-        table_class=source.table_class,
-        encryption=source.encryption if override["SSESpecification"] is None else encryption(override),
-        restored_from={"SourceTableArn": table_arn(source.name), "RestoreDateTime": moment},
-    )
-
-
-def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecord, Request, str]]:
-    """The indexes to restore, each with its override, if there is one, and where in the request that stands.
-
-    They are all, or those of the overrides, which must be indexes of the source.
-    """
-    for is_local, member in ((True, "LocalSecondaryIndexOverride"), (False, "GlobalSecondaryIndexOverride")):
-        own = [index for index in source.indexes if index.is_local == is_local]
-        if request.get(member) is None:
-            yield from ((index, {}, "") for index in own)
-            continue
-        given = {text(one, "IndexName"): (one, number) for number, one in enumerate(maps(request, member), start=1)}
-        if given.keys() - {index.name for index in own}:
-            raise RequestRefused(f"{member} must name indexes of the source table")
-        for index in own:
-            if index.name in given:
-                one, number = given[index.name]
-                yield index, one, f"{lower_first(member)}.{number}.member."
-
-
-def _restored_index(index: IndexRecord, given: Request, path: str, is_on_demand: bool) -> IndexRecord:
-    """An index with the units that the restored table has."""
-    if index.is_local:
-        return index
-    if is_on_demand or given.get("ProvisionedThroughput") is not None or not index.throughput.read:
-        throughput = global_index_throughput({**given, "IndexName": index.name}, path, is_on_demand=is_on_demand)
-    else:
-        throughput = index.throughput
-    limit = on_demand_limit(given, index.on_demand) if is_on_demand else None
-    return index.model_copy(update={"throughput": throughput, "on_demand": limit})
 
 
 def _copy_items(transaction: Transaction, source: TableRecord, target: TableRecord, moment: float) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.jobs.engines import DisturbedBackend
 from tests.journeys.stages import Scripted, die, fail, script
 from tests.journeys.worlds import STEPS, world_on
 
@@ -17,6 +18,9 @@ from jobtable.journeys.entities import JobExecution
 from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, StageStatus
 from jobtable.journeys.stage import Stage
 from jobtable.store import Store
+
+
+VERBS = st.sampled_from(["run", "pause", "resume", "cancel", "retry"])
 
 
 def save(stage: Stage) -> None:
@@ -30,7 +34,8 @@ class JourneyMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.store = Store(EmbeddedBackend(None))
+        self.backend = DisturbedBackend(EmbeddedBackend(None))
+        self.store = Store(self.backend)
         self.world = world_on(self.store)
         self.verbs: dict[str, Any] = {
             "run": self.world.runner.run,
@@ -42,6 +47,7 @@ class JourneyMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         script()
+        self.backend.disturb(None)
         self.finish()
         self.store.close()
 
@@ -49,9 +55,13 @@ class JourneyMachine(RuleBasedStateMachine):
         with contextlib.suppress(ConflictError):
             self.verbs[verb]("J1")
 
-    @rule(verb=st.sampled_from(["run", "pause", "resume", "cancel", "retry"]))
+    @rule(verb=VERBS)
     def someone_acts(self, verb: str) -> None:
         self.act(verb)
+
+    @rule(verb=VERBS, writes=st.integers(0, 6))
+    def someone_acts_between_what_others_read_and_write(self, verb: str, writes: int) -> None:
+        self.backend.disturb(lambda: self.act(verb), writes=writes)
 
     @rule()
     def the_second_stage_is_skipped(self) -> None:

@@ -19,7 +19,6 @@ from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, StageStatus
 from jobtable.journeys.stage import Stage
 from jobtable.store import Store
 
-
 VERBS = st.sampled_from(["run", "pause", "resume", "cancel", "retry"])
 
 

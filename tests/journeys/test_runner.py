@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.access_patterns.journeys import journey
+from tests.jobs.engines import DisturbedBackend
 from tests.journeys.stages import Killed, Scripted, die, fail, fail_passingly, script
 from tests.journeys.worlds import World, stage, world_on
 
@@ -306,6 +307,25 @@ def test_what_an_older_program_says_is_in_progress_is_running(quick: World) -> N
         JourneyStatus.FAILED,
     )
     quick.check_sums()
+
+
+@pytest.mark.parametrize("verb", ["pause", "cancel"])
+def test_a_stage_does_not_fail_that_begins_as_its_journey_ceases(verb: str) -> None:
+    backend = DisturbedBackend(EmbeddedBackend(None))
+    with Store(backend) as store:
+        world = world_on(store)
+        world.runner.run("J1")
+        # Behind the claim of the stage's job, and before the transaction in which the stage begins.
+        backend.disturb(lambda: getattr(world.runner, verb)("J1"), writes=1)
+        world.work(1)
+        (one,) = world.executions("one")
+        job = world.jobs.queries.get_job(one.job_id)
+        assert job.status is Status.STOPPED
+        assert "Traceback" not in str(job.message)
+        getattr(world.runner, "resume" if verb == "pause" else "retry")("J1")
+        world.work()
+        assert world.journey().status is JourneyStatus.COMPLETED
+        world.check_sums()
 
 
 def test_a_stage_that_may_be_skipped_is_passed_over(quick: World) -> None:

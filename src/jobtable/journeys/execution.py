@@ -240,7 +240,10 @@ class StageRun:
             self.execution = self.execution.replace(steps=steps)
         else:
             with _held():
-                self.execution = self._flow.begin(self.execution, steps, self._hold.fence)
+                begun = self._flow.begin(self.execution, steps, self._hold.fence)
+            if begun is None:
+                raise ExecutionLost("its journey does not run any more")
+            self.execution = begun
         if self._index < len(steps):
             self.position = self._step.position
             if is_resumed or self._step.log is not None:

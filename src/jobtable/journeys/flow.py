@@ -198,8 +198,8 @@ class JourneyFlow:
 
     # --- by the stage that runs --------------------------------------------------------------------------------------
 
-    def begin(self, execution: JobExecution, steps: list[StepRun], fence: Fence) -> JobExecution:
-        """Mark an execution as running; ConflictError if its journey does not run any more."""
+    def begin(self, execution: JobExecution, steps: list[StepRun], fence: Fence) -> JobExecution | None:
+        """Mark an execution as running; None if its journey does not run any more."""
         now = self._clock.now()
         current = next((run.step_id for run in steps if run.status is ExecutionStatus.RUNNING), None)
         begun = execution.replace(
@@ -210,8 +210,9 @@ class JourneyFlow:
             updated_at=now,
         )
 
-        def act(state: State) -> JobExecution:
-            _expect(state, "begin a stage of", JourneyStatus.RUNNING)
+        def act(state: State) -> JobExecution | None:
+            if state.journey.status is not JourneyStatus.RUNNING or state.journey.creation is not None:
+                return None
             with self._store.transaction() as tx:
                 fence(tx)
                 tx.update(

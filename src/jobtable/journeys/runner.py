@@ -193,17 +193,20 @@ class JourneyRunner:
         try:
             return self._concluded(journey_id, run.run(), run.execution)
         except ExecutionLost as lost:
-            raise StopTask(f"it was ended from outside: {lost}") from lost
+            raise StopTask(self._why_stopped(journey_id, f"it was ended from outside: {lost}")) from lost
 
     def _concluded(self, journey_id: str, ended: Ended, execution: JobExecution) -> dict[str, Any]:
         if ended.how == "failed":
             raise FailTask(ended.message or "the stage failed")
         if ended.how == "stopped":
-            is_paused = self.flow.read(journey_id).journey.status is JourneyStatus.PAUSED
-            raise StopTask(_PAUSED if is_paused else ended.message or "stopped")
+            raise StopTask(self._why_stopped(journey_id, ended.message or "stopped"))
         if ended.following is not None:
             self.settle(journey_id)
         return {"journey": journey_id, "stage": execution.stage_id, "execution": execution.execution_number}
+
+    def _why_stopped(self, journey_id: str, otherwise: str) -> str:
+        journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
+        return _PAUSED if journey is not None and journey.status is JourneyStatus.PAUSED else otherwise
 
     def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
         """The process died between the end of the stage and that of its job: let the journey go on."""

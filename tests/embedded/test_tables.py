@@ -11,59 +11,25 @@ from typing import Any
 
 import pytest
 from tests.embedded.differential.peers import Answer, EmbeddedPeer, LocalPeer, Peer
+from tests.embedded.table_definitions import (
+    ALL,
+    BROKEN,
+    INVALID,
+    Request,
+    definitions,
+    globals_,
+    include,
+    index,
+    keys,
+    locals_,
+    provisioned,
+    table,
+    units,
+    update,
+)
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
-
-Request = dict[str, Any]
-
-ALL = {"ProjectionType": "ALL"}
-
-
-def definitions(*names: str, kind: str = "S") -> list[Request]:
-    return [{"AttributeName": name, "AttributeType": kind} for name in names]
-
-
-def keys(partition: str, sort: str = "") -> list[Request]:
-    """HASH attributes and RANGE attributes, one letter each."""
-    kinds = [(name, "HASH") for name in partition] + [(name, "RANGE") for name in sort]
-    return [{"AttributeName": name, "KeyType": kind} for name, kind in kinds]
-
-
-def index(name: str, partition: str, sort: str = "", **others: Any) -> Request:
-    return {"IndexName": name, "KeySchema": keys(partition, sort), "Projection": ALL, **others}
-
-
-def table(name: str = "tab", **others: Any) -> Request:
-    request = {
-        "TableName": name,
-        "AttributeDefinitions": definitions("a"),
-        "KeySchema": keys("a"),
-        "BillingMode": "PAY_PER_REQUEST",
-    }
-    return {key: value for key, value in (request | others).items() if value is not None}
-
-
-def units(read: int, write: int) -> Request:
-    return {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
-
-
-def include(*names: str) -> Request:
-    return {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(names)}
-
-
-def globals_(*indexes: Request, **others: Any) -> Request:
-    return table(GlobalSecondaryIndexes=list(indexes), **others)
-
-
-def locals_(*indexes: Request, **others: Any) -> Request:
-    own: Request = {"AttributeDefinitions": definitions("a", "b"), "KeySchema": keys("a", "b")}
-    return table() | own | {"LocalSecondaryIndexes": list(indexes)} | others
-
-
-def provisioned(**others: Any) -> Request:
-    return table(BillingMode=None) | {"ProvisionedThroughput": units(1, 1)} | others
-
 
 REFUSED_TABLES = [
     {},
@@ -236,8 +202,8 @@ def test_create_table_answers_as_dynamodb_local(embedded: EmbeddedPeer, local: P
 def test_update_table_answers_as_dynamodb_local(embedded: EmbeddedPeer, local: Peer, updates: list[Request]) -> None:
     for peer in (embedded, local):
         assert peer.ask("CreateTable", table()).code is None
-    for update in updates:
-        ours, theirs = (peer.ask("UpdateTable", {"TableName": "tab", **update}) for peer in (embedded, local))
+    for change in updates:
+        ours, theirs = (peer.ask("UpdateTable", {"TableName": "tab", **change}) for peer in (embedded, local))
         assert comparable(ours) == comparable(theirs)
 
 
@@ -273,16 +239,10 @@ def time_to_live(**specification: Any) -> Request:
     return {"TableName": "tab", "TimeToLiveSpecification": specification}
 
 
-INVALID = "One or more parameter values were invalid: "
-BROKEN = "1 validation error detected: Value "
 NO_UNITS = (
     f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST"
 )
 ACTIONS = "GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete"
-
-
-def update(*changes: Request, **others: Any) -> Request:
-    return {"TableName": "tab", "GlobalSecondaryIndexUpdates": list(changes), **others}
 
 
 def stream(**specification: Any) -> Request:
@@ -631,147 +591,6 @@ def test_faults_have_the_words_of_the_service(
     assert caught.value.message == message
 
 
-HIGHER_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
-
-
-def unchanged(named: str, kind: str) -> str:
-    return (
-        f"The provisioned throughput for the {named} will not change. The requested value equals the current value."
-        f" Current ReadCapacityUnits provisioned for the {kind}: 1. Requested ReadCapacityUnits: 1. Current"
-        f" WriteCapacityUnits provisioned for the {kind}: 2. Requested WriteCapacityUnits: 2. {HIGHER_LIMITS}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
-        ({"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
-        (
-            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 2)}}),
-            unchanged("index ggg", "index"),
-        ),
-        (
-            update({"Update": {"IndexName": "ggg"}}),
-            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: ggg",
-        ),
-        (
-            update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")),
-            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: new",
-        ),
-        (
-            {"ProvisionedThroughput": units(40_001, 1)},
-            "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in ddblocal. Per"
-            f" table maximum: 40000. {HIGHER_LIMITS}",
-        ),
-        (
-            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 50_000)}}),
-            "The requested WriteCapacityUnits for index ggg, 50000, is above the per index maximum for the account in"
-            f" ddblocal. Per index maximum: 40000. {HIGHER_LIMITS}",
-        ),
-        (update({"Delete": {"IndexName": "none"}}), "Requested resource not found: Index none for table tab"),
-        (update({"Delete": {"IndexName": "lll"}}), "Cannot delete an index that is not a GlobalSecondaryIndex: lll"),
-        (
-            update({"Update": {"IndexName": "lll", "ProvisionedThroughput": units(3, 3)}}),
-            "Cannot update an index that is not a GlobalSecondaryIndex: lll",
-        ),
-        (
-            update({"Create": index("lll", "b")}, AttributeDefinitions=[]),
-            "Attempting to create an index which already exists",
-        ),
-    ],
-)
-def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service(
-    backend: EmbeddedBackend, change: Request, message: str
-) -> None:
-    of_index = {"GlobalSecondaryIndexes": [index("ggg", "b", ProvisionedThroughput=units(1, 2))]}
-    created = locals_(index("lll", "a", "b"), BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 2), **of_index)
-    backend.execute("CreateTable", created)
-    with pytest.raises(RequestError) as caught:
-        backend.execute("UpdateTable", {"TableName": "tab", **change})
-    assert caught.value.message == message
-    is_limit = "maximum" in message
-    assert (caught.value.code == "LimitExceededException") == is_limit
-
-
-def test_units_of_an_index_are_given_with_those_of_the_table(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", globals_(index("ggg", "a")))
-    switch: Request = {"TableName": "tab", **CHANGES["provisioned"]}
-    with pytest.raises(RequestRefused, match="ProvisionedThroughput must be specified for index: ggg"):
-        backend.execute("UpdateTable", switch)
-    change = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
-    with pytest.raises(RequestRefused, match="The only Updates for index: ggg when TableThroughputMode is PAY_PER_REQ"):
-        backend.execute("UpdateTable", update(change))
-    backend.execute("UpdateTable", {**switch, **update(change)})
-
-
-def test_a_table_has_at_most_twenty_global_indexes(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", globals_(*(index(f"g{number:02}", "a") for number in range(20))))
-    with pytest.raises(RequestError, match="global secondary indexes exceeds per-table limit of 20") as caught:
-        backend.execute("UpdateTable", update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")))
-    assert caught.value.code == "LimitExceededException"
-
-
-CHANGES: dict[str, Request] = {
-    "encryption": {"SSESpecification": {"Enabled": True}},
-    "class": {"TableClass": "STANDARD_INFREQUENT_ACCESS"},
-    "protection": {"DeletionProtectionEnabled": True},
-    "limit": {"OnDemandThroughput": {"MaxReadRequestUnits": 100}},
-    "warm": {"WarmThroughput": {"ReadUnitsPerSecond": 20_000}},
-    "stream": {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}},
-    "units": {"ProvisionedThroughput": units(5, 5)},
-    "on demand": {"BillingMode": "PAY_PER_REQUEST"},
-    "provisioned": {"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(5, 5)},
-    "new index": {
-        "AttributeDefinitions": definitions("b"),
-        "GlobalSecondaryIndexUpdates": [{"Create": index("new", "b")}],
-    },
-    "old index": {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "old"}}]},
-    "no index": {"GlobalSecondaryIndexUpdates": []},
-}
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "message"),
-    [
-        ("encryption", "class", "Server-Side Encryption modification must be the only operation in the request"),
-        ("class", "protection", "TableClass modification must be the only operation in the request"),
-        ("protection", "warm", "DeletionProtection modification must be the only operation in the request"),
-        ("protection", "on demand", "DeletionProtection modification must be the only operation in the request"),
-        ("protection", "new index", "DeletionProtection modification must be the only operation in the request"),
-        ("protection", "no index", "List of GlobalSecondaryIndexUpdates is empty"),
-        ("limit", "warm", "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"),
-        ("limit", "stream", "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"),
-        ("warm", "stream", "WarmThroughput must be the only operation in the request"),
-        ("warm", "new index", "Create global secondary index cannot be specified when updating WarmThroughput"),
-        ("stream", "units", "You cannot modify stream status while updating table IOPS"),
-        ("stream", "provisioned", "You cannot modify stream status while updating table IOPS"),
-        ("new index", "units", "You cannot create or delete index while updating table IOPS"),
-        ("old index", "units", "You cannot create or delete index while updating table IOPS"),
-        ("new index", "stream", "You cannot create or delete index while changing stream status"),
-    ],
-)
-def test_changes_that_do_not_go_together_are_refused(
-    backend: EmbeddedBackend, one: str, other: str, message: str
-) -> None:
-    """DynamoDB Local makes them all."""
-    backend.execute("CreateTable", globals_(index("old", "a")))
-    before = backend.execute("DescribeTable", {"TableName": "tab"})
-    with pytest.raises(RequestRefused) as caught:
-        backend.execute("UpdateTable", {"TableName": "tab", **CHANGES[one], **CHANGES[other]})
-    assert caught.value.message == INVALID + message
-    assert backend.execute("DescribeTable", {"TableName": "tab"}) == before
-
-
-@pytest.mark.parametrize("other", ["limit", "stream", "new index"])
-def test_billing_by_requests_goes_together_with_other_changes(backend: EmbeddedBackend, other: str) -> None:
-    backend.execute("CreateTable", provisioned())
-    backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"], **CHANGES[other]})
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
-    assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
-    assert {"OnDemandThroughput", "StreamSpecification", "GlobalSecondaryIndexes"} & described.keys()
-
-
 @pytest.fixture
 def backend() -> Iterator[EmbeddedBackend]:
     made = EmbeddedBackend(None)
@@ -964,186 +783,6 @@ def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> Non
     assert caught.value.message == "Table already exists: tab"
 
 
-def warm(read: int, write: int) -> Request:
-    return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
-
-
-def ready_for(backend: EmbeddedBackend) -> list[tuple[int, int]]:
-    """The warm throughput of the table, and those of its indexes."""
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
-    told = [one["WarmThroughput"] for one in (described, *described.get("GlobalSecondaryIndexes", ()))]
-    assert {one["Status"] for one in told} == {"ACTIVE"}
-    return [(one["ReadUnitsPerSecond"], one["WriteUnitsPerSecond"]) for one in told]
-
-
-def test_what_a_table_is_to_be_ready_for_is_noted(backend: EmbeddedBackend) -> None:
-    """The engine is always ready, and does not throttle."""
-    created = backend.execute("CreateTable", table(WarmThroughput=warm(12_500, 4_000)))["TableDescription"]
-    assert created["WarmThroughput"] == {**warm(12_500, 4_000), "Status": "ACTIVE"}
-    new = {**index("ggg", "b"), "WarmThroughput": {"WriteUnitsPerSecond": 4_500}}
-    backend.execute("UpdateTable", update({"Create": new}, AttributeDefinitions=definitions("b")))
-    assert ready_for(backend) == [(12_500, 4_000), (12_000, 4_500)]
-    change = {"Update": {"IndexName": "ggg", "WarmThroughput": warm(13_000, 5_000)}}
-    backend.execute("UpdateTable", update(change, WarmThroughput={"WriteUnitsPerSecond": 6_000}))
-    assert ready_for(backend) == [(12_500, 6_000), (13_000, 5_000)]
-
-
-def test_a_table_is_ready_for_what_its_billing_gives_it_and_never_for_less(backend: EmbeddedBackend) -> None:
-    of_index = index("ggg", "a", ProvisionedThroughput=units(7, 8))
-    created = backend.execute("CreateTable", provisioned(GlobalSecondaryIndexes=[of_index]))["TableDescription"]
-    assert "WarmThroughput" not in created | created["GlobalSecondaryIndexes"][0]
-    assert ready_for(backend) == [(1, 1), (7, 8)]
-    fewer = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(2, 9)}}
-    backend.execute("UpdateTable", update(fewer, ProvisionedThroughput=units(3, 3)))
-    assert ready_for(backend) == [(3, 3), (7, 9)]
-    backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})
-    assert ready_for(backend) == [(12_000, 4_000)] * 2
-    backend.execute("UpdateTable", {**CHANGES["provisioned"], **update(fewer)})
-    assert ready_for(backend) == [(12_000, 4_000)] * 2
-
-
-@pytest.mark.parametrize(
-    ("requests", "message"),
-    [
-        (
-            [table(WarmThroughput=warm(11_999, 4_000))],
-            f"{INVALID}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for"
-            " OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode"
-            ".html#on-demand-capacity-mode-initial",
-        ),
-        (
-            [provisioned(WarmThroughput=warm(1, 0))],
-            f"{INVALID}Requested WriteUnitsPerSecond for WarmThroughput for table is lower than WriteCapacityUnits of"
-            " ProvisionedThroughput",
-        ),
-        (
-            [table(WarmThroughput=warm(15_000, 5_000)), {"WarmThroughput": warm(15_000, 4_999)}],
-            f"{INVALID}Requested WriteUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput,"
-            " decreasing WarmThroughput is not supported",
-        ),
-        (
-            [
-                globals_(index("ggg", "a")),
-                update({"Update": {"IndexName": "ggg", "WarmThroughput": {"ReadUnitsPerSecond": 100}}}),
-            ],
-            f"{INVALID}Requested ReadUnitsPerSecond for WarmThroughput for index ggg is lower than current"
-            " WarmThroughput, decreasing WarmThroughput is not supported",
-        ),
-        (
-            [table(), {"WarmThroughput": warm(12_000, 50_000)}],
-            "Subscriber limit exceeded: Requested WriteUnitsPerSecond for WarmThroughput for table exceeds"
-            " TableMaxWriteCapacityUnits of the account in region ddblocal",
-        ),
-    ],
-)
-def test_a_table_cannot_be_ready_for_less_than_it_is_or_too_much(
-    backend: EmbeddedBackend, requests: list[Request], message: str
-) -> None:
-    *before, refused = requests
-    for created in before:
-        backend.execute("CreateTable", created)
-    with pytest.raises(RequestError) as caught:
-        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
-    assert caught.value.message == message
-
-
-def test_units_are_described_for_every_index_with_the_times_of_their_changes(backend: EmbeddedBackend) -> None:
-    """DynamoDB Local tells none of indexes on demand, and times before there was any."""
-    backend.execute("CreateTable", globals_(index("ggg", "a")))
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
-    none = {"NumberOfDecreasesToday": 0, **units(0, 0)}
-    assert described["ProvisionedThroughput"] == described["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == none
-    of_index = {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}
-    backend.execute("UpdateTable", {**CHANGES["provisioned"], **update({"Update": of_index})})
-    more = update({"Update": {**of_index, "ProvisionedThroughput": units(4, 3)}})
-    (told,) = backend.execute("UpdateTable", more)["TableDescription"]["GlobalSecondaryIndexes"]
-    assert told["ProvisionedThroughput"].keys() - none.keys() == {"LastIncreaseDateTime"}
-
-
-def test_tags_are_added_replaced_listed_at_once_and_removed(backend: EmbeddedBackend) -> None:
-    created = backend.execute("CreateTable", table(Tags=[{"Key": "team", "Value": "ml"}]))
-    arn = created["TableDescription"]["TableArn"]
-    tags = [{"Key": f"key {number:02}/ä", "Value": f"+-=._:@ {number}"} for number in range(12)]
-    backend.execute("TagResource", {"ResourceArn": arn, "Tags": [*tags, {"Key": "team", "Value": "data"}]})
-    listed = backend.execute("ListTagsOfResource", {"ResourceArn": arn})
-    assert listed == {"Tags": [*tags, {"Key": "team", "Value": "data"}]}
-    backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": [tag["Key"] for tag in tags] + ["unknown"]})
-    assert backend.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": [{"Key": "team", "Value": "data"}]}
-
-
-TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided ResourceArn"
-
-
-@pytest.mark.parametrize(
-    ("tags", "message"),
-    [
-        ([], "Atleast one Tag needs to be provided as Input."),
-        ([{"Key": "", "Value": ""}], "The Tag Key provided is invalid, Key: "),
-        ([{"Value": ""}], "The Tag Key provided is invalid, Key: null"),
-        ([{"Key": "x" * 129, "Value": ""}], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
-        ([{"Key": "x", "Value": "y" * 257}], f"The Tag Value provided is invalid, Value: {'y' * 257}"),
-        ([{"Key": "x"}], "The Tag Value provided is invalid, Value: null"),
-        ([{"Key": "aws:x", "Value": ""}], "Tag Key cannot be prefixed with aws:, Key: aws:x"),
-        ([{"Key": "x!", "Value": ""}], "The Tag Key provided is invalid, Key: x!"),
-        ([{"Key": "x", "Value": "100%"}], "The Tag Value provided is invalid, Value: 100%"),
-        (
-            [{"Key": "x", "Value": "1"}, {"Key": "x", "Value": "2"}],
-            "Duplicate Tag Keys provided as input: Duplicate Tag Key found x",
-        ),
-        ([{"Key": str(number), "Value": ""} for number in range(51)], TOO_MANY_TAGS),
-    ],
-)
-def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list[Request], message: str) -> None:
-    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
-    with pytest.raises(RequestRefused) as caught:
-        backend.execute("TagResource", {"ResourceArn": arn, "Tags": tags})
-    assert caught.value.message == message
-    assert backend.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": []}
-
-
-@pytest.mark.parametrize(
-    ("keys_", "message"),
-    [
-        ([], "Atleast one Tag Key needs to be provided as Input."),
-        (["x" * 129], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
-        ([str(number) for number in range(51)], TOO_MANY_TAGS),
-    ],
-)
-def test_keys_of_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, keys_: list[str], message: str) -> None:
-    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
-    with pytest.raises(RequestRefused) as caught:
-        backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": keys_})
-    assert caught.value.message == message
-
-
-TABLE_ARN = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
-
-
-@pytest.mark.parametrize(
-    ("arn", "message"),
-    [
-        ("nonsense", f"{INVALID}ARNs must start with 'arn:': nonsense"),
-        ("arn:aws:s3:::tab", f"{INVALID}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::tab"),
-        (
-            f"{TABLE_ARN}/index/ggg",
-            f"{INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn:"
-            f" {TABLE_ARN}/index/ggg",
-        ),
-        (f"{TABLE_ARN}x", f"Requested resource not found: ResourceArn: {TABLE_ARN}x not found"),
-        (
-            f"{TABLE_ARN}/stream/2026-01-01T00:00:00.000",
-            f"Requested resource not found: ResourceArn: {TABLE_ARN}/stream/2026-01-01T00:00:00.000 not found",
-        ),
-    ],
-)
-def test_only_tables_have_tags(backend: EmbeddedBackend, arn: str, message: str) -> None:
-    backend.execute("CreateTable", globals_(index("ggg", "a")))
-    with pytest.raises(RequestError) as caught:
-        backend.execute("ListTagsOfResource", {"ResourceArn": arn})
-    assert caught.value.message == message
-    assert (caught.value.code == "ResourceNotFoundException") == ("not found" in message)
-
-
 @pytest.mark.parametrize(
     "request_",
     [
@@ -1189,57 +828,6 @@ def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
         backend.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
 
 
-KEY = {"SSEType": "KMS", "KMSMasterKeyId": "arn:aws:kms:ddblocal:000000000000:key/mine"}
-
-
-@pytest.mark.parametrize(
-    ("given", "key"),
-    [
-        ({}, None),
-        ({"Enabled": False}, None),
-        ({"Enabled": True}, "alias/aws/dynamodb"),
-        ({"SSEType": "KMS"}, "alias/aws/dynamodb"),
-        ({"SSEType": "KMS", "KMSMasterKeyId": "mine"}, "key/mine"),
-        ({"SSEType": "KMS", "KMSMasterKeyId": "alias/mine"}, "alias/mine"),
-        (KEY, "key/mine"),
-    ],
-)
-def test_encryption_is_described_with_its_key(backend: EmbeddedBackend, given: Request, key: str | None) -> None:
-    created = backend.execute("CreateTable", table(SSESpecification=given))["TableDescription"]
-    arn = f"arn:aws:kms:ddblocal:000000000000:{key}"
-    described = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
-    assert created.get("SSEDescription") == (described if key else None)
-
-
-@pytest.mark.parametrize(
-    ("before", "given", "message"),
-    [
-        ({}, {"Enabled": False, "SSEType": "KMS"}, "SSEType can not be specified if Enabled is false"),
-        (
-            {},
-            {"Enabled": False, "KMSMasterKeyId": "mine"},
-            "KMSMasterKeyId can not be specified if Enabled is false",
-        ),
-        ({}, {"Enabled": True, "SSEType": "AES256"}, "SSEType AES256 is not supported"),
-        ({}, {"Enabled": True, "KMSMasterKeyId": "m"}, "SSEType KMS is required if KMSMasterKeyId is specified"),
-        ({}, {"Enabled": False}, "Table is already encrypted by default"),
-        (
-            KEY,
-            KEY,
-            "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to change"
-            " Master Key",
-        ),
-    ],
-)
-def test_encryption_that_cannot_be_or_would_not_change_is_refused(
-    backend: EmbeddedBackend, before: Request, given: Request, message: str
-) -> None:
-    backend.execute("CreateTable", table(SSESpecification=before))
-    with pytest.raises(RequestRefused) as caught:
-        backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": given})
-    assert caught.value.message == INVALID + message
-
-
 def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> None:
     index = {"IndexName": "by_b", "KeySchema": keys("b"), "Projection": {"ProjectionType": "ALL"}}
     other = {"IndexName": "by_c", "KeySchema": keys("c"), "Projection": {"ProjectionType": "ALL"}}
@@ -1268,70 +856,6 @@ def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> No
     assert off["TableDescription"]["OnDemandThroughput"] == {"MaxWriteRequestUnits": 20}
     off = backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxWriteRequestUnits": -1}})
     assert "OnDemandThroughput" not in off["TableDescription"]
-
-
-NOT_WITH_UNITS = "cannot be specified when the table BillingMode is PROVISIONED"
-
-
-@pytest.mark.parametrize(
-    ("requests", "message"),
-    [
-        (
-            [table(OnDemandThroughput={"MaxReadRequestUnits": -1})],
-            f"{INVALID}Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
-        ),
-        (
-            [globals_(index("ggg", "a", OnDemandThroughput={"MaxWriteRequestUnits": 0}))],
-            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for index : ggg is outside of valid range",
-        ),
-        (
-            [provisioned(OnDemandThroughput={"MaxReadRequestUnits": 5})],
-            f"{INVALID}MaxReadRequestUnits for OnDemandThroughput cannot be specified when table BillingMode is"
-            " PROVISIONED.",
-        ),
-        (
-            [table(), {"OnDemandThroughput": {"MaxWriteRequestUnits": -2}}],
-            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range",
-        ),
-        (
-            [table(), {"OnDemandThroughput": {"MaxReadRequestUnits": 40_001}}],
-            "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput for table exceeds"
-            " TableMaxReadCapacityUnits of the account in region ddblocal",
-        ),
-        (
-            [provisioned(), {"OnDemandThroughput": {"MaxReadRequestUnits": 5}}],
-            f"{INVALID}MaxReadRequestUnits for OnDemandThroughput {NOT_WITH_UNITS}",
-        ),
-        (
-            [
-                provisioned(GlobalSecondaryIndexes=[index("ggg", "a", ProvisionedThroughput=units(1, 1))]),
-                update({"Update": {"IndexName": "ggg", "OnDemandThroughput": {"MaxWriteRequestUnits": 5}}}),
-            ],
-            f"{INVALID}MaxWriteRequestUnits for OnDemandThroughput for index : ggg {NOT_WITH_UNITS}",
-        ),
-    ],
-)
-def test_limits_on_demand_that_cannot_be_are_refused(
-    backend: EmbeddedBackend, requests: list[Request], message: str
-) -> None:
-    *before, refused = requests
-    for created in before:
-        backend.execute("CreateTable", created)
-    with pytest.raises(RequestError) as caught:
-        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
-    assert caught.value.message == message
-
-
-def test_nothing_of_one_billing_is_left_in_the_other(backend: EmbeddedBackend) -> None:
-    limit = {"MaxReadRequestUnits": 5}
-    backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput=limit), OnDemandThroughput=limit))
-    of_index = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
-    switch: Request = {**CHANGES["provisioned"], **update(of_index)}
-    described = backend.execute("UpdateTable", switch)["TableDescription"]
-    assert "OnDemandThroughput" not in described | described["GlobalSecondaryIndexes"][0]
-    back = backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
-    assert back["GlobalSecondaryIndexes"][0].get("ProvisionedThroughput", units(0, 0)).items() >= units(0, 0).items()
-    backend.execute("UpdateTable", switch)
 
 
 @pytest.mark.parametrize(

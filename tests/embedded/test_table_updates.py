@@ -1,0 +1,267 @@
+"""UpdateTable: which changes go together, and what is told of those that cannot be made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.embedded.table_definitions import (
+    CHANGES,
+    INVALID,
+    Request,
+    definitions,
+    globals_,
+    index,
+    locals_,
+    provisioned,
+    table,
+    units,
+    update,
+)
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import RequestError, RequestRefused
+
+
+@pytest.fixture
+def backend() -> Iterator[EmbeddedBackend]:
+    made = EmbeddedBackend(None)
+    yield made
+    made.close()
+
+
+HIGHER_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+
+
+def unchanged(named: str, kind: str) -> str:
+    return (
+        f"The provisioned throughput for the {named} will not change. The requested value equals the current value."
+        f" Current ReadCapacityUnits provisioned for the {kind}: 1. Requested ReadCapacityUnits: 1. Current"
+        f" WriteCapacityUnits provisioned for the {kind}: 2. Requested WriteCapacityUnits: 2. {HIGHER_LIMITS}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
+        ({"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
+        (
+            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 2)}}),
+            unchanged("index ggg", "index"),
+        ),
+        (
+            update({"Update": {"IndexName": "ggg"}}),
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: ggg",
+        ),
+        (
+            update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")),
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: new",
+        ),
+        (
+            {"ProvisionedThroughput": units(40_001, 1)},
+            "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in ddblocal. Per"
+            f" table maximum: 40000. {HIGHER_LIMITS}",
+        ),
+        (
+            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 50_000)}}),
+            "The requested WriteCapacityUnits for index ggg, 50000, is above the per index maximum for the account in"
+            f" ddblocal. Per index maximum: 40000. {HIGHER_LIMITS}",
+        ),
+        (update({"Delete": {"IndexName": "none"}}), "Requested resource not found: Index none for table tab"),
+        (update({"Delete": {"IndexName": "lll"}}), "Cannot delete an index that is not a GlobalSecondaryIndex: lll"),
+        (
+            update({"Update": {"IndexName": "lll", "ProvisionedThroughput": units(3, 3)}}),
+            "Cannot update an index that is not a GlobalSecondaryIndex: lll",
+        ),
+        (
+            update({"Create": index("lll", "b")}, AttributeDefinitions=[]),
+            "Attempting to create an index which already exists",
+        ),
+    ],
+)
+def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service(
+    backend: EmbeddedBackend, change: Request, message: str
+) -> None:
+    of_index = {"GlobalSecondaryIndexes": [index("ggg", "b", ProvisionedThroughput=units(1, 2))]}
+    created = locals_(index("lll", "a", "b"), BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 2), **of_index)
+    backend.execute("CreateTable", created)
+    with pytest.raises(RequestError) as caught:
+        backend.execute("UpdateTable", {"TableName": "tab", **change})
+    assert caught.value.message == message
+    is_limit = "maximum" in message
+    assert (caught.value.code == "LimitExceededException") == is_limit
+
+
+def test_units_of_an_index_are_given_with_those_of_the_table(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", globals_(index("ggg", "a")))
+    switch: Request = {"TableName": "tab", **CHANGES["provisioned"]}
+    with pytest.raises(RequestRefused, match="ProvisionedThroughput must be specified for index: ggg"):
+        backend.execute("UpdateTable", switch)
+    change = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
+    with pytest.raises(RequestRefused, match="The only Updates for index: ggg when TableThroughputMode is PAY_PER_REQ"):
+        backend.execute("UpdateTable", update(change))
+    backend.execute("UpdateTable", {**switch, **update(change)})
+
+
+def test_a_table_has_at_most_twenty_global_indexes(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", globals_(*(index(f"g{number:02}", "a") for number in range(20))))
+    with pytest.raises(RequestError, match="global secondary indexes exceeds per-table limit of 20") as caught:
+        backend.execute("UpdateTable", update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")))
+    assert caught.value.code == "LimitExceededException"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        ("encryption", "class", "Server-Side Encryption modification must be the only operation in the request"),
+        ("class", "protection", "TableClass modification must be the only operation in the request"),
+        ("protection", "warm", "DeletionProtection modification must be the only operation in the request"),
+        ("protection", "on demand", "DeletionProtection modification must be the only operation in the request"),
+        ("protection", "new index", "DeletionProtection modification must be the only operation in the request"),
+        ("protection", "no index", "List of GlobalSecondaryIndexUpdates is empty"),
+        ("limit", "warm", "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"),
+        ("limit", "stream", "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"),
+        ("warm", "stream", "WarmThroughput must be the only operation in the request"),
+        ("warm", "new index", "Create global secondary index cannot be specified when updating WarmThroughput"),
+        ("stream", "units", "You cannot modify stream status while updating table IOPS"),
+        ("stream", "provisioned", "You cannot modify stream status while updating table IOPS"),
+        ("new index", "units", "You cannot create or delete index while updating table IOPS"),
+        ("old index", "units", "You cannot create or delete index while updating table IOPS"),
+        ("new index", "stream", "You cannot create or delete index while changing stream status"),
+    ],
+)
+def test_changes_that_do_not_go_together_are_refused(
+    backend: EmbeddedBackend, one: str, other: str, message: str
+) -> None:
+    """DynamoDB Local makes them all."""
+    backend.execute("CreateTable", globals_(index("old", "a")))
+    before = backend.execute("DescribeTable", {"TableName": "tab"})
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTable", {"TableName": "tab", **CHANGES[one], **CHANGES[other]})
+    assert caught.value.message == INVALID + message
+    assert backend.execute("DescribeTable", {"TableName": "tab"}) == before
+
+
+@pytest.mark.parametrize("other", ["limit", "stream", "new index"])
+def test_billing_by_requests_goes_together_with_other_changes(backend: EmbeddedBackend, other: str) -> None:
+    backend.execute("CreateTable", provisioned())
+    backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"], **CHANGES[other]})
+    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+    assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert {"OnDemandThroughput", "StreamSpecification", "GlobalSecondaryIndexes"} & described.keys()
+
+
+KEY = {"SSEType": "KMS", "KMSMasterKeyId": "arn:aws:kms:ddblocal:000000000000:key/mine"}
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        ({}, None),
+        ({"Enabled": False}, None),
+        ({"Enabled": True}, "alias/aws/dynamodb"),
+        ({"SSEType": "KMS"}, "alias/aws/dynamodb"),
+        ({"SSEType": "KMS", "KMSMasterKeyId": "mine"}, "key/mine"),
+        ({"SSEType": "KMS", "KMSMasterKeyId": "alias/mine"}, "alias/mine"),
+        (KEY, "key/mine"),
+    ],
+)
+def test_encryption_is_described_with_its_key(backend: EmbeddedBackend, given: Request, key: str | None) -> None:
+    created = backend.execute("CreateTable", table(SSESpecification=given))["TableDescription"]
+    arn = f"arn:aws:kms:ddblocal:000000000000:{key}"
+    described = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
+    assert created.get("SSEDescription") == (described if key else None)
+
+
+@pytest.mark.parametrize(
+    ("before", "given", "message"),
+    [
+        ({}, {"Enabled": False, "SSEType": "KMS"}, "SSEType can not be specified if Enabled is false"),
+        (
+            {},
+            {"Enabled": False, "KMSMasterKeyId": "mine"},
+            "KMSMasterKeyId can not be specified if Enabled is false",
+        ),
+        ({}, {"Enabled": True, "SSEType": "AES256"}, "SSEType AES256 is not supported"),
+        ({}, {"Enabled": True, "KMSMasterKeyId": "m"}, "SSEType KMS is required if KMSMasterKeyId is specified"),
+        ({}, {"Enabled": False}, "Table is already encrypted by default"),
+        (
+            KEY,
+            KEY,
+            "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to change"
+            " Master Key",
+        ),
+    ],
+)
+def test_encryption_that_cannot_be_or_would_not_change_is_refused(
+    backend: EmbeddedBackend, before: Request, given: Request, message: str
+) -> None:
+    backend.execute("CreateTable", table(SSESpecification=before))
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": given})
+    assert caught.value.message == INVALID + message
+
+
+NOT_WITH_UNITS = "cannot be specified when the table BillingMode is PROVISIONED"
+
+
+@pytest.mark.parametrize(
+    ("requests", "message"),
+    [
+        (
+            [table(OnDemandThroughput={"MaxReadRequestUnits": -1})],
+            f"{INVALID}Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
+        ),
+        (
+            [globals_(index("ggg", "a", OnDemandThroughput={"MaxWriteRequestUnits": 0}))],
+            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for index : ggg is outside of valid range",
+        ),
+        (
+            [provisioned(OnDemandThroughput={"MaxReadRequestUnits": 5})],
+            f"{INVALID}MaxReadRequestUnits for OnDemandThroughput cannot be specified when table BillingMode is"
+            " PROVISIONED.",
+        ),
+        (
+            [table(), {"OnDemandThroughput": {"MaxWriteRequestUnits": -2}}],
+            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range",
+        ),
+        (
+            [table(), {"OnDemandThroughput": {"MaxReadRequestUnits": 40_001}}],
+            "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput for table exceeds"
+            " TableMaxReadCapacityUnits of the account in region ddblocal",
+        ),
+        (
+            [provisioned(), {"OnDemandThroughput": {"MaxReadRequestUnits": 5}}],
+            f"{INVALID}MaxReadRequestUnits for OnDemandThroughput {NOT_WITH_UNITS}",
+        ),
+        (
+            [
+                provisioned(GlobalSecondaryIndexes=[index("ggg", "a", ProvisionedThroughput=units(1, 1))]),
+                update({"Update": {"IndexName": "ggg", "OnDemandThroughput": {"MaxWriteRequestUnits": 5}}}),
+            ],
+            f"{INVALID}MaxWriteRequestUnits for OnDemandThroughput for index : ggg {NOT_WITH_UNITS}",
+        ),
+    ],
+)
+def test_limits_on_demand_that_cannot_be_are_refused(
+    backend: EmbeddedBackend, requests: list[Request], message: str
+) -> None:
+    *before, refused = requests
+    for created in before:
+        backend.execute("CreateTable", created)
+    with pytest.raises(RequestError) as caught:
+        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
+    assert caught.value.message == message
+
+
+def test_nothing_of_one_billing_is_left_in_the_other(backend: EmbeddedBackend) -> None:
+    limit = {"MaxReadRequestUnits": 5}
+    backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput=limit), OnDemandThroughput=limit))
+    of_index = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
+    switch: Request = {**CHANGES["provisioned"], **update(of_index)}
+    described = backend.execute("UpdateTable", switch)["TableDescription"]
+    assert "OnDemandThroughput" not in described | described["GlobalSecondaryIndexes"][0]
+    back = backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
+    assert back["GlobalSecondaryIndexes"][0].get("ProvisionedThroughput", units(0, 0)).items() >= units(0, 0).items()
+    backend.execute("UpdateTable", switch)

@@ -1,0 +1,102 @@
+"""Tags of tables: given, replaced, listed, taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.embedded.table_definitions import INVALID, Request, globals_, index, table
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import RequestError, RequestRefused
+
+
+@pytest.fixture
+def backend() -> Iterator[EmbeddedBackend]:
+    made = EmbeddedBackend(None)
+    yield made
+    made.close()
+
+
+def test_tags_are_added_replaced_listed_at_once_and_removed(backend: EmbeddedBackend) -> None:
+    created = backend.execute("CreateTable", table(Tags=[{"Key": "team", "Value": "ml"}]))
+    arn = created["TableDescription"]["TableArn"]
+    tags = [{"Key": f"key {number:02}/ä", "Value": f"+-=._:@ {number}"} for number in range(12)]
+    backend.execute("TagResource", {"ResourceArn": arn, "Tags": [*tags, {"Key": "team", "Value": "data"}]})
+    listed = backend.execute("ListTagsOfResource", {"ResourceArn": arn})
+    assert listed == {"Tags": [*tags, {"Key": "team", "Value": "data"}]}
+    backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": [tag["Key"] for tag in tags] + ["unknown"]})
+    assert backend.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": [{"Key": "team", "Value": "data"}]}
+
+
+TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided ResourceArn"
+
+
+@pytest.mark.parametrize(
+    ("tags", "message"),
+    [
+        ([], "Atleast one Tag needs to be provided as Input."),
+        ([{"Key": "", "Value": ""}], "The Tag Key provided is invalid, Key: "),
+        ([{"Value": ""}], "The Tag Key provided is invalid, Key: null"),
+        ([{"Key": "x" * 129, "Value": ""}], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
+        ([{"Key": "x", "Value": "y" * 257}], f"The Tag Value provided is invalid, Value: {'y' * 257}"),
+        ([{"Key": "x"}], "The Tag Value provided is invalid, Value: null"),
+        ([{"Key": "aws:x", "Value": ""}], "Tag Key cannot be prefixed with aws:, Key: aws:x"),
+        ([{"Key": "x!", "Value": ""}], "The Tag Key provided is invalid, Key: x!"),
+        ([{"Key": "x", "Value": "100%"}], "The Tag Value provided is invalid, Value: 100%"),
+        (
+            [{"Key": "x", "Value": "1"}, {"Key": "x", "Value": "2"}],
+            "Duplicate Tag Keys provided as input: Duplicate Tag Key found x",
+        ),
+        ([{"Key": str(number), "Value": ""} for number in range(51)], TOO_MANY_TAGS),
+    ],
+)
+def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list[Request], message: str) -> None:
+    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("TagResource", {"ResourceArn": arn, "Tags": tags})
+    assert caught.value.message == message
+    assert backend.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": []}
+
+
+@pytest.mark.parametrize(
+    ("keys_", "message"),
+    [
+        ([], "Atleast one Tag Key needs to be provided as Input."),
+        (["x" * 129], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
+        ([str(number) for number in range(51)], TOO_MANY_TAGS),
+    ],
+)
+def test_keys_of_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, keys_: list[str], message: str) -> None:
+    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": keys_})
+    assert caught.value.message == message
+
+
+TABLE_ARN = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
+
+
+@pytest.mark.parametrize(
+    ("arn", "message"),
+    [
+        ("nonsense", f"{INVALID}ARNs must start with 'arn:': nonsense"),
+        ("arn:aws:s3:::tab", f"{INVALID}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::tab"),
+        (
+            f"{TABLE_ARN}/index/ggg",
+            f"{INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn:"
+            f" {TABLE_ARN}/index/ggg",
+        ),
+        (f"{TABLE_ARN}x", f"Requested resource not found: ResourceArn: {TABLE_ARN}x not found"),
+        (
+            f"{TABLE_ARN}/stream/2026-01-01T00:00:00.000",
+            f"Requested resource not found: ResourceArn: {TABLE_ARN}/stream/2026-01-01T00:00:00.000 not found",
+        ),
+    ],
+)
+def test_only_tables_have_tags(backend: EmbeddedBackend, arn: str, message: str) -> None:
+    backend.execute("CreateTable", globals_(index("ggg", "a")))
+    with pytest.raises(RequestError) as caught:
+        backend.execute("ListTagsOfResource", {"ResourceArn": arn})
+    assert caught.value.message == message
+    assert (caught.value.code == "ResourceNotFoundException") == ("not found" in message)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.embedded.table_definitions import (
+    BROKEN,
     CHANGES,
     INVALID,
     Request,
@@ -91,6 +92,49 @@ def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service
     assert caught.value.message == message
     is_limit = "maximum" in message
     assert (caught.value.code == "LimitExceededException") == is_limit
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"ProvisionedThroughput": units(1, 0)},
+            f"{BROKEN}'0' at 'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must have"
+            " value greater than or equal to 1",
+        ),
+        (
+            {"BillingMode": ""},
+            f"{BROKEN}'' at 'billingMode' failed to satisfy constraint: Member must satisfy enum value set:"
+            " [PROVISIONED, PAY_PER_REQUEST]",
+        ),
+        (
+            {"DeletionProtectionEnabled": True, "AttributeDefinitions": [{"AttributeName": "a"}]},
+            f"{BROKEN}null at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: Member must"
+            " not be null",
+        ),
+        (
+            update({"Delete": {}}),
+            f"{BROKEN}null at 'globalSecondaryIndexUpdates.1.member.delete.indexName' failed to satisfy constraint:"
+            " Member must not be null",
+        ),
+        (
+            update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": {"WriteCapacityUnits": 1}}}),
+            f"{BROKEN}null at 'globalSecondaryIndexUpdates.1.member.update.provisionedThroughput.readCapacityUnits'"
+            " failed to satisfy constraint: Member must not be null",
+        ),
+        (
+            update({"Update": {"IndexName": "ggg", "WarmThroughput": {}}}),
+            f"{INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for"
+            " index: ggg",
+        ),
+    ],
+)
+def test_a_wrong_shape_is_told_before_the_table_is_looked_for(
+    backend: EmbeddedBackend, change: Request, message: str
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTable", {"TableName": "none", **change})
+    assert caught.value.message == message
 
 
 def test_units_of_an_index_are_given_with_those_of_the_table(backend: EmbeddedBackend) -> None:

@@ -563,7 +563,8 @@ FAULTS: list[tuple[str, Request, str]] = [
         "UpdateTable",
         update({"Create": index("ggg", "a")}, AttributeDefinitions=definitions("a", kind="N")),
         f"{INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as previously"
-        " defined.",
+        " defined. Existing schema: Schema:[SchemaElement: key{a:S:HASH}] New schema: Schema:[SchemaElement:"
+        " key{a:N:HASH}]",
     ),
     (
         "UpdateTimeToLive",

@@ -382,9 +382,15 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
     )
 
 
+def check_units(structure: Request, path: str) -> None:
+    """RequestRefused if the ProvisionedThroughput of a table or an index, where there is one, breaks a constraint."""
+    if structure.get("ProvisionedThroughput") is not None:
+        check_members(structure["ProvisionedThroughput"], _UNIT_MEMBERS, f"{path}provisionedThroughput.")
+
+
 def _throughput(structure: Request, path: str) -> Throughput:
+    check_units(structure, path)
     given = structure["ProvisionedThroughput"]
-    check_members(given, _UNIT_MEMBERS, f"{path}provisionedThroughput.")
     kind, of_index = ("index", f" for index {structure.get('IndexName')}") if path else ("table", "")
     for name in ("ReadCapacityUnits", "WriteCapacityUnits"):
         if given[name] > MOST_UNITS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from jobtable.embedded import streams
-from jobtable.embedded.key_schemas import attribute_definitions, maps
+from jobtable.embedded.key_schemas import KeySchema, attribute_definitions, maps
 from jobtable.embedded.names import valid_index_name
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import expect_type, lower_first
@@ -18,6 +18,7 @@ from jobtable.embedded.table_requests import (
     NewIndex,
     billing_mode,
     check_included,
+    check_units,
     encryption,
     flag,
     index_throughput,
@@ -56,10 +57,11 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 def check_request(request: Request) -> None:
-    """RequestRefused for what is wrong whatever the table: a JSON type, nothing to do, or what does not go together."""
+    """RequestRefused for what is wrong whatever the table: a shape, nothing to do, or what does not go together."""
     for name, expected in _PARAMETERS.items():
         if request.get(name) is not None:
             expect_type(request[name], expected)
+    _check_shapes(request)
     refuse_what_is_not_kept(request)
     given = {name for name in _PARAMETERS if request.get(name) is not None}
     has_empty_list = request.get("GlobalSecondaryIndexUpdates") == []
@@ -73,6 +75,32 @@ def check_request(request: Request) -> None:
     if has_empty_list:
         raise RequestRefused(f"{_INVALID}List of GlobalSecondaryIndexUpdates is empty")
     _check_together(request, given)
+
+
+def _check_shapes(request: Request) -> None:
+    billing_mode(request)
+    stream_specification(request)
+    attribute_definitions(request)
+    check_units(request, "")
+    for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
+        for action in _ACTIONS:
+            if update.get(action) is not None:
+                _check_shape_of_index(action, update[action], _path(number, action))
+
+
+def _check_shape_of_index(action: str, content: Any, path: str) -> None:
+    expect_type(content, dict)
+    name = valid_index_name(content.get("IndexName"), f"{path}indexName")
+    check_units(content, path)
+    if action == "Update" and content.get("WarmThroughput") == {}:
+        raise RequestRefused(
+            f"{_INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified"
+            f" for index: {name}"
+        )
+
+
+def _path(number: int, action: str) -> str:
+    return f"globalSecondaryIndexUpdates.{number}.member.{lower_first(action)}."
 
 
 def _check_together(request: Request, given: set[str]) -> None:
@@ -149,15 +177,12 @@ def _index_changes(request: Request) -> list[_IndexChange]:
                 f"{_INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
             )
         [action] = actions
-        content = update[action]
-        expect_type(content, dict)
-        name = content.get("IndexName")
-        if any(name == change.content.get("IndexName") for change in changes):
+        name = update[action]["IndexName"]
+        if any(name == change.content["IndexName"] for change in changes):
             raise RequestRefused(
                 f"{_INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
-        path = f"globalSecondaryIndexUpdates.{number}.member.{lower_first(action)}."
-        changes.append(_IndexChange(action, content, path))
+        changes.append(_IndexChange(action, update[action], _path(number, action)))
     if sum(change.action != "Update" for change in changes) > 1:
         raise request_error(
             "LimitExceededException",
@@ -206,7 +231,7 @@ def _with_index_change(
 ) -> TableRecord:
     if change.action == "Create":
         return _with_new_index(transaction, record, request, change)
-    name = valid_index_name(change.content.get("IndexName"), f"{change.path}indexName")
+    name = change.content["IndexName"]
     index = record.index(name)
     if index is None:
         raise TableNotFound(f"Requested resource not found: Index {name} for table {record.name}")
@@ -247,12 +272,11 @@ def _check_units_of_index(given: Request, *, is_on_demand: bool) -> None:
     if has_units and is_on_demand:
         raise RequestRefused(
             f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index:"
-            f" {given.get('IndexName')} when BillingMode is PAY_PER_REQUEST"
+            f" {given['IndexName']} when BillingMode is PAY_PER_REQUEST"
         )
     if not has_units and not is_on_demand:
         raise RequestRefused(
-            f"{_INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index:"
-            f" {given.get('IndexName')}"
+            f"{_INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {given['IndexName']}"
         )
 
 
@@ -270,18 +294,16 @@ def _with_new_index(
     transaction: Transaction, record: TableRecord, request: Request, change: _IndexChange
 ) -> TableRecord:
     if request.get("AttributeDefinitions") is None:
-        name = change.content.get("IndexName")
+        name = change.content["IndexName"]
         raise RequestRefused(f"{_INVALID}AttributeDefinitions is not specified for index: {name}")
     defined = attribute_definitions(request)
-    if any(index.name == change.content.get("IndexName") for index in record.indexes):
+    if record.index(change.content["IndexName"]) is not None:
         raise RequestRefused("Attempting to create an index which already exists")
     _check_units_of_index(change.content, is_on_demand=record.is_on_demand)
     index = new_global_index(change.content, defined, change.path, is_on_demand=record.is_on_demand)
-    if any(record.attributes.get(name, type_) != type_ for name, type_ in defined.items()):
-        raise RequestRefused(
-            f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as"
-            " previously defined."
-        )
+    for name, type_ in defined.items():
+        if record.attributes.get(name, type_) != type_:
+            raise _redefined(record, name, index, defined)
     attributes = record.attributes | defined
     indexes = (*record.indexes, index_record(transaction, index))
     if sum(not one.is_local for one in indexes) > MOST_GLOBAL_INDEXES:
@@ -293,6 +315,22 @@ def _with_new_index(
     check_included(sum(len(one.included) for one in indexes))
     with_index = _replaced(record, indexes=indexes, attributes=attributes)
     return _replaced(with_index, attributes=_used_attributes(with_index, indexes))
+
+
+def _redefined(record: TableRecord, name: str, new: NewIndex, defined: dict[str, KeyType]) -> RequestRefused:
+    keys: list[KeySchema] = [((record.partition,), (record.sort,) if record.sort else ())]
+    keys += [(index.partition, index.sort) for index in record.indexes]
+    old = next(key for key in keys if name in (*key[0], *key[1]))
+    return RequestRefused(
+        f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as previously"
+        f" defined. Existing schema: {_schema(old, record.attributes)} New schema: {_schema(new.key, defined)}"
+    )
+
+
+def _schema(key: KeySchema, types: dict[str, KeyType]) -> str:
+    kinds = [(name, "HASH") for name in key[0]] + [(name, "RANGE") for name in key[1]]
+    elements = [f"SchemaElement: key{{{name}:{types[name]}:{kind}}}" for name, kind in kinds]
+    return f"Schema:[{', '.join(elements)}]"
 
 
 def _used_attributes(record: TableRecord, indexes: tuple[IndexRecord, ...]) -> dict[str, KeyType]:

@@ -11,13 +11,8 @@ from jobtable.embedded.requests import expect_type, lower_first
 from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
-from jobtable.embedded.table_requests import (
-    billing_mode,
-    encryption,
-    index_throughput,
-    on_demand_limit,
-    table_throughput,
-)
+from jobtable.embedded.table_requests import billing_mode, encryption
+from jobtable.embedded.throughput import index_throughput, on_demand_limit, table_throughput
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 

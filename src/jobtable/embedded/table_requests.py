@@ -15,7 +15,6 @@ from jobtable.embedded.key_schemas import (
     text,
 )
 from jobtable.embedded.names import (
-    REGION,
     encryption_key_arn,
     index_name_faults,
     name_of_new_table,
@@ -24,18 +23,22 @@ from jobtable.embedded.names import (
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
-from jobtable.embedded.warm_throughput import MOST_UNITS, new_warm_throughput
-from jobtable.errors import RequestRefused, request_error
+from jobtable.embedded.throughput import (
+    global_index_throughput,
+    on_demand_limit,
+    refuse_on_demand_limit,
+    refuse_table_throughput,
+    table_throughput,
+)
+from jobtable.embedded.warm_throughput import new_warm_throughput
+from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
 MOST_GLOBAL_INDEXES = 20
-MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
 _INVALID = "One or more parameter values were invalid: "
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
-_UNIT = Member(int, required=True, minimum=1)
-_UNIT_MEMBERS = {"WriteCapacityUnits": _UNIT, "ReadCapacityUnits": _UNIT}
 _REQUIRED_LISTS = {"AttributeDefinitions": Member(list, required=True), "KeySchema": Member(list, required=True)}
 _NOT_KEPT = (
     "ReplicaUpdates",
@@ -48,8 +51,6 @@ _NOT_KEPT = (
     "VectorIndexUpdates",
     "VectorIndexOverride",
 )
-_REQUEST_UNITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
-_NO_LIMIT = -1
 _STREAM_MEMBERS = {
     "StreamEnabled": Member(bool, required=True),
     "StreamViewType": Member(str, enum=("OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE")),
@@ -152,80 +153,6 @@ def table_class(request: Request) -> str | None:
             f" [{', '.join(_TABLE_CLASSES)}]."
         )
     return chosen
-
-
-def table_throughput(request: Request) -> Throughput:
-    """The ProvisionedThroughput of a table, which must be there."""
-    if request.get("ProvisionedThroughput") is None:
-        raise RequestRefused(
-            f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
-        )
-    return _throughput(request, "")
-
-
-def refuse_table_throughput(request: Request) -> None:
-    """RequestRefused if a table that is billed by requests shall have units."""
-    if request.get("ProvisionedThroughput") is not None:
-        raise RequestRefused(
-            f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
-            " PAY_PER_REQUEST"
-        )
-
-
-def index_throughput(structure: Request, path: str) -> Throughput:
-    """The ProvisionedThroughput of a global index, which must be there."""
-    if structure.get("ProvisionedThroughput") is None:
-        raise RequestRefused(
-            f"{_INVALID}ProvisionedThroughput is not specified for index: {structure.get('IndexName')}"
-        )
-    return _throughput(structure, path)
-
-
-def global_index_throughput(structure: Request, path: str, *, is_on_demand: bool) -> Throughput:
-    """The ProvisionedThroughput of a global index: there must be one, or none if the table is billed by requests."""
-    if not is_on_demand:
-        return index_throughput(structure, path)
-    if structure.get("ProvisionedThroughput") is not None:
-        raise RequestRefused(
-            f"{_INVALID}ProvisionedThroughput should not be specified for index: {structure.get('IndexName')} when"
-            " BillingMode is PAY_PER_REQUEST"
-        )
-    return Throughput()
-
-
-def on_demand_limit(
-    structure: Request, before: OnDemandLimit | None = None, *, is_new: bool = False
-) -> OnDemandLimit | None:
-    """OnDemandThroughput of a table or an index; what it does not say stays as it was before."""
-    given = structure.get("OnDemandThroughput")
-    if given is None:
-        return before
-    expect_type(given, dict)
-    name = structure.get("IndexName")
-    of = "table" if name is None else f"index : {name}"
-    read, write = (_request_units(given, member, of, is_new=is_new) for member in _REQUEST_UNITS)
-    if read is None and write is None and not is_new:
-        raise RequestRefused(
-            f"{_INVALID}OnDemandThroughput must specify MaxReadRequestUnits, MaxWriteRequestUnits, or both"
-        )
-    before = before or OnDemandLimit()
-    limits = (_limit(read, before.read), _limit(write, before.write))
-    return None if limits == (None, None) else OnDemandLimit(read=limits[0], write=limits[1])
-
-
-def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
-    """RequestRefused if a table with units, or an index of it, shall have limits on demand."""
-    given, name = structure.get("OnDemandThroughput"), structure.get("IndexName")
-    if given is None:
-        return
-    expect_type(given, dict)
-    of = "" if name is None else f" for index{':' if is_new else ' :'} {name}"
-    for member in _REQUEST_UNITS:
-        if given.get(member) is not None:
-            raise RequestRefused(
-                f"{_INVALID}{member} for OnDemandThroughput{of} cannot be specified when"
-                f" {'table BillingMode is PROVISIONED.' if is_new else 'the table BillingMode is PROVISIONED'}"
-            )
 
 
 def encryption(request: Request) -> dict[str, str] | None:
@@ -380,50 +307,6 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
         f"{_INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
         f" [{', '.join(used)}]"
     )
-
-
-def check_units(structure: Request, path: str) -> None:
-    """RequestRefused if the ProvisionedThroughput of a table or an index, where there is one, breaks a constraint."""
-    if structure.get("ProvisionedThroughput") is not None:
-        check_members(structure["ProvisionedThroughput"], _UNIT_MEMBERS, f"{path}provisionedThroughput.")
-
-
-def _throughput(structure: Request, path: str) -> Throughput:
-    check_units(structure, path)
-    given = structure["ProvisionedThroughput"]
-    kind, of_index = ("index", f" for index {structure.get('IndexName')}") if path else ("table", "")
-    for name in ("ReadCapacityUnits", "WriteCapacityUnits"):
-        if given[name] > MOST_UNITS:
-            raise request_error(
-                "LimitExceededException",
-                f"The requested {name}{of_index}, {given[name]}, is above the per {kind} maximum for the account in"
-                f" {REGION}. Per {kind} maximum: {MOST_UNITS}. {MORE_ABOUT_LIMITS}",
-            )
-    return Throughput(read=given["ReadCapacityUnits"], write=given["WriteCapacityUnits"])
-
-
-def _request_units(structure: Request, member: str, of: str, *, is_new: bool) -> int | None:
-    """A limit of requests; -1 takes one away that is there."""
-    value = structure.get(member)
-    if value is None:
-        return None
-    expect_type(value, int)
-    requested = f"Requested {member} for OnDemandThroughput for {of}"
-    if value < 1 and (is_new or value != _NO_LIMIT):
-        raise RequestRefused(f"{_INVALID}{requested} is outside of valid range")
-    if value > MOST_UNITS:
-        most = f"Table{member.replace('Request', 'Capacity')}"
-        raise request_error(
-            "LimitExceededException",
-            f"Subscriber limit exceeded: {requested} exceeds {most} of the account in region {REGION}",
-        )
-    return int(value)
-
-
-def _limit(given: int | None, before: int | None) -> int | None:
-    if given is None:
-        return before
-    return None if given == _NO_LIMIT else given
 
 
 def _one_of(structure: Request, member: str, allowed: tuple[str, ...], path: str = "") -> str | None:

@@ -2,137 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from jobtable.embedded import streams
-from jobtable.embedded.key_schemas import KeySchema, attribute_definitions, maps
-from jobtable.embedded.names import valid_index_name
+from jobtable.embedded.key_schemas import KeySchema, attribute_definitions
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type, lower_first
 from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import (
-    MORE_ABOUT_LIMITS,
     MOST_GLOBAL_INDEXES,
     NewIndex,
     billing_mode,
     check_included,
-    check_units,
     encryption,
     flag,
-    index_throughput,
     new_global_index,
+    stream_specification,
+    table_class,
+)
+from jobtable.embedded.table_update_requests import IndexChange, index_changes
+from jobtable.embedded.throughput import (
+    MORE_ABOUT_LIMITS,
+    index_throughput,
     on_demand_limit,
     refuse_on_demand_limit,
     refuse_table_throughput,
-    refuse_what_is_not_kept,
-    stream_specification,
-    table_class,
     table_throughput,
 )
 from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
 from jobtable.errors import RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
 
-_PARAMETERS: dict[str, type] = {
-    "ProvisionedThroughput": dict,
-    "BillingMode": str,
-    "OnDemandThroughput": dict,
-    "WarmThroughput": dict,
-    "DeletionProtectionEnabled": bool,
-    "StreamSpecification": dict,
-    "SSESpecification": dict,
-    "TableClass": str,
-    "GlobalSecondaryIndexUpdates": list,
-}
-_ALONE = {
-    "SSESpecification": "Server-Side Encryption modification",
-    "TableClass": "TableClass modification",
-    "DeletionProtectionEnabled": "DeletionProtection modification",
-}
-"""What is changed by a request of its own, in the order in which DynamoDB asks for that."""
-_ACTIONS = ("Update", "Create", "Delete")
 _INVALID = "One or more parameter values were invalid: "
-
-
-def check_request(request: Request) -> None:
-    """RequestRefused for what is wrong whatever the table: a shape, nothing to do, or what does not go together."""
-    for name, expected in _PARAMETERS.items():
-        if request.get(name) is not None:
-            expect_type(request[name], expected)
-    _check_shapes(request)
-    refuse_what_is_not_kept(request)
-    given = {name for name in _PARAMETERS if request.get(name) is not None}
-    has_empty_list = request.get("GlobalSecondaryIndexUpdates") == []
-    if given <= ({"GlobalSecondaryIndexUpdates"} if has_empty_list else set()):
-        raise RequestRefused(
-            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates,"
-            " SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn,"
-            " MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is"
-            " required"
-        )
-    if has_empty_list:
-        raise RequestRefused(f"{_INVALID}List of GlobalSecondaryIndexUpdates is empty")
-    _check_together(request, given)
-
-
-def _check_shapes(request: Request) -> None:
-    billing_mode(request)
-    stream_specification(request)
-    attribute_definitions(request)
-    check_units(request, "")
-    for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
-        for action in _ACTIONS:
-            if update.get(action) is not None:
-                _check_shape_of_index(action, update[action], _path(number, action))
-
-
-def _check_shape_of_index(action: str, content: Any, path: str) -> None:
-    expect_type(content, dict)
-    name = valid_index_name(content.get("IndexName"), f"{path}indexName")
-    check_units(content, path)
-    if action == "Update" and content.get("WarmThroughput") == {}:
-        raise RequestRefused(
-            f"{_INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified"
-            f" for index: {name}"
-        )
-
-
-def _path(number: int, action: str) -> str:
-    return f"globalSecondaryIndexUpdates.{number}.member.{lower_first(action)}."
-
-
-def _check_together(request: Request, given: set[str]) -> None:
-    for name, what in _ALONE.items():
-        if name in given and len(given) > 1:
-            raise RequestRefused(f"{_INVALID}{what} must be the only operation in the request")
-    if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
-        raise RequestRefused(
-            f"{_INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
-        )
-    updates = maps(request, "GlobalSecondaryIndexUpdates")
-    actions = {action for update in updates for action in _ACTIONS if update.get(action) is not None}
-    if "WarmThroughput" in given:
-        if "Create" in actions:
-            raise RequestRefused(
-                f"{_INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
-            )
-        if given - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
-            raise RequestRefused(f"{_INVALID}WarmThroughput must be the only operation in the request")
-    has_units = "ProvisionedThroughput" in given or request.get("BillingMode") == "PROVISIONED"
-    has_stream, has_index = "StreamSpecification" in given, not actions.isdisjoint(("Create", "Delete"))
-    if has_units and has_stream:
-        raise RequestRefused(f"{_INVALID}You cannot modify stream status while updating table IOPS")
-    if has_units and has_index:
-        raise RequestRefused(f"{_INVALID}You cannot create or delete index while updating table IOPS")
-    if has_stream and has_index:
-        raise RequestRefused(f"{_INVALID}You cannot create or delete index while changing stream status")
 
 
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
     """The table as UpdateTable asks for it, or RequestRefused."""
-    changes = _index_changes(request)
+    changes = index_changes(request)
     record = _with_what_it_is_ready_for(record)
     record = _with_billing(record, request, now)
     for change in changes:
@@ -155,40 +62,6 @@ def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
         on_demand=index.on_demand,
         warm=index.warm,
     )
-
-
-class _IndexChange(NamedTuple):
-    """What is to become of one global index, and where in the request that stands."""
-
-    action: str
-    content: dict[str, Any]
-    path: str
-
-
-def _index_changes(request: Request) -> list[_IndexChange]:
-    changes: list[_IndexChange] = []
-    for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
-        actions = [action for action in _ACTIONS if update.get(action) is not None]
-        if not actions:
-            named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)
-            raise RequestRefused(f"{_INVALID}One of {named} must not be null")
-        if len(actions) > 1:
-            raise RequestRefused(
-                f"{_INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
-            )
-        [action] = actions
-        name = update[action]["IndexName"]
-        if any(name == change.content["IndexName"] for change in changes):
-            raise RequestRefused(
-                f"{_INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
-            )
-        changes.append(_IndexChange(action, update[action], _path(number, action)))
-    if sum(change.action != "Update" for change in changes) > 1:
-        raise request_error(
-            "LimitExceededException",
-            "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
-        )
-    return changes
 
 
 def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:
@@ -227,7 +100,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
 
 
 def _with_index_change(
-    transaction: Transaction, record: TableRecord, request: Request, change: _IndexChange, now: float
+    transaction: Transaction, record: TableRecord, request: Request, change: IndexChange, now: float
 ) -> TableRecord:
     if change.action == "Create":
         return _with_new_index(transaction, record, request, change)
@@ -244,7 +117,7 @@ def _with_index_change(
     return _replaced(record, indexes=tuple(changed if one is index else one for one in record.indexes))
 
 
-def _updated_index(index: IndexRecord, change: _IndexChange, now: float, *, is_on_demand: bool) -> IndexRecord:
+def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on_demand: bool) -> IndexRecord:
     given, path = change.content, change.path
     if not is_on_demand:
         refuse_on_demand_limit(given)
@@ -291,7 +164,7 @@ def _check_difference(before: Throughput, after: Throughput, named: str, kind: s
 
 
 def _with_new_index(
-    transaction: Transaction, record: TableRecord, request: Request, change: _IndexChange
+    transaction: Transaction, record: TableRecord, request: Request, change: IndexChange
 ) -> TableRecord:
     if request.get("AttributeDefinitions") is None:
         name = change.content["IndexName"]

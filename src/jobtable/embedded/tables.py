@@ -14,7 +14,8 @@ from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
 from jobtable.embedded.table_requests import new_table
-from jobtable.embedded.table_updates import check_request, index_record, updated
+from jobtable.embedded.table_update_requests import check_request
+from jobtable.embedded.table_updates import index_record, updated
 from jobtable.embedded.warm_throughput import MOST_UNITS
 from jobtable.errors import RequestRefused, TableInUse
 from jobtable.store.backend import Request, Response

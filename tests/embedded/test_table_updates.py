@@ -67,7 +67,7 @@ def unchanged(named: str, kind: str) -> str:
         (
             update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 50_000)}}),
             "The requested WriteCapacityUnits for index ggg, 50000, is above the per index maximum for the account in"
-            f" ddblocal. Per index maximum: 40000. {HIGHER_LIMITS}",
+            f" ddblocal. Per table maximum: 40000. {HIGHER_LIMITS}",
         ),
         (update({"Delete": {"IndexName": "none"}}), "Requested resource not found: Index none for table tab"),
         (update({"Delete": {"IndexName": "lll"}}), "Cannot delete an index that is not a GlobalSecondaryIndex: lll"),

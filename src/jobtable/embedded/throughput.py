@@ -106,7 +106,7 @@ def _throughput(structure: Request, path: str) -> Throughput:
             raise request_error(
                 "LimitExceededException",
                 f"The requested {name}{of_index}, {given[name]}, is above the per {kind} maximum for the account in"
-                f" {REGION}. Per {kind} maximum: {MOST_UNITS}. {MORE_ABOUT_LIMITS}",
+                f" {REGION}. Per table maximum: {MOST_UNITS}. {MORE_ABOUT_LIMITS}",
             )
     return Throughput(read=given["ReadCapacityUnits"], write=given["WriteCapacityUnits"])
 

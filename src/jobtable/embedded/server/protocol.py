@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import io
 import logging
 import os
 import zlib
-from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from jobtable.embedded.server.http1 import MAX_BODY_BYTES, HttpError, HttpRequest, HttpResponse
+from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
+from jobtable.embedded.server.packing import unpacked_body
 from jobtable.embedded.server.sigv4 import SignatureCheck
 from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
@@ -95,7 +93,7 @@ class DynamoDbProtocol:
         if headers.get("origin", "").startswith("http"):
             # A page of any web site could otherwise read and write the tables through the visitor's browser.
             raise request_error("AccessDeniedException", "Requests from web pages are refused")
-        body = _decoded_body(request)
+        body = unpacked_body(request)
         if request.method != "POST" or (body and _media_type(headers) not in _JSON_TYPES):
             raise HttpError(404, "UnknownOperationException", "Operations are POST requests with a JSON body")
         parsed = _parsed(body) if body else None
@@ -116,43 +114,6 @@ def health_response(request: HttpRequest) -> HttpResponse:
 def http_error_response(error: HttpError) -> HttpResponse:
     """The response to bytes that are no request."""
     return _envelope(error.status, error.code, error.message, {})
-
-
-def _decoded_body(request: HttpRequest) -> bytes:
-    encoding = request.headers.get("content-encoding", "identity").lower()
-    if encoding == "identity":
-        return request.body
-    if encoding not in _UNPACKERS:
-        raise request_error("SerializationException", f"Content-Encoding {encoding!r} is not understood")
-    try:
-        body = _UNPACKERS[encoding](request.body)
-    except EOFError:
-        message = f"The request body ends before its {encoding} data does"
-        raise request_error("SerializationException", message) from None
-    except (OSError, zlib.error):
-        raise request_error("SerializationException", f"The request body is not what {encoding} writes") from None
-    if len(body) > MAX_BODY_BYTES:
-        message = f"The request body exceeds {MAX_BODY_BYTES} bytes when it is unpacked"
-        raise HttpError(413, "RequestEntityTooLargeException", message)
-    return body
-
-
-def _unzipped(packed: bytes) -> bytes:
-    # Unlike zlib alone, this reads on where one text in gzip's format ends and another begins.
-    return gzip.GzipFile(fileobj=io.BytesIO(packed)).read(MAX_BODY_BYTES + 1)
-
-
-def _inflated(packed: bytes) -> bytes:
-    unpacking = zlib.decompressobj()
-    body = unpacking.decompress(packed, MAX_BODY_BYTES + 1)
-    if unpacking.unused_data:
-        raise zlib.error("something follows the end")
-    if not unpacking.eof and len(body) <= MAX_BODY_BYTES:
-        raise EOFError
-    return body
-
-
-_UNPACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _unzipped, "deflate": _inflated}
 
 
 def _media_type(headers: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -102,6 +103,63 @@ def test_an_unpacked_body_is_the_request(body: bytes, encoding: str) -> None:
     backend = ScriptedBackend({})
     DynamoDbProtocol(backend).respond(post(body, content_encoding=encoding))
     assert backend.calls == [("GetItem", {"TableName": "t"})]
+
+
+UNPACK: dict[str | None, Callable[[bytes], bytes]] = {"gzip": gzip.decompress, "deflate": zlib.decompress, None: bytes}
+LONG_ITEM: Response = {"Item": {"pk": {"S": "x" * 4096}}}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("deflate", "deflate"),
+        ("gzip, deflate", "gzip"),
+        ("br, identity, deflate, gzip", "deflate"),
+        ("dog, GZIP ,, cat", "gzip"),
+        ("gzip;q=0, deflate; q = 0.5 , identity;q=0", "deflate"),
+        ("deflate;q=0.5, gzip;q=0.2", "deflate"),
+        ("gzip;q=0.5, identity;q=0.8", "gzip"),
+        ("gzip;q=0, gzip;q=0.0001", "gzip"),
+        ("*", "gzip"),
+        ("*, deflate;q=0.5", "gzip"),
+        ("*, deflate", "deflate"),
+        ("*, gzip;q=0.5", "deflate"),
+        ("*;q=0.5, identity", "gzip"),
+        ("gzip;q=31, deflate;q=51", "gzip"),
+        ("deflate;q=0.5, gzip;q=1;q=0.2", "gzip"),
+        ("deflate;q=0.5, gzip;q=0.x", "gzip"),
+        ("deflate;q=0.5, gzip;q=0.", "deflate"),
+        ("deflate;q=-0.5, gzip;q=0.2", "gzip"),
+        ("gzip;nq=1;q=0", None),
+        ("gzip ;q=0", None),
+        ("*;q=0", None),
+        ("identity;q=0", None),
+        ("identity", None),
+        ("br, zstd, compress, x-gzip", None),
+        ('"gzip"', None),
+        ("gzip br", None),
+        ("gzip:q=1", None),
+        ("", None),
+    ],
+)
+def test_a_long_answer_is_packed_as_the_client_likes_it_best(accepted: str, encoding: str | None) -> None:
+    response = respond(post(b"{}", accept_encoding=accepted), LONG_ITEM)
+    headers = dict(response.headers)
+    assert headers.get("Content-Encoding") == encoding
+    assert headers["x-amz-crc32"] == str(zlib.crc32(response.body))
+    assert json.loads(UNPACK[encoding](response.body)) == LONG_ITEM
+    assert (len(response.body) < 200) == (encoding is not None)
+
+
+@pytest.mark.parametrize(("length", "encoding"), [(4095, None), (4096, "gzip")])
+def test_an_answer_is_packed_from_4096_bytes_on(length: int, encoding: str | None) -> None:
+    item = {"Item": {"pk": {"S": "x" * (length - len('{"Item":{"pk":{"S":""}}}'))}}}
+    assert dict(respond(post(b"{}", accept_encoding="gzip"), item).headers).get("Content-Encoding") == encoding
+
+
+def test_an_answer_is_not_packed_for_a_client_that_does_not_ask() -> None:
+    assert "Content-Encoding" not in dict(respond(post(b"{}"), LONG_ITEM).headers)
 
 
 def test_the_endpoint_is_where_the_client_is() -> None:

@@ -1,14 +1,22 @@
-"""Bodies that are packed on their way: requests as Content-Encoding says."""
+"""Bodies that are packed on their way: requests as Content-Encoding says, answers as Accept-Encoding wishes."""
 
 from __future__ import annotations
 
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Callable
+from functools import lru_cache
 
 from jobtable.embedded.server.http1 import MAX_BODY_BYTES, HttpError, HttpRequest
 from jobtable.errors import request_error
+
+LEAST_PACKED_BYTES = 4096
+"""Shorter answers are sent as they are, whatever the client accepts."""
+_LEVEL = 1
+"""Most clients are on this machine, where time is dearer than bytes."""
+_WEIGHT = re.compile(r";\s*q\s*=\s*(-?\d+(?:\.\d*)?)\s*(?:;|$)")
 
 
 def unpacked_body(request: HttpRequest) -> bytes:
@@ -47,3 +55,32 @@ def _inflated(packed: bytes) -> bytes:
 
 
 _UNPACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": _unzipped, "deflate": _inflated}
+
+
+@lru_cache(maxsize=16)
+def packing_for(accepted: str) -> str | None:
+    """The encoding that a client likes best, of those it accepts and that are known here; the first of equals."""
+    weights: dict[str, float] = {}
+    for entry in accepted.lower().split(","):
+        name = entry.partition(";")[0].strip()
+        weights[name] = max(weights.get(name, 0.0), _weight(entry))
+    liked = {name: weight for name, weight in weights.items() if name in _PACKERS}
+    liked |= {name: weights.get("*", 0.0) for name in _PACKERS if name not in weights}
+    best = max(liked, key=liked.__getitem__)
+    return best if liked[best] > 0 else None
+
+
+def _weight(entry: str) -> float:
+    found = _WEIGHT.search(entry)
+    return min(float(found[1]), 1.0) if found else 1.0
+
+
+def packed(body: bytes, encoding: str) -> bytes:
+    """The bytes of an answer in an encoding that packing_for found."""
+    return _PACKERS[encoding](body)
+
+
+_PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": lambda body: gzip.compress(body, _LEVEL, mtime=0),
+    "deflate": lambda body: zlib.compress(body, _LEVEL),
+}

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
-from jobtable.embedded.server.packing import unpacked_body
+from jobtable.embedded.server.packing import LEAST_PACKED_BYTES, packed, packing_for, unpacked_body
 from jobtable.embedded.server.sigv4 import SignatureCheck
 from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
@@ -76,7 +76,10 @@ class DynamoDbProtocol:
             if operation == "DescribeEndpoints" and "host" in request.headers:
                 # Clients that ask for the endpoint go on there: it is where they are.
                 content["Endpoints"][0]["Address"] = request.headers["host"]
-            return _json_response(200, b"" if operation in _SILENT_OPERATIONS else to_json(content))
+            answer = b"" if operation in _SILENT_OPERATIONS else to_json(content)
+            if len(answer) >= LEAST_PACKED_BYTES and "accept-encoding" in request.headers:
+                return _packed_response(answer, request.headers["accept-encoding"])
+            return _json_response(200, answer)
         except RequestError as error:
             return _error_response(error)
         except HttpError as error:
@@ -148,10 +151,18 @@ def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> 
     return _json_response(status, to_json(content))
 
 
-def _json_response(status: int, body: bytes) -> HttpResponse:
+def _packed_response(body: bytes, accepted: str) -> HttpResponse:
+    encoding = packing_for(accepted)
+    if encoding is None:
+        return _json_response(200, body)
+    return _json_response(200, packed(body, encoding), ("Content-Encoding", encoding))
+
+
+def _json_response(status: int, body: bytes, *more_headers: tuple[str, str]) -> HttpResponse:
     headers = (
         ("x-amzn-RequestId", base64.b32encode(os.urandom(32))[:52].decode()),
         ("x-amz-crc32", str(zlib.crc32(body))),
         ("Content-Type", "application/x-amz-json-1.0"),
+        *more_headers,
     )
     return HttpResponse(status, headers, body)

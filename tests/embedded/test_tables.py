@@ -658,6 +658,14 @@ def test_an_index_can_be_added_to_a_table_with_items_and_removed(backend: Embedd
         backend.execute("Query", query)
 
 
+def test_attributes_that_a_new_index_does_not_use_keep_their_type(backend: EmbeddedBackend) -> None:
+    backend.execute("CreateTable", table())
+    given = [*definitions("a", "other", kind="N"), *definitions("b")]
+    changed = backend.execute("UpdateTable", update({"Create": index("ggg", "b")}, AttributeDefinitions=given))
+    assert changed["TableDescription"]["AttributeDefinitions"] == definitions("a", "b")
+    put(backend, a={"S": "1"})
+
+
 def test_an_index_leaves_out_items_whose_values_are_too_long_for_its_key(backend: EmbeddedBackend) -> None:
     backend.execute("CreateTable", table())
     for length in (1024, 1025, 2048, 2049):

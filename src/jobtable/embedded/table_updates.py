@@ -174,10 +174,10 @@ def _with_new_index(
         raise RequestRefused("Attempting to create an index which already exists")
     _check_units_of_index(change.content, is_on_demand=record.is_on_demand)
     index = new_global_index(change.content, defined, change.path, is_on_demand=record.is_on_demand)
-    for name, type_ in defined.items():
-        if record.attributes.get(name, type_) != type_:
+    for name in (*index.key[0], *index.key[1]):
+        if record.attributes.get(name, defined[name]) != defined[name]:
             raise _redefined(record, name, index, defined)
-    attributes = record.attributes | defined
+    attributes = defined | record.attributes
     indexes = (*record.indexes, index_record(transaction, index))
     if sum(not one.is_local for one in indexes) > MOST_GLOBAL_INDEXES:
         raise request_error(

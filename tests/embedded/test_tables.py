@@ -29,7 +29,7 @@ from tests.embedded.table_definitions import (
 )
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
+from jobtable.errors import AccessDenied, RequestError, RequestRefused, TableInUse, TableNotFound
 
 REFUSED_TABLES = [
     {},
@@ -790,6 +790,28 @@ def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> Non
     with pytest.raises(TableInUse) as caught:
         backend.execute("CreateTable", table())
     assert caught.value.message == "Table already exists: tab"
+
+
+@pytest.mark.parametrize(
+    ("operation", "others"),
+    [
+        ("ListTagsOfResource", {}),
+        ("TagResource", {"Tags": [{"Key": "a", "Value": "b"}]}),
+        ("UntagResource", {"TagKeys": ["a"]}),
+    ],
+)
+def test_tables_of_others_that_are_not_here_have_their_tags_for_themselves(
+    backend: EmbeddedBackend, operation: str, others: Request
+) -> None:
+    elsewhere = "arn:aws:dynamodb:us-east-1:123456789012:table/tab"
+    with pytest.raises(AccessDenied) as caught:
+        backend.execute(operation, {"ResourceArn": elsewhere, **others})
+    assert caught.value.message == (
+        f"User: arn:aws:iam::000000000000:root is not authorized to perform: dynamodb:{operation} on resource:"
+        f" {elsewhere} because no resource-based policy allows the dynamodb:{operation} action"
+    )
+    backend.execute("CreateTable", table())
+    backend.execute(operation, {"ResourceArn": elsewhere, **others})
 
 
 @pytest.mark.parametrize(

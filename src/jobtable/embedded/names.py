@@ -58,6 +58,11 @@ def stream_of_arn(arn: str) -> tuple[str, str] | None:
     return (table, label) if found and arn.startswith(_TABLES) else None
 
 
+def is_own_arn(arn: str) -> bool:
+    """Whether an ARN is one that this engine gives to its tables and what belongs to them."""
+    return arn.startswith(_TABLES)
+
+
 def is_stream_arn(text: str) -> bool:
     """Whether a text has the form of a stream's ARN, in whichever region and account."""
     return _STREAM_ARN.fullmatch(text) is not None

@@ -6,12 +6,12 @@ import re
 from collections.abc import Collection
 
 from jobtable.embedded.key_schemas import maps, text
-from jobtable.embedded.names import is_stream_arn
+from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn
 from jobtable.embedded.requests import expect_type, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
-from jobtable.errors import RequestRefused, TableNotFound
+from jobtable.errors import AccessDenied, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
 _MOST_TAGS = 50
@@ -45,7 +45,7 @@ def tag(storage: Storage, request: Request) -> Response:
         raise RequestRefused("Atleast one Tag needs to be provided as Input.")
 
     def action(transaction: Transaction) -> Response:
-        record = _existing(transaction, name, request)
+        record = _existing(transaction, name, request, "TagResource")
         merged = record.tags | tags
         _check_number(merged)
         change_table(transaction, record, record.model_copy(update={"tags": merged}))
@@ -67,7 +67,7 @@ def untag(storage: Storage, request: Request) -> Response:
     _check_number(keys)
 
     def action(transaction: Transaction) -> Response:
-        record = _existing(transaction, name, request)
+        record = _existing(transaction, name, request, "UntagResource")
         kept = {key: value for key, value in record.tags.items() if key not in keys}
         change_table(transaction, record, record.model_copy(update={"tags": kept}))
         return {}
@@ -79,7 +79,7 @@ def list_tags(storage: Storage, request: Request) -> Response:
     """ListTagsOfResource; there are never so many that they would need a second page."""
     name = _resource(request)
     with storage.read() as view:
-        tags = sorted(_existing(view, name, request).tags.items())
+        tags = sorted(_existing(view, name, request, "ListTagsOfResource").tags.items())
     return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}
 
 
@@ -104,11 +104,18 @@ def _resource(request: Request) -> str:
     return name
 
 
-def _existing(view: View, name: str, request: Request) -> TableRecord:
+def _existing(view: View, name: str, request: Request, operation: str) -> TableRecord:
     record = view.record(name)
-    if record is None:
-        raise _not_found(request["ResourceArn"])
-    return record
+    if record is not None:
+        return record
+    arn = request["ResourceArn"]
+    if is_own_arn(arn):
+        raise _not_found(arn)
+    # Whether another account has such a table is not told.
+    raise AccessDenied(
+        f"User: arn:aws:iam::{ACCOUNT}:root is not authorized to perform: dynamodb:{operation} on resource: {arn}"
+        f" because no resource-based policy allows the dynamodb:{operation} action"
+    )
 
 
 def _not_found(arn: str) -> TableNotFound:

@@ -75,7 +75,7 @@ def test_several_attributes(text: str, expected: KeyCondition | str) -> None:
         assert caught.value.message == expected
 
 
-@pytest.mark.parametrize("text", ["p = :a AND s = :b", "p = :a AND x > :b"])
+@pytest.mark.parametrize("text", ["p = :a AND s = :b", "p = :a AND x > :b", "x = :a AND y = :a"])
 def test_a_table_without_a_sort_attribute(text: str) -> None:
     with pytest.raises(RequestRefused, match="Query key condition not supported"):
         compiled(text, "p")

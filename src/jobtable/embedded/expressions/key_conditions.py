@@ -98,6 +98,8 @@ class UnmatchedKeyCondition:
                 f"The number of query conditions ({len(given)}) exceeds the number of key attributes defined in the"
                 f" schema ({len(partition) + len(sort)})"
             )
+        elif not sort and len(given) > 1:
+            raise RequestRefused("Query key condition not supported")
         partition_values = tuple(_equality(given, attribute, self._values, index_name) for attribute in partition)
         sort_condition = _sort_condition(given, len(partition), sort, self._values, index_name)
         return KeyCondition(partition_values, *sort_condition)

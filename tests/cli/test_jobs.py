@@ -39,6 +39,21 @@ def test_a_job_is_submitted_run_and_shown(cli: CommandLine) -> None:
         assert part in text
 
 
+def test_a_job_that_waits_is_shown_with_every_reason(cli: CommandLine) -> None:
+    first = submit(cli, TRAIN, "--name", "first")
+    second = submit(cli, TRAIN, "--queue", "gpu", "--depends-on", first)
+    cli.run("queues", "pause", "gpu")
+    waiting = cli.json("jobs", "show", second)["waiting"]
+    assert [reason["kind"] for reason in waiting["reasons"]] == ["dependencies", "queue_paused", "no_worker"]
+    assert [(each["name"], each["status"]) for each in waiting["dependencies"]] == [("first", "PENDING")]
+    text = cli.run("jobs", "show", second).stdout
+    for reason in waiting["reasons"]:
+        assert reason["text"] in text
+    assert "is now" in text
+    cli.work()
+    assert cli.json("jobs", "show", first)["waiting"] is None
+
+
 def test_what_a_job_reports_is_listed(cli: CommandLine) -> None:
     job_id = submit(cli)
     cli.work()

@@ -269,6 +269,21 @@ def test_an_empty_list_under_what_is_there_is_empty(client: httpx.Client) -> Non
         assert client.get(f"/api/v1/{path}").json() == {"items": [], "cursor": None}, path
 
 
+def test_why_a_job_waits_is_told(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "unserved"}).json()
+    path = f"/api/v1/jobs/{job['job_id']}/waiting"
+    assert client.get(path).json() == {
+        "reasons": [{"kind": "no_worker", "text": "No live worker serves the queue unserved."}],
+        "dependencies": [],
+        "dependency_count": 0,
+        "until": None,
+        "ahead": 0,
+    }
+    client.post("/api/v1/queues/unserved/claim", json={"instance_id": "w"})
+    assert client.get(path).json() is None
+    assert client.get("/api/v1/jobs/none/waiting").status_code == 404
+
+
 # --- work from afar -------------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,8 @@ from tests.web.test_pages import paths
 from tests.web.world import World, make_world
 
 from jobtable.access.entities import Role
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.definition import DependsOn, NewJob
+from jobtable.jobs.leases import Outcome
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +136,25 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("3 done").wait_for()
     assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
+
+
+def test_a_job_tells_why_it_waits_as_long_as_it_does(watched: Watched, served: Served) -> None:
+    page, client, jobs = watched.page, served.client(), served.services.jobs
+    first = jobs.submit(NewJob(name="goes first", task="a:b", queue="waits"))
+    job = jobs.submit(NewJob(name="waits", task="a:b", queue="waits", depends_on=(DependsOn(first.job_id),)))
+    client.post("/api/v1/queues/waits/pause")
+    page.goto(f"/jobs/{job.job_id}")
+    page.locator('[data-live-state][data-state="live"]').wait_for()
+    waits = page.locator("[data-waits]")
+    assert waits.get_by_role("link", name="goes first").get_attribute("href") == f"/jobs/{first.job_id}"
+    waits.get_by_text("The queue waits is paused").wait_for()
+    client.post("/api/v1/queues/waits/resume")
+    waits.get_by_text("The queue waits is paused").wait_for(state="detached")
+    (lease,) = jobs.claim("waits", limit=1, instance_id="w", lease_seconds=60)
+    jobs.finish(lease, Outcome.completed())
+    waits.get_by_text("Its start waits for 1 job").wait_for(state="detached")
+    client.post("/api/v1/queues/waits/claim", json={"instance_id": "w"})
+    waits.wait_for(state="detached")
 
 
 def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:

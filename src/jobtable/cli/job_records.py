@@ -24,6 +24,7 @@ from jobtable.cli.output import (
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
+from jobtable.jobs.waiting import Waiting
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
 
@@ -46,13 +47,14 @@ def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
         dependencies = list(jobs.queries.list_dependencies(job_id))
         resources = list(jobs.queries.list_resources(job_id))
         artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
+        waiting = jobs.why_waiting(job)
     if as_json:
         parts = {"dependencies": dependencies, "resources": resources, "artifacts": artifacts}
-        print_json({"job": job, "statuses": statuses, **parts})
+        print_json({"job": job, "waiting": waiting, "statuses": statuses, **parts})
         return
-    print_fields(_fields(job))
+    print_fields(_fields(job, waiting))
     _print_part("History", [_status_row(status) for status in statuses])
-    _print_part("Waits for", [_dependency_row(each) for each in dependencies])
+    _print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies])
     _print_part("Resources", [_resource_row(each) for each in resources])
     _print_part("Files", [_artifact_row(each) for each in artifacts])
 
@@ -63,14 +65,16 @@ def _print_part(title: str, rows: list[dict[str, Any]]) -> None:
         print_table(rows)
 
 
-def _fields(job: Job) -> dict[str, Any]:
+def _fields(job: Job, waiting: Waiting | None) -> dict[str, Any]:
     definition = job.definition
+    reasons = () if waiting is None else waiting.reasons
     return {
         "job": job.job_id,
         "name": job.name,
         "description": job.description,
         "status": job.status,
         "asked for": job.requested,
+        "waits": "\n".join(reason.text for reason in reasons),
         "progress": f"{job.progress:g} %",
         "message": job.message,
         "task": definition.task,
@@ -287,6 +291,12 @@ def _dependency_row(edge: JobDependency, other: str = "dependency_job_id") -> di
         "condition": edge.condition,
         "became": edge.outcome,
     }
+
+
+def _awaited_row(edge: JobDependency, waiting: Waiting | None) -> dict[str, Any]:
+    """The same, with the status that a job has which is still waited for."""
+    known = {} if waiting is None else {each.job_id: each.status for each in waiting.dependencies}
+    return {**_dependency_row(edge), "is now": known.get(edge.dependency_job_id)}
 
 
 COMMANDS: dict[str, Callable[..., None]] = {

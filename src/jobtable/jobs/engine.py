@@ -22,6 +22,7 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.recovery import LeaseObserver
 from jobtable.jobs.submission import Submission
 from jobtable.jobs.transitions import Refused, Transition
+from jobtable.jobs.waiting import Waits
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 
@@ -71,6 +72,7 @@ class Jobs:
         self.delete = control.delete
         self.delete_for_system = control.delete_for_system
         self.add_dependency = dependencies.add
+        self.why_waiting = Waits(store, self.clock, self.queries).why
 
         self.claim = claims.claim
         self.heartbeat = claims.heartbeat

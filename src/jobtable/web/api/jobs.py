@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from jobtable.jobs.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Priority, Status
+from jobtable.jobs.waiting import Waiting
 from jobtable.model import Entity
 from jobtable.store import Undeclared
 from jobtable.web.api.bodies import Body, Id, Written
@@ -129,6 +130,13 @@ def list_all_jobs(store: TheStore, paging: Paging, wanted: Annotated[FilterQuery
 def get_job(job_id: JobId, queries: TheQueries) -> Job:
     """One job."""
     return queries.get_job(job_id)
+
+
+@router.get("/jobs/{job_id}/waiting")
+@allow(READ)
+def get_waiting(job_id: JobId, jobs: TheJobs) -> Waiting | None:
+    """Why a job waits: every reason that holds now. Null if it does not wait, because it works or has ended."""
+    return jobs.why_waiting(jobs.queries.get_job(job_id))
 
 
 @router.get("/jobs/{job_id}/everything")

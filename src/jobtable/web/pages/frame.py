@@ -54,18 +54,33 @@ def _ago(context: Context, moment: datetime | None) -> str:
     """A time as people say it; the exact one stands behind it, and the browser keeps it true."""
     if moment is None:
         return NOTHING
-    seconds = max(0.0, (context["now"] - moment).total_seconds())
+    seconds = (context["now"] - moment).total_seconds()
+    said = "now" if seconds < 1 else f"{_in_one_unit(seconds)} ago"
+    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(_exact(moment), _exact(moment), said)
+
+
+@pass_context
+def _ahead(context: Context, moment: datetime) -> str:
+    """How far away a time is, which the browser keeps true as well."""
+    seconds = (moment - context["now"]).total_seconds()
+    said = "now" if seconds < 1 else f"in {_in_one_unit(seconds)}"
+    return Markup('<time datetime="{}" title="{}" data-ahead>{}</time>').format(_exact(moment), _exact(moment), said)
+
+
+def _in_one_unit(seconds: float) -> str:
     _, unit, size = next(step for step in _STEPS if seconds < step[0])
-    said = "now" if seconds < 1 else f"{int(seconds // size)} {unit} ago"
-    exact = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return Markup('<time datetime="{}" title="{}" data-ago>{}</time>').format(exact, exact, said)
+    return f"{int(seconds // size)} {unit}"
+
+
+def _exact(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _clock_time(moment: datetime | None) -> str:
     """A time to the millisecond, for lists in which order matters."""
     if moment is None:
         return NOTHING
-    exact = moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    exact = _exact(moment)
     return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, exact[11:23])
 
 
@@ -123,6 +138,7 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         ago=_ago,
+        ahead=_ahead,
         bytes=_bytes,
         clock_time=_clock_time,
         duration=duration_text,

@@ -20,7 +20,7 @@ from jobtable.jobs.entities import (
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.store import Store
-from jobtable.web.dependencies import JobId, TheQueries, TheStore
+from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
@@ -81,8 +81,9 @@ def show_jobs(
 
 @router.get("/jobs/{job_id}")
 @allow(READ)
-def show_job(request: Request, job_id: JobId, store: TheStore, queries: TheQueries) -> Response:
+def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) -> Response:
     """One job: its history, log, metrics, and what belongs to it."""
+    queries = jobs.queries
     job = queries.get_job(job_id)
     history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
     children = queries.list_children(job).page(size=_MOST_CHILDREN)
@@ -92,6 +93,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, queries: TheQueri
         "job.html",
         title=job.name,
         job=job,
+        waiting=jobs.why_waiting(job),
         groups=read_group_progress(store, [job, *children.items]),
         parent=store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None,
         history=history,

@@ -27,14 +27,17 @@ function nextTheme() {
 
 const steps = [[60, "s", 1], [3600, "min", 60], [86400, "h", 3600], [Infinity, "d", 86400]];
 
-export function ago(moment) {
-  const seconds = Math.max(0, (Date.now() - moment.getTime()) / 1000);
+function inOneUnit(seconds) {
   const [, unit, size] = steps.find(([limit]) => seconds < limit);
-  return seconds < 1 ? "now" : `${Math.floor(seconds / size)} ${unit} ago`;
+  return `${Math.floor(seconds / size)} ${unit}`;
 }
 
 function refreshTimes() {
-  for (const time of document.querySelectorAll("time[data-ago]")) time.textContent = ago(new Date(time.dateTime));
+  for (const time of document.querySelectorAll("time[data-ago], time[data-ahead]")) {
+    const isAhead = time.dataset.ahead !== undefined;
+    const seconds = ((isAhead ? -1 : 1) * (Date.now() - new Date(time.dateTime).getTime())) / 1000;
+    time.textContent = seconds < 1 ? "now" : isAhead ? `in ${inOneUnit(seconds)}` : `${inOneUnit(seconds)} ago`;
+  }
 }
 
 // Browsers keep the clipboard from pages that come over plain HTTP from another machine; a selection can be copied.
@@ -134,9 +137,9 @@ showTheme();
 setInterval(refreshTimes, 5000);
 
 function watchTopic() {
-  const { topic } = document.body.dataset; // one: an id may have spaces
+  const { topic, also } = document.body.dataset; // one each: an id may have spaces
   if (!topic) return;
-  watch([topic], {
+  watch(also ? [topic, also] : [topic], {
     overview: (event) => showRegion("overview", event.html),
     changes: (event) => {
       if (event.topic === "jobs") liveJobs(event);

@@ -199,6 +199,10 @@ function readWhatWasMissed() {
 document.addEventListener("reload", readWhatWasMissed);
 document.addEventListener("regions", takeMissedValues);
 document.addEventListener("changes", ({ detail }) => {
+  if (detail.topic === document.body.dataset.also) {
+    if (document.querySelector("[data-waits]")) refreshSoon();
+    return;
+  }
   if (!detail.is_complete) {
     readWhatWasMissed();
     refreshSoon();

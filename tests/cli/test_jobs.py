@@ -186,6 +186,21 @@ def test_a_file_defines_a_job_and_options_change_it(cli: CommandLine, tmp_path: 
     assert [e["job_id"] for e in cli.json("jobs", "dependencies", third)["waited_for_by"]] == [job["job_id"]]
 
 
+def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
+    first = submit(
+        cli, TRAIN, "--name", "night", "--param", "steps=3", "--tag", "x", "--attempts", "4", "--user", "ann"
+    )
+    job = cli.json("jobs", "submit", "--like", first, "--param", "learning_rate=0.5", "--priority", "900")
+    assert job["job_id"] != first
+    assert (job["name"], job["tags"], job["max_attempts"], job["priority"]) == ("night", ["x"], 4, 900)
+    assert (job["created_by"], job["job_config"]["params"]) == ("local", {"steps": 3, "learning_rate": 0.5})
+    cli.run("jobs", "submit", "--like", "nobody", code=ExitCode.NOT_FOUND)
+    cli.run("jobs", "submit", "--like", first, "--config", "job.yaml", code=ExitCode.USAGE)
+    trial = submit(cli, "jobtable.sweeps.running:run_trial")
+    refused = cli.run("jobs", "submit", "--like", trial, code=ExitCode.CONFLICT)
+    assert "part of something larger" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

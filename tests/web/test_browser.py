@@ -138,6 +138,86 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
 
 
+def test_a_job_is_submitted_and_submitted_again_with_changes(watched: Watched, served: Served) -> None:
+    page, queries = watched.page, served.services.jobs.queries
+    page.goto("/jobs")
+    page.get_by_role("link", name="Submit a job").click()
+    page.get_by_label("Task").fill("training.tasks:train")
+    page.get_by_label("Queue").fill("quiet")
+    page.get_by_label("Attempts").fill("3")
+    page.get_by_label("Timeout").fill("90.5")
+    page.get_by_label("Parameters").fill('{"seed": 12345678901234567890, "rate": 1.0}')
+    page.get_by_text("More", exact=True).click()
+    page.get_by_label("Tags").fill("nightly, late\n\nbig")
+    page.get_by_label("First pause").fill("7")
+    page.get_by_label("More configuration").fill('{"keep_checkpoints": 2}')
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url("**/jobs/*")
+    first = queries.get_job(page.url.rpartition("/")[2])
+    assert (first.name, first.queue_name, first.priority, first.max_attempts) == ("train", "quiet", 500, 3)
+    assert first.tags == {"nightly, late", "big"}
+    assert first.job_config == {
+        "task": "training.tasks:train",
+        "params": {"seed": 12345678901234567890, "rate": 1.0},
+        "timeout_seconds": 90.5,
+        "retry": {"first_delay_seconds": 7.0},
+        "keep_checkpoints": 2,
+    }
+    page.get_by_role("link", name="Submit again").click()
+    page.get_by_label("Name").fill("once more")
+    page.get_by_label("Priority").fill("900")
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="once more").wait_for()
+    second = queries.get_job(page.url.rpartition("/")[2])
+    assert (second.job_config, second.tags, second.priority) == (first.job_config, first.tags, 900)
+
+
+def test_what_is_wrong_with_a_new_job_is_told_beside_its_fields(watched: Watched, served: Served) -> None:
+    page = watched.page
+    page.goto("/submit")
+    page.get_by_label("Task").fill("train")
+    page.get_by_label("Priority").fill("1000")
+    page.get_by_label("Parameters").fill('{"rate": 1,}')
+    page.get_by_role("button", name="Submit").click()
+    task, priority, params = (page.locator(f'[data-field="{name}"]') for name in ("task", "priority", "params"))
+    task.get_by_text("Write module:function").wait_for()
+    assert page.evaluate("document.activeElement.name") == "task"
+    assert "999" in priority.inner_text()
+    assert "This is no JSON:" in params.inner_text()
+    page.get_by_label("Task").fill("a:b")
+    assert task.locator(".problem").count() == 0
+    page.get_by_label("Priority").fill("1")
+    page.get_by_label("Parameters").fill("[1]")
+    page.get_by_role("button", name="Submit").click()
+    params.get_by_text("Write an object").wait_for()
+    page.get_by_label("Parameters").fill("{}")
+    page.get_by_label("Queue").fill("..")
+    page.get_by_role("button", name="Submit").click()
+    page.locator('[data-field="queue"]').get_by_text("cannot be part of an address").wait_for()
+    assert watched.complaints == ["Failed to load resource: the server responded with a status of 400 (Bad Request)"]
+    watched.complaints.clear()
+
+
+def test_a_job_whose_answer_was_lost_is_submitted_once(watched: Watched, served: Served) -> None:
+    page, queries = watched.page, served.services.jobs.queries
+    page.goto("/submit")
+    page.get_by_label("Task").fill("a:b")
+    page.get_by_label("Name").fill("only once")
+    page.get_by_label("Queue").fill("quiet")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/api/v1/jobs", lose, times=1)
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text("The server does not answer.").wait_for()
+    watched.complaints.clear()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("heading", name="only once").wait_for()
+    assert [job.name for job in queries.list_jobs_by_user("local")].count("only once") == 1
+
+
 def test_a_job_tells_why_it_waits_as_long_as_it_does(watched: Watched, served: Served) -> None:
     page, client, jobs = watched.page, served.client(), served.services.jobs
     first = jobs.submit(NewJob(name="goes first", task="a:b", queue="waits"))

@@ -46,6 +46,8 @@ def paths(world: World) -> list[str]:
         f"/jobs/{world.failed_job}",
         f"/jobs/{world.group}",
         f"/jobs/{world.waiting_job}",
+        "/submit",
+        f"/submit?like={world.completed_job}",
         "/queues",
         "/queues/gpu",
         "/sweeps",
@@ -89,6 +91,24 @@ def test_only_those_who_may_do_everything_see_tokens(tmp_path: Path) -> None:
     assert 'href="/tokens"' not in looking.get("/").text
     assert looking.get("/tokens").status_code == 403
     server.stop()
+
+
+def test_only_those_who_may_submit_are_offered_to(world: World) -> None:
+    server = Served(store=world.url, require_token=True)
+    full, looking = (server.client(role, Accept="text/html") for role in (Role.FULL, Role.READ))
+    for path in ("/jobs", f"/jobs/{world.completed_job}"):
+        assert 'href="/submit' in full.get(path).text
+        assert 'href="/submit' not in looking.get(path).text
+    assert (full.get("/submit").status_code, looking.get("/submit").status_code) == (200, 403)
+    server.stop()
+
+
+def test_a_job_that_does_nothing_by_itself_is_not_submitted_again(world: World, browser: httpx.Client) -> None:
+    assert 'href="/submit' not in browser.get(f"/jobs/{world.group}").text
+    refused = browser.get("/submit", params={"like": world.group})
+    assert refused.status_code == 409
+    assert "it only groups others" in refused.text
+    assert browser.get("/submit", params={"like": "none"}).status_code == 404
 
 
 def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx.Client) -> None:

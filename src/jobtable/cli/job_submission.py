@@ -17,6 +17,8 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_servic
 from jobtable.cli.output import print_json, print_text
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DependsOn, NewJob, refusing
+from jobtable.jobs.entities import Job
+from jobtable.jobs.resubmission import copy_of
 
 Definition = dict[str, Any]
 _ADAPTER = TypeAdapter(NewJob)
@@ -44,6 +46,10 @@ def submit(
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="FILE", help="A definition in YAML or JSON; options change what it says."),
+    ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="ID", help="Submit what this job was again; options change what it says."),
     ] = None,
     name: Annotated[
         str | None, typer.Option("--name", help="What people call the job; without it the task's name.")
@@ -87,12 +93,16 @@ def submit(
         "tags": tag or None,
         "user": user,
     }
+    if config is not None and like is not None:
+        raise typer.BadParameter("--config and --like both say what the job is: give one of them")
+    changed_params = _params(param or (), param_json or ())
     definition = {} if config is None else read_definition(config)
-    definition.update({member: value for member, value in given.items() if value is not None})
-    new = new_job(definition, depends_on or (), default_user=resolved().settings.user)
-    new = replace(new, params={**new.params, **_params(param or (), param_json or ())})
     with open_services(store, objects) as services:
-        job = services.jobs.submit(new)
+        if like is not None:
+            definition = definition_of(services.jobs.queries.get_job(like))
+        definition.update({member: value for member, value in given.items() if value is not None})
+        new = new_job(definition, depends_on or (), default_user=resolved().settings.user)
+        job = services.jobs.submit(replace(new, params={**new.params, **changed_params}))
         if wait:
             wait_until_done(services.jobs, [job.job_id], timeout, as_json=as_json)
         elif as_json:
@@ -113,6 +123,12 @@ def read_definition(file: Path) -> Definition:
     if not isinstance(read, dict):
         raise ValueRefusedError(f"{file} holds no definition: write members such as task and params")
     return {member: value for member, value in read.items() if value is not None}
+
+
+def definition_of(job: Job) -> Definition:
+    """What a job was submitted with, as a definition of another one; JobStateError if it cannot be one."""
+    copy = copy_of(job)
+    return {name: getattr(copy, name) for name in _NAMES - {"user", "depends_on"}}
 
 
 def new_job(definition: Definition, depends_on: Iterable[str] = (), *, default_user: str = "local") -> NewJob:

@@ -1,4 +1,4 @@
-"""Jobs that a system has made to run something of its own: they are deleted with that, never by themselves."""
+"""Jobs that a system has made to run something of its own: they are deleted and started with that, never alone."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ _COMMANDS = {
     "journey_stage": "journeys delete",
     "journey_end": "journeys delete",
 }
+_TASKS = ("jobtable.sweeps.", "jobtable.journeys.", "jobtable.conversations.", "jobtable.albums.")
+
+
+def is_of_system(job: Job) -> bool:
+    """Whether a system has made the job: a second one like it would write into what the first belongs to."""
+    return command_to_delete(job) is not None or (job.definition.task or "").startswith(_TASKS)
 
 
 def command_to_delete(job: Job) -> str | None:

@@ -1,4 +1,4 @@
-"""The list of jobs, and the page of one."""
+"""The list of jobs, the page of one, and the form that submits one."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import (
     Job,
     JobArtifact,
@@ -19,10 +20,11 @@ from jobtable.jobs.entities import (
 )
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
+from jobtable.jobs.resubmission import copy_of, why_no_copy
 from jobtable.store import Store
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
-from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
 
@@ -75,7 +77,26 @@ def show_jobs(
         is_first=not cursor,
         statuses=list(Status),
         groups=read_group_progress(store, page.items),
-        queues=[each.queue_name for each in queries.list_queues().page(size=100).items],
+        queues=_queue_names(queries),
+    )
+
+
+def _queue_names(queries: JobQueries) -> list[str]:
+    return [each.queue_name for each in queries.list_queues().page(size=100).items]
+
+
+@router.get("/submit")
+@allow(WRITE)
+def show_submission(request: Request, queries: TheQueries, like: str = "") -> Response:
+    """The form for a new job; with `like` it says what that job says."""
+    earlier = queries.get_job(like) if like else None
+    return render(
+        request,
+        "submit.html",
+        title="Submit a job",
+        like=earlier,
+        new=NewJob(name="") if earlier is None else copy_of(earlier),
+        queues=_queue_names(queries),
     )
 
 
@@ -94,6 +115,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         title=job.name,
         job=job,
         waiting=jobs.why_waiting(job),
+        has_copies=why_no_copy(job) is None,
         groups=read_group_progress(store, [job, *children.items]),
         parent=store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None,
         history=history,

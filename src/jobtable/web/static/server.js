@@ -12,8 +12,15 @@ async function reach(path, options) {
   }
 }
 
-export async function askServer(path, { method = "GET", body, type = "application/json" } = {}) {
+function refusal(answer, data) {
+  const error = new Error(data?.detail ?? data?.title ?? `The server answered ${answer.status}.`);
+  error.places = data?.errors; // where the request is wrong
+  return error;
+}
+
+export async function askServer(path, { method = "GET", body, type = "application/json", key } = {}) {
   const headers = { Accept: "application/json" };
+  if (key) headers["Idempotency-Key"] = key;
   if (body !== undefined) headers["Content-Type"] = type;
   const sent = body instanceof Blob || body === undefined ? body : JSON.stringify(body);
   const answer = await reach(path, { method, headers, body: sent });
@@ -22,7 +29,7 @@ export async function askServer(path, { method = "GET", body, type = "applicatio
   // What stands between may answer for the server, in its own words.
   const isOwn = answer.headers.get("Content-Type")?.includes("json") ?? false;
   const data = isOwn && text ? JSON.parse(text) : null;
-  if (!answer.ok || (text && !isOwn)) throw new Error(data?.detail ?? data?.title ?? `The server answered ${answer.status}.`);
+  if (!answer.ok || (text && !isOwn)) throw refusal(answer, data);
   return data;
 }
 

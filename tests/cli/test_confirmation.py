@@ -15,6 +15,7 @@ from jobtable.jobs.definition import NewJob
 
 DESTRUCTIVE = [
     ("jobs", "delete", "x"),
+    ("queues", "delete", "x"),
     ("journeys", "delete", "x"),
     ("journeys", "import", "x.zip", "--existing", "replace"),
     ("conversations", "delete", "x"),

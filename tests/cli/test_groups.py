@@ -37,6 +37,16 @@ def test_queues_are_created_changed_paused_resumed_and_shown(cli: CommandLine) -
     cli.run("queues", "show", "none", code=ExitCode.NOT_FOUND)
 
 
+def test_an_empty_queue_is_deleted(cli: CommandLine) -> None:
+    cli.run("jobs", "submit", "--task", "tests.cli.tasks:train", "--queue", "gpu")
+    refused = cli.run("queues", "delete", "gpu", "--yes", code=ExitCode.CONFLICT)
+    assert "queue gpu cannot be deleted: 1 job waits or runs in it" in refused.stderr
+    cli.run("jobs", "cancel", cli.json("jobs", "list")[0]["job_id"])
+    assert cli.run("queues", "delete", "gpu", "--yes").stdout == "gpu deleted\n"
+    missing = cli.run("queues", "delete", "gpu", "--yes", code=ExitCode.NOT_FOUND)
+    assert missing.stderr == "Error: there is no queue gpu; `jobtable queues list` lists what is there\n"
+
+
 def test_only_orphans_that_are_old_enough_are_swept(cli: CommandLine) -> None:
     job_id = cli.json("jobs", "submit", "--task", "tests.cli.tasks:train")["job_id"]
     cli.work()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -125,6 +126,53 @@ def test_a_queue_starts_no_more_than_it_may_and_none_while_it_is_paused(jobs: Jo
     jobs.change_queue("gpu", max_concurrent_jobs=10)
     assert len(claim(jobs, queue="gpu")) == 2
     check_records(jobs)
+
+
+def test_an_empty_queue_is_deleted_and_one_with_jobs_is_not(jobs: Jobs) -> None:
+    jobs.submit_many(new(str(number), queue="gpu") for number in range(2))
+    with pytest.raises(ConflictError, match="queue gpu cannot be deleted: 2 jobs wait or run in it"):
+        jobs.delete_queue("gpu")
+    (first, second) = claim(jobs, queue="gpu")
+    jobs.finish(first, Outcome.completed())
+    with pytest.raises(ConflictError, match="1 job waits or runs in it"):
+        jobs.delete_queue("gpu")
+    jobs.finish(second, Outcome.completed())
+    jobs.delete_queue("gpu")
+    with pytest.raises(NotFoundError, match="there is no queue gpu"):
+        jobs.delete_queue("gpu")
+    assert claim(jobs, queue="gpu") == []
+
+
+def test_a_queue_that_was_deleted_comes_back_with_the_next_job(jobs: Jobs) -> None:
+    old = jobs.submit(new("old", queue="gpu"))
+    group = jobs.open_group(NewJob(name="group", queue="cpu"))
+    child = jobs.submit(new("child", queue="gpu", parent_job_id=group.job_id, parent_waits=ParentWaits()))
+    jobs.cancel(old.job_id)
+    jobs.cancel(group.job_id)
+    jobs.delete_queue("gpu")
+    jobs.delete_queue("cpu")
+    assert jobs.retry(old.job_id).status is Status.PENDING
+    jobs.retry(child.job_id)
+    assert (jobs.queries.get_queue("gpu").job_count, jobs.queries.get_queue("cpu").job_count) == (2, 1)
+    check_records(jobs)
+    assert len(claim(jobs, queue="gpu")) == 2
+
+
+def test_a_job_that_comes_while_its_queue_is_deleted_is_not_lost(jobs: Jobs) -> None:
+    def submit(number: int) -> None:
+        jobs.submit(new(str(number), queue="gpu"))
+
+    def delete(_: int) -> None:
+        with contextlib.suppress(ConflictError, NotFoundError):
+            jobs.delete_queue("gpu")
+
+    for attempt in range(5):
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda act: act[0](act[1]), [(delete, 0), (submit, attempt), (delete, 0), (delete, 0)]))
+        assert jobs.queries.get_queue("gpu").job_count == 1
+        check_records(jobs)
+        for lease in claim(jobs, queue="gpu"):
+            jobs.finish(lease, Outcome.completed())
 
 
 def test_a_delayed_job_becomes_ready_when_its_time_has_come(jobs: Jobs, clock: FakeClock) -> None:

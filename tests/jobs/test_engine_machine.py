@@ -254,6 +254,11 @@ class JobsMachine(RuleBasedStateMachine):
 
         self.backend.disturb(disturb, writes=writes)
 
+    @rule(queue=st.sampled_from(QUEUES))
+    def delete_queue(self, queue: str) -> None:
+        self.jobs.queues.ensure(queue)
+        self.attempt(lambda: self.jobs.delete_queue(queue))
+
     # --- what holds -------------------------------------------------------------------------------------------------
 
     @invariant()

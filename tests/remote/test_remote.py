@@ -24,6 +24,7 @@ from jobtable.errors import (
     AccessDenied,
     AlreadyExistsError,
     BackendUnavailable,
+    ConflictError,
     ConnectionUrlError,
     DefinitionError,
     JobStateError,
@@ -83,6 +84,13 @@ def test_queues_are_created_and_changed(remote: Services) -> None:
     assert jobs.change_queue("a b?", priority=7).priority == 7
     assert jobs.pause_queue("a b?").paused_at is not None
     assert jobs.resume_queue("a b?").paused_at is None
+    waiting = jobs.submit(NewJob(name="one", task="m:f", queue="a b?"))
+    with pytest.raises(ConflictError, match="1 job waits or runs in it"):
+        jobs.delete_queue("a b?")
+    jobs.cancel(waiting.job_id)
+    jobs.delete_queue("a b?")
+    with pytest.raises(NotFoundError, match="there is no queue a b"):
+        jobs.delete_queue("a b?")
 
 
 def test_objects_are_read(served: Served, remote: Services) -> None:

@@ -284,6 +284,16 @@ def test_why_a_job_waits_is_told(client: httpx.Client) -> None:
     assert client.get("/api/v1/jobs/none/waiting").status_code == 404
 
 
+def test_a_queue_is_deleted_only_if_it_is_empty(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "short/lived"}).json()
+    refused = client.delete("/api/v1/queues/short%2Flived")
+    assert (refused.status_code, refused.json()["type"]) == (409, "ConflictError")
+    assert refused.json()["detail"].startswith("queue short/lived cannot be deleted: 1 job waits or runs in it")
+    client.post(f"/api/v1/jobs/{job['job_id']}/cancel")
+    assert client.delete("/api/v1/queues/short%2Flived").status_code == 204
+    assert client.delete("/api/v1/queues/short%2Flived").status_code == 404
+
+
 # --- work from afar -------------------------------------------------------------------------------------------------
 
 

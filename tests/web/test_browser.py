@@ -281,6 +281,20 @@ def test_a_queue_is_paused_and_resumed(watched: Watched) -> None:
     page.locator(".head-status .badge-open").wait_for()
 
 
+def test_a_queue_is_deleted_only_if_it_is_empty(watched: Watched, served: Served) -> None:
+    page, jobs = watched.page, served.services.jobs
+    job = jobs.submit(NewJob(name="stays", task="a:b", queue="short-lived"))
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/queues/short-lived")
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_text("queue short-lived cannot be deleted: 1 job waits or runs in it").wait_for()
+    watched.complaints.clear()
+    jobs.cancel(job.job_id)
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/queues")
+    assert page.get_by_role("link", name="short-lived").count() == 0
+
+
 def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: Watched, served: Served) -> None:
     page = watched.page
     page.goto("/queues/gpu")

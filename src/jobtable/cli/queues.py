@@ -1,4 +1,4 @@
-"""`jobtable queues`: list, show, create, change, pause and resume queues."""
+"""`jobtable queues`: list, show, create, change, pause, resume and delete queues."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, print_text
 from jobtable.jobs.entities import Queue, QueueJob
@@ -130,6 +131,27 @@ def resume(name: Name, store: StoreUrl = None, objects: ObjectsUrl = None, as_js
     """
     with open_services(store, objects) as services:
         _print(services.jobs.resume_queue(name), as_json)
+
+
+@app.command()
+def delete(
+    name: Name, yes: Yes = False, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """Delete a queue in which nothing waits or runs. Exit code 4 if something does.
+
+    A job that names it makes it again, with the usual settings.
+
+    \b
+    Example:
+        jobtable queues delete gpu --yes
+    """
+    confirm(f"Delete the queue {name} with its settings?", yes=yes)
+    with open_services(store, objects) as services:
+        services.jobs.delete_queue(name)
+    if as_json:
+        print_json({"queue": name})
+    else:
+        print_text(f"{name} deleted")
 
 
 def _print(queue: Queue, as_json: bool) -> None:

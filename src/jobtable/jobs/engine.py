@@ -63,6 +63,7 @@ class Jobs:
         self.change_queue = self.queues.change
         self.pause_queue = self.queues.pause
         self.resume_queue = self.queues.resume
+        self.delete_queue = self.queues.delete
         self.queue_states = self.queues.states
 
         self.cancel = control.cancel

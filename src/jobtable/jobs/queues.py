@@ -1,4 +1,4 @@
-"""Queues: made, changed, paused and resumed."""
+"""Queues: made, changed, paused, resumed and deleted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobtable.clock import Clock
-from jobtable.errors import AlreadyExistsError, NotFoundError
+from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError
 from jobtable.jobs.definition import refusing
 from jobtable.jobs.entities import Job, Queue, QueueJob
 from jobtable.model import Update
@@ -97,6 +97,20 @@ class Queues:
     def resume(self, name: str) -> Queue:
         """Let jobs of the queue start again."""
         return self._store.update(Queue.key(queue_name=name), Queue.paused_at.set(None))
+
+    def delete(self, name: str) -> None:
+        """Remove a queue in which nothing waits or runs, or raise ConflictError; a job that names it makes it again."""
+        is_empty = (Queue.job_count == 0) | Queue.job_count.missing()
+        try:
+            is_there = self._store.delete(Queue.key(queue_name=name), when=is_empty)
+        except ConditionFailedError as error:
+            count = error.current.job_count
+            told = "1 job waits or runs" if count == 1 else f"{count:,} jobs wait or run"
+            raise ConflictError(
+                f"queue {name} cannot be deleted: {told} in it; cancel what nobody wants, or wait for the end of it"
+            ) from error
+        if not is_there:
+            raise NotFoundError(f"there is no queue {name}")
 
     def position(self, job: Job) -> int | None:
         """The job's place among those that are ready in its queue, from 1; None if it is not ready.

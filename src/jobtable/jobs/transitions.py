@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from jobtable.clock import Clock
 from jobtable.errors import TransactionFailedError
 from jobtable.jobs.entities import Job, JobDependency, JobStatus, Queue, QueueJob
+from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import Status
 from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
@@ -45,6 +46,7 @@ class Transition:
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.tx = store.transaction()
+        self._store = store
         self._clock = clock
         self._counts: dict[str, _Counts] = {}
         self._owners: dict[int, str] = {}
@@ -115,7 +117,7 @@ class Transition:
         for name, counts in self._counts.items():
             self.tx.update(Queue.key(queue_name=name), *_updates(counts), when=counts.when)
         try:
-            self.tx.commit()
+            self._commit(first_queue)
         except TransactionFailedError as error:
             names = list(self._counts)
             indexes = [failure.index for failure in error.failures]
@@ -124,6 +126,19 @@ class Transition:
                 {names[index - first_queue] for index in indexes if index >= first_queue},
                 error,
             ) from error
+
+    def _commit(self, first_queue: int) -> None:
+        """Do all of it; a queue that was deleted since its last job has left is made again for one that comes back."""
+        try:
+            self.tx.commit()
+        except TransactionFailedError as error:
+            gone = {failure.index - first_queue for failure in error.failures if failure.current is None}
+            names = [name for place, name in enumerate(self._counts) if place in gone and self._counts[name].jobs > 0]
+            if not names:
+                raise
+            for name in names:
+                Queues(self._store, self._clock).ensure(name)
+            self.tx.commit()
 
     def _own(self, job_id: str, actions: int = 1) -> None:
         first = len(self.tx)

@@ -34,6 +34,7 @@ class ServerJobs(Jobs):
         self.change_queue = self._change_queue
         self.pause_queue = lambda name: self._queue("POST", name, "pause")
         self.resume_queue = lambda name: self._queue("POST", name, "resume")
+        self.delete_queue = self._delete_queue
         self.cancel = self._cancel
         self.stop = self._stop
         self.retry = self._retry
@@ -100,6 +101,9 @@ class ServerJobs(Jobs):
     ) -> Queue:
         body = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
         return self._queue("PATCH", name, body=body)
+
+    def _delete_queue(self, name: str) -> None:
+        self._server.write("DELETE", path_of("queues", name))
 
     def _job(self, method: str, job_id: str, verb: str, body: Any = None, **query: Any) -> Job:
         return Job.model_validate(self._server.write(method, path_of("jobs", job_id, verb), body, query=query))

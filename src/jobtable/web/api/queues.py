@@ -1,11 +1,11 @@
-"""Queues: made, changed, paused, resumed, looked into."""
+"""Queues: made, changed, paused, resumed, deleted, looked into."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from jobtable.jobs.entities import Queue, QueueJob
@@ -71,6 +71,14 @@ def get_queue(queue_name: QueueName, queries: TheQueries) -> Queue:
 def change_queue(queue_name: QueueName, body: QueueChange, jobs: TheJobs) -> Queue:
     """Change the settings that are given."""
     return jobs.change_queue(queue_name, **body.model_dump())
+
+
+@router.delete("/queues/{queue_name}", status_code=204)
+@allow(WRITE)
+def delete_queue(queue_name: QueueName, jobs: TheJobs) -> Response:
+    """Remove a queue in which nothing waits or runs. A job that names it makes it again, with the usual settings."""
+    jobs.delete_queue(queue_name)
+    return Response(status_code=204)
 
 
 @router.post("/queues/{queue_name}/pause")

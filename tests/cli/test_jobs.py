@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from jobtable.app import open_jobs
 from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
 from jobtable.jobs.definition import NewJob
+from jobtable.jobs.leases import Lease
+from jobtable.jobs.log_text import LogText
 
 TRAIN, FAIL = "tests.cli.tasks:train", "tests.cli.tasks:fail"
 
@@ -89,8 +92,34 @@ def test_a_job_without_full_output_says_so(cli: CommandLine) -> None:
     assert cli.run("jobs", "logs", job_id, "--search", "x").stderr == "No line has this text.\n"
 
 
+def test_a_log_is_searched(cli: CommandLine) -> None:
+    job_id = submit(cli)
+    cli.work()
+    found = cli.run("jobs", "logs", job_id, "--search", "step").stdout.splitlines()
+    assert [line.rpartition("Z: ")[2] for line in found] == ["step 0", "step 1"]
+    assert len(cli.run("jobs", "logs", job_id, "--search", "STEP", "-i", "--limit", "1").stdout.splitlines()) == 1
+    assert cli.run("jobs", "logs", job_id, "--search", "STEP").stderr == "No line has this text.\n"
+    jobs = open_jobs(cli.store)
+    with closing(LogText(jobs.recording.run_text(Lease(jobs.queries.get_job(job_id), "w")), jobs.clock)) as text:
+        text.append(b"nothing\nprinted step\n")
+        text.finish()
+    (line,) = cli.run("jobs", "logs", job_id, "--search", "step", "--json").stdout.splitlines()
+    assert (json.loads(line)["epoch"], json.loads(line)["number"]) == (1, 2)
+    assert cli.run("jobs", "logs", job_id, "--search", "step", "--run", "1").stdout == "run 1, line 2: printed step\n"
+    jobs.store.close()
+    jobs.objects.close()
+
+
 @pytest.mark.parametrize(
-    "arguments", [("--full", "--tail", "1"), ("--full", "--json"), ("--run", "1"), ("--search", "x", "--follow")]
+    "arguments",
+    [
+        ("--full", "--tail", "1"),
+        ("--full", "--json"),
+        ("--run", "1"),
+        ("--search", "x", "--follow"),
+        ("--ignore-case",),
+        ("--limit", "3"),
+    ],
 )
 def test_options_of_logs_that_do_not_go_together(cli: CommandLine, arguments: tuple[str, ...]) -> None:
     cli.run("jobs", "logs", "any", *arguments, code=ExitCode.USAGE)

@@ -14,7 +14,6 @@ from jobtable.errors import ObjectStoreError
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.locations import JobObjects, log_part_key, log_parts_prefix
 from jobtable.jobs.log_text import PART_BYTES, UPLOAD_SECONDS, ChunkReader, LogText, TextSpool
-from jobtable.jobs.logs import FoundLine
 from jobtable.objects import Source
 from jobtable.objects.store import ObjectInfo
 from jobtable.objects.sweep import sweep
@@ -199,18 +198,3 @@ def test_the_sweep_takes_leftovers_and_nothing_else(writer: Writer) -> None:
     report = sweep(run.jobs.objects, JobObjects(run.jobs.store).is_referenced, clock=run.clock)
     assert (report.objects, report.orphans) == (2, 1)
     assert text_of(run) == b"kept"
-
-
-def test_searching_the_texts_of_all_runs(writer: Writer) -> None:
-    run = run_in_memory()
-    first = writer(run)
-    first.append(b"a\nneedle \xff 1\n")
-    first.finish()
-    second_run = Run(run.jobs, run.lose(), run.clock)
-    second = writer(second_run)
-    second.append(b"x" * (3 << 20) + b"\r progress needle 2")
-    second.finish()
-    found = list(run.logs.search(run.job_id, "needle"))
-    assert found[0] == FoundLine(1, 2, "needle \ufffd 1")
-    assert [(each.epoch, each.number) for each in found] == [(1, 2), (2, 1)]
-    assert list(run.logs.search(run.job_id, "needle", epoch=1)) == found[:1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import io
 import json
 import socket
 import threading
@@ -37,6 +38,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
 from jobtable.jobs.entities import Job, JobLog
+from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import Status
 from jobtable.objects import object_key
 from jobtable.remote.server import Server
@@ -98,8 +100,24 @@ def test_objects_are_read(served: Served, remote: Services) -> None:
     served.services.objects.put(key, b"0123456789" * 1000)
     assert remote.objects.get(key) == b"0123456789" * 1000
     assert remote.objects.get_range(key, 9995, 100) == b"56789"
+    assert remote.objects.get_range(key, 3, 4) == b"3456"
+    assert remote.objects.get_range(key, 3, 0) == b""
+    assert remote.objects.get_range(key, 10_000, 4) == b""
     with pytest.raises(ObjectNotFoundError, match="jobs/none"):
         remote.objects.get("jobs/none")
+
+
+def test_the_log_of_a_job_is_searched(served: Served, remote: Services) -> None:
+    jobs = served.services.jobs
+    job = jobs.submit(NewJob(name="talks", task="m:f", queue="talks"))
+    logs = JobLogs(remote.store, remote.objects)
+    assert list(logs.search(job.job_id, "needle")) == []
+    (lease,) = jobs.claim("talks", limit=1, instance_id="w", lease_seconds=60)
+    text = jobs.recording.run_text(lease)
+    text.put_part(0, b"a\nneedle 1\n", 2)
+    assert [line.number for line in logs.search(job.job_id, "needle")] == [2]
+    text.put_whole(io.BytesIO(b"a\nneedle 1\nb\nneedle 2"), 4, 1)
+    assert [line.number for line in logs.search(job.job_id, "needle")] == [2, 4]
 
 
 def test_what_needs_the_store_itself_says_so(remote: Services) -> None:

@@ -269,6 +269,23 @@ def test_an_empty_list_under_what_is_there_is_empty(client: httpx.Client) -> Non
         assert client.get(f"/api/v1/{path}").json() == {"items": [], "cursor": None}, path
 
 
+def test_a_log_is_searched_page_by_page(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "searched"}).json()
+    (lease,) = client.post("/api/v1/queues/searched/claim", json={"instance_id": "w"}).json()
+    lines = [{"message": f"Line {number}", "level": "INFO"} for number in range(3)]
+    at = f"/api/v1/jobs/{job['job_id']}/logs"
+    client.post(at, json={"instance_id": "w", "epoch": lease["epoch"], "lines": lines})
+    first = client.get(f"{at}/search", params={"text": "line", "ignore_case": True, "limit": 2}).json()
+    assert [(each["text"], each["log_level"]) for each in first["items"]] == [("Line 0", "INFO"), ("Line 1", "INFO")]
+    asked = {"text": "line", "ignore_case": True, "cursor": first["cursor"]}
+    rest = client.get(f"{at}/search", params=asked).json()
+    assert ([each["text"] for each in rest["items"]], rest["cursor"]) == (["Line 2"], None)
+    assert client.get(f"{at}/search", params={**asked, "text": "other"}).status_code == 400
+    assert client.get(f"{at}/search", params={"text": "line"}).json() == {"items": [], "cursor": None}
+    assert client.get(f"{at}/search", params={"text": ""}).status_code == 422
+    assert client.get("/api/v1/jobs/none/logs/search", params={"text": "x"}).status_code == 404
+
+
 def test_why_a_job_waits_is_told(client: httpx.Client) -> None:
     job = client.post("/api/v1/jobs", json={"name": "a", "queue": "unserved"}).json()
     path = f"/api/v1/jobs/{job['job_id']}/waiting"

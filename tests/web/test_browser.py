@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.web.test_pages import paths
 from tests.web.world import World, make_world
 
 from jobtable.access.entities import Role
+from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.leases import Outcome
 
@@ -105,6 +107,37 @@ def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -
     page.get_by_text("half way").first.wait_for()
     client.post(f"/api/v1/jobs/{job['job_id']}/finish", json={**held, "kind": "completed"})
     page.locator(".head-status .badge-completed").wait_for()
+
+
+def test_the_whole_log_is_searched_and_not_only_what_is_shown(watched: Watched, served: Served) -> None:
+    page, jobs = watched.page, served.services.jobs
+    job = jobs.submit(NewJob(name="talks", task="a:b", queue="talks"))
+    (lease,) = jobs.claim("talks", limit=1, instance_id="w", lease_seconds=60)
+    with JobContext(jobs, lease) as context:
+        for number in range(450):
+            context.log(f"Needle <b>{number}</b>" if number < 120 else "hay", "ERROR" if number == 0 else "INFO")
+    page.goto(f"/jobs/{job.job_id}")
+    field, found = page.get_by_label("Search the log"), page.locator("[data-found] .line")
+    field.fill("needle")
+    page.get_by_text("No match in the last 300 lines. Press Enter to search the whole log.").wait_for()
+    field.press("Enter")
+    page.get_by_text("100 lines in the whole log so far.").wait_for()
+    assert found.first.locator("mark").all_inner_texts() == ["Needle"]
+    assert "Needle <b>0</b>" in found.first.inner_text()
+    page.get_by_role("button", name="Look further").click()
+    page.get_by_text("120 lines in the whole log.").wait_for()
+    assert not page.get_by_role("button", name="Look further").is_visible()
+    page.get_by_role("button", name="Back to the log").click()
+    page.get_by_text("No match in the last 300 lines.").wait_for()
+    with closing(jobs.recording.log_text(lease)) as text:
+        text.append(b"\n" * 20_000 + b"printed, and left out of the table\n")
+        text.finish()
+    field.fill("LEFT OUT")
+    page.get_by_role("button", name="In the whole log").click()
+    page.get_by_text("1 line in the whole log.").wait_for()
+    assert found.locator(".line-place, .line-level").all_inner_texts() == ["line 20001", "run 1"]
+    field.fill("")
+    assert not found.first.is_visible()
 
 
 def test_the_list_of_jobs_and_the_overview_are_live(watched: Watched, served: Served, world: World) -> None:

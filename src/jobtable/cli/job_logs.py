@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated
 
 import typer
@@ -12,8 +12,10 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, say, visible
 from jobtable.jobs.entities import JobLog
 from jobtable.jobs.log_lines import as_text
-from jobtable.jobs.logs import FoundLine, JobLogs
+from jobtable.jobs.log_search import FoundLine
+from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import LogLevel
+from jobtable.model.fields import format_timestamp
 
 
 def logs(
@@ -27,10 +29,17 @@ def logs(
         bool, typer.Option("--full", help="The whole output of a run, as it was written, from object storage.")
     ] = False,
     search: Annotated[
-        str | None, typer.Option("--search", metavar="TEXT", help="The lines of the full output that have this text.")
+        str | None,
+        typer.Option("--search", metavar="TEXT", help="The lines of the full output of all runs that have this text."),
+    ] = None,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", "-i", help="With --search: upper and lower case are the same.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=1, help="With --search: so many lines at most.")
     ] = None,
     run: Annotated[
-        int | None, typer.Option("--run", min=1, help="With --full or --search: this run of the job, not the last.")
+        int | None, typer.Option("--run", min=1, help="With --full or --search: this run of the job.")
     ] = None,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -49,13 +58,16 @@ def logs(
         raise typer.BadParameter("--full prints the output as it is, and takes no --json or --search")
     if run is not None and not full and search is None:
         raise typer.BadParameter("--run goes with --full or --search")
+    if (ignore_case or limit is not None) and search is None:
+        raise typer.BadParameter("--ignore-case and --limit go with --search")
     with open_services(store, objects) as services:
         services.jobs.queries.get_job(job_id)
         reader = JobLogs(services.store, services.objects)
         if full:
             _print_bytes(reader.full_text(job_id, run))
         elif search is not None:
-            _print_found(reader.search(job_id, search, epoch=run), as_json)
+            found = reader.search(job_id, search, epoch=run, ignore_case=ignore_case)
+            _print_found(islice(found, limit), as_json)
         else:
             _print_lines(_lines(reader, job_id, level, tail, follow), as_json)
 
@@ -85,7 +97,11 @@ def _print_found(found: Iterator[FoundLine], as_json: bool) -> None:
         if as_json:
             print_json_line(line)
         else:
-            typer.echo(visible(f"run {line.epoch}, line {line.number}: {line.text}"))
+            typer.echo(visible(f"{_place_of(line)}: {line.text}"))
+
+
+def _place_of(line: FoundLine) -> str:
+    return f"run {line.epoch}, line {line.number}" if line.timestamp is None else format_timestamp(line.timestamp)
 
 
 def _print_bytes(chunks: Iterator[bytes]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
@@ -12,6 +11,7 @@ from jobtable.errors import ConditionFailedError, ObjectNotFoundError
 from jobtable.jobs.entities import Job, JobLog, JobLogText
 from jobtable.jobs.locations import log_part_key, log_parts_prefix, merged_text_key
 from jobtable.jobs.log_lines import levels_from
+from jobtable.jobs.log_search import LogSearch
 from jobtable.jobs.log_text import ChunkReader, remove_parts
 from jobtable.jobs.records import Status
 from jobtable.model.expressions import Condition, attribute_of
@@ -21,15 +21,6 @@ from jobtable.store import Query, Store
 
 FOLLOW_SECONDS = 0.5
 """How often a log that is followed is asked for more."""
-
-
-@dataclass(frozen=True)
-class FoundLine:
-    """A line of a full text, with its number from 1."""
-
-    epoch: int
-    number: int
-    text: str
 
 
 class JobLogs:
@@ -101,13 +92,14 @@ class JobLogs:
             return self._object(text.s3_key)
         return self._parts_or_object(job_id, chosen)
 
-    def search(self, job_id: str, wanted: str, *, epoch: int | None = None) -> Iterator[FoundLine]:
-        """The lines of the full texts in which a text stands: of one run, or of all, oldest first."""
-        epochs = range(1, self._job(job_id).lease_epoch + 1) if epoch is None else [epoch]
-        for chosen in epochs:
-            for number, text in _numbered_lines(self.full_text(job_id, chosen)):
-                if wanted in text:
-                    yield FoundLine(chosen, number, text)
+    def search(self, job_id: str, wanted: str, *, epoch: int | None = None, ignore_case: bool = False) -> LogSearch:
+        """The lines in which a text stands, oldest first, as a stream or page by page.
+
+        They are those of the full texts: of one run, or of all. Of a job that has none, which ran within the worker's
+        own process, they are those of the table.
+        """
+        self._job(job_id)
+        return LogSearch(self._store, self._objects, job_id, wanted, epoch=epoch, ignore_case=ignore_case)
 
     def finish_text(self, job_id: str, epoch: int) -> JobLogText | None:
         """Make one object of the parts that a lost worker has left; None if there are none, or the run goes on.
@@ -200,19 +192,3 @@ class _LineCounter:
 
 def _is_from(level: str | None) -> Condition | None:
     return None if level is None else attribute_of(JobLog.log_level).is_in(*levels_from(level))
-
-
-def _numbered_lines(chunks: Iterator[bytes]) -> Iterator[tuple[int, str]]:
-    """The lines of a text with their numbers; one that is longer than a chunk comes in pieces with one number."""
-    number = 1
-    held = b""
-    for chunk in chunks:
-        *whole, held = (held + chunk).split(b"\n")
-        for line in whole:
-            yield number, line.decode("utf-8", "replace")
-            number += 1
-        if len(held) > CHUNK_SIZE:
-            yield number, held.decode("utf-8", "replace")
-            held = b""
-    if held:
-        yield number, held.decode("utf-8", "replace")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from http import HTTPStatus
+from http.client import HTTPResponse
 from typing import BinaryIO, cast
 
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, RequestRefused
@@ -46,12 +48,14 @@ class ServerObjects:
 
     def open(self, key: str) -> BinaryIO:
         """The object as a stream; the caller closes it."""
+        return cast(BinaryIO, self._opened(key))  # it has what reading a stream needs
+
+    def _opened(self, key: str, part: range | None = None) -> HTTPResponse:
         key_parts(key)  # refuses what is no key
         try:
-            response = self._server.open(path_of("objects", *key.split("/")))
+            return self._server.open(path_of("objects", *key.split("/")), part=part)
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(f"there is no object {key} on {self._server.url}") from error
-        return cast(BinaryIO, response)  # it has what reading a stream needs
 
     def get(self, key: str) -> bytes:
         """The whole object."""
@@ -61,9 +65,12 @@ class ServerObjects:
     def get_range(self, key: str, start: int, length: int) -> bytes:
         """At most `length` bytes from `start`."""
         check_range(start, length)
-        with self.open(key) as stream:
-            while start > 0 and (skipped := stream.read(min(start, CHUNK_SIZE))):
-                start -= len(skipped)
+        with self._opened(key, range(start, start + max(1, length))) as stream:
+            if stream.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                return b""
+            if stream.status != HTTPStatus.PARTIAL_CONTENT:  # what stands between has asked for all of it
+                while start > 0 and (skipped := stream.read(min(start, CHUNK_SIZE))):
+                    start -= len(skipped)
             return stream.read(length)
 
     def head(self, key: str) -> ObjectInfo:

@@ -10,6 +10,7 @@ import selectors
 import ssl
 from collections import deque
 from collections.abc import Mapping
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import quote, urlencode, urlsplit
@@ -114,14 +115,17 @@ class Server:
             finally:
                 connection.close()
 
-    def open(self, path: str, query: Mapping[str, Any] | None = None) -> http.client.HTTPResponse:
-        """The body of an answer as a stream; the caller closes it."""
+    def open(
+        self, path: str, query: Mapping[str, Any] | None = None, *, part: range | None = None
+    ) -> http.client.HTTPResponse:
+        """The body of an answer as a stream; the caller closes it. Of a part that is not there the status is 416."""
+        # So that closing the stream closes the connection.
+        more = {"Connection": "close"} | ({"Range": f"bytes={part[0]}-{part[-1]}"} if part else {})
         try:
-            # So that closing the stream closes the connection.
-            response = self._send(self._connect(), "GET", path + _asked(query), more={"Connection": "close"})
+            response = self._send(self._connect(), "GET", path + _asked(query), more=more)
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
-        if response.status >= 400:
+        if response.status >= 400 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             self._answer(response)
         return response
 

@@ -17,9 +17,11 @@ from jobtable.jobs.entities import (
     JobStatus,
 )
 from jobtable.jobs.log_lines import levels_from
+from jobtable.jobs.log_search import FoundLine
+from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.model.expressions import attribute_of
-from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheQueries, TheStore, path_id
+from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, GuardedRoute, allow
 
 router = APIRouter(route_class=GuardedRoute)
@@ -60,6 +62,27 @@ def list_logs(
     worse = None if level is None else attribute_of(JobLog.log_level).is_in(*levels_from(level))
     lines = store.query(JobLog.key(job_id=job_id), after=after, newest_first=newest_first, where=worse)
     return paging.page(lines, under=partial(queries.get_job, job_id))
+
+
+@router.get("/jobs/{job_id}/logs/search")
+@allow(READ)
+def search_logs(
+    job_id: JobId,
+    store: TheStore,
+    objects: TheObjects,
+    paging: Paging,
+    *,
+    text: Annotated[str, Query(min_length=1, max_length=1000, description="What stands in the lines.")],
+    run: Annotated[int | None, Query(ge=1, le=99_999, description="Only of this run.")] = None,
+    ignore_case: bool = False,
+) -> PageOf[FoundLine]:
+    """The lines of a job's whole log that have a text: of its full output, or of the table where it has none.
+
+    Some megabytes are looked through for a page, so it may be short, or empty, although its cursor leads on.
+    """
+    found = JobLogs(store, objects).search(job_id, text, epoch=run, ignore_case=ignore_case)
+    page = found.page(paging.cursor, paging.limit)
+    return PageOf(items=page.items, cursor=page.cursor)
 
 
 @router.get("/logs")

@@ -26,11 +26,11 @@ function filterLines() {
   finishLines();
 }
 
-// The search looks at what is shown here, and says so.
+// What is typed is looked for in the lines that are here; log_search.js looks through the whole log.
 function finishLines() {
   const count = lines().length;
   end.hidden = log.querySelector(".line:not([hidden])") !== null;
-  end.textContent = count ? `No match in the last ${count} line${count === 1 ? "" : "s"}.` : nothingYet;
+  end.textContent = count ? `No match in the last ${count === 1 ? "line" : `${count} lines`}. Press Enter to search the whole log.` : nothingYet;
   follow();
 }
 
@@ -226,6 +226,7 @@ document.querySelector("[data-log-level]").addEventListener("change", filterLine
 document.querySelector("[data-log-search]").addEventListener("input", filterLines);
 following.addEventListener("change", follow);
 log.addEventListener("scroll", stopFollowingWhoReads);
+log.addEventListener("shown", follow);
 document.addEventListener("theme", drawMetrics);
 readSeries();
 follow();

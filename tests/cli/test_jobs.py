@@ -57,6 +57,21 @@ def test_a_job_that_waits_is_shown_with_every_reason(cli: CommandLine) -> None:
     assert cli.json("jobs", "show", first)["waiting"] is None
 
 
+def test_a_job_that_runs_is_shown_with_its_time_so_far_and_its_estimated_end(cli: CommandLine) -> None:
+    job_id = submit(cli)
+    assert cli.json("jobs", "show", job_id)["timing"] is None
+    jobs = open_jobs(cli.store)
+    (lease,) = jobs.claim("default", limit=1, instance_id="w", lease_seconds=60)
+    jobs.report(lease, progress=50)
+    jobs.store.close()
+    jobs.objects.close()
+    timing = cli.json("jobs", "show", job_id)["timing"]
+    assert timing["elapsed_seconds"] > 0
+    text = cli.run("jobs", "show", job_id).stdout
+    assert "seconds so far" in text
+    assert "estimated end" in text
+
+
 def test_what_a_job_reports_is_listed(cli: CommandLine) -> None:
     job_id = submit(cli)
     cli.work()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tests.web.world import World, make_world
 from jobtable.access.entities import Role
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, NewJob
+from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Outcome
 
 
@@ -107,6 +110,26 @@ def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -
     page.get_by_text("half way").first.wait_for()
     client.post(f"/api/v1/jobs/{job['job_id']}/finish", json={**held, "kind": "completed"})
     page.locator(".head-status .badge-completed").wait_for()
+
+
+def test_a_job_tells_how_long_it_runs_and_when_it_may_end(watched: Watched, served: Served) -> None:
+    page, jobs = watched.page, served.services.jobs
+    job = jobs.submit(NewJob(name="long", task="a:b", queue="long"))
+    (lease,) = jobs.claim("long", limit=1, instance_id="w", lease_seconds=60)
+    jobs.store.update(Job.key(job_id=job.job_id), Job.started_at.set(job.created_at - timedelta(minutes=60)))
+    page.goto(f"/jobs/{job.job_id}")
+    page.locator('[data-live-state][data-state="live"]').wait_for()
+    elapsed, estimated = (
+        page.locator("[data-elapsed]"),
+        page.locator("[data-region=summary] div", has_text="Estimated end"),
+    )
+    elapsed.get_by_text(re.compile(r"^1 h \d+ s$")).wait_for()
+    assert estimated.count() == 0
+    jobs.report(lease, progress=25)
+    estimated.get_by_text("in 3 h").wait_for()
+    jobs.finish(lease, Outcome.completed())
+    elapsed.wait_for(state="detached")
+    assert estimated.count() == 0
 
 
 def test_the_whole_log_is_searched_and_not_only_what_is_shown(watched: Watched, served: Served) -> None:

@@ -24,6 +24,7 @@ from jobtable.cli.output import (
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
+from jobtable.jobs.timing import Timing
 from jobtable.jobs.waiting import Waiting
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
@@ -48,11 +49,12 @@ def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
         resources = list(jobs.queries.list_resources(job_id))
         artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
         waiting = jobs.why_waiting(job)
+        timing = jobs.timing_of(job)
     if as_json:
         parts = {"dependencies": dependencies, "resources": resources, "artifacts": artifacts}
-        print_json({"job": job, "waiting": waiting, "statuses": statuses, **parts})
+        print_json({"job": job, "waiting": waiting, "timing": timing, "statuses": statuses, **parts})
         return
-    print_fields(_fields(job, waiting))
+    print_fields(_fields(job, waiting, timing))
     _print_part("History", [_status_row(status) for status in statuses])
     _print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies])
     _print_part("Resources", [_resource_row(each) for each in resources])
@@ -65,7 +67,7 @@ def _print_part(title: str, rows: list[dict[str, Any]]) -> None:
         print_table(rows)
 
 
-def _fields(job: Job, waiting: Waiting | None) -> dict[str, Any]:
+def _fields(job: Job, waiting: Waiting | None, timing: Timing | None) -> dict[str, Any]:
     definition = job.definition
     reasons = () if waiting is None else waiting.reasons
     return {
@@ -91,6 +93,8 @@ def _fields(job: Job, waiting: Waiting | None) -> dict[str, Any]:
         "started": job.started_at,
         "ended": job.ended_at,
         "seconds": job.duration_seconds,
+        "seconds so far": None if timing is None else round(timing.elapsed_seconds, 1),
+        "estimated end": None if timing is None else timing.ends_at,
     }
 
 

@@ -21,6 +21,7 @@ from jobtable.jobs.recording import Recording
 from jobtable.jobs.records import Status
 from jobtable.jobs.recovery import LeaseObserver
 from jobtable.jobs.submission import Submission
+from jobtable.jobs.timing import Timings
 from jobtable.jobs.transitions import Refused, Transition
 from jobtable.jobs.waiting import Waits
 from jobtable.objects import ObjectStore
@@ -74,6 +75,7 @@ class Jobs:
         self.delete_for_system = control.delete_for_system
         self.add_dependency = dependencies.add
         self.why_waiting = Waits(store, self.clock, self.queries).why
+        self.timing_of = Timings(store, self.clock).of
 
         self.claim = claims.claim
         self.heartbeat = claims.heartbeat

@@ -109,6 +109,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
     history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
     children = queries.list_children(job).page(size=_MOST_CHILDREN)
     lines = queries.list_logs(job_id, newest_first=True).page(size=_MOST_LINES)
+    groups = read_group_progress(store, [job, *children.items])
     return render(
         request,
         "job.html",
@@ -116,7 +117,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         job=job,
         waiting=jobs.why_waiting(job),
         has_copies=why_no_copy(job) is None,
-        groups=read_group_progress(store, [job, *children.items]),
+        groups=groups,
+        timing=jobs.timing_of(job, percent=groups[job_id].percent if job_id in groups else None),
         parent=store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None,
         history=history,
         lines=lines.items[::-1],

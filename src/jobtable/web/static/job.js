@@ -30,7 +30,8 @@ function filterLines() {
 function finishLines() {
   const count = lines().length;
   end.hidden = log.querySelector(".line:not([hidden])") !== null;
-  end.textContent = count ? `No match in the last ${count === 1 ? "line" : `${count} lines`}. Press Enter to search the whole log.` : nothingYet;
+  const hint = document.querySelector("[data-log-search]").value && " Press Enter to search the whole log.";
+  end.textContent = count ? `No match in the last ${count === 1 ? "line" : `${count} lines`}.${hint}` : nothingYet;
   follow();
 }
 
@@ -188,6 +189,29 @@ function takeMissedValues({ detail }) {
   drawMetrics();
 }
 
+// --- how long it runs ---
+
+const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+function durationOf(seconds) {
+  let left = Math.max(1, Math.floor(seconds));
+  const parts = units.map(([size, unit]) => {
+    const count = Math.floor(left / size);
+    left %= size;
+    return count && `${count} ${unit}`;
+  });
+  return parts.filter(Boolean).slice(0, 2).join(" ");
+}
+
+// From what the server has told on: its clock and the browser's may differ.
+let counted = { since: 0 };
+function countSeconds() {
+  const place = document.querySelector("[data-elapsed]");
+  if (!place) return;
+  if (counted.elapsed !== place.dataset.elapsed) counted = { elapsed: place.dataset.elapsed, since: performance.now() };
+  place.textContent = durationOf(Number(counted.elapsed) + (performance.now() - counted.since) / 1000);
+}
+
 // --- what happens ---
 
 function readWhatWasMissed() {
@@ -198,6 +222,7 @@ function readWhatWasMissed() {
 
 document.addEventListener("reload", readWhatWasMissed);
 document.addEventListener("regions", takeMissedValues);
+document.addEventListener("regions", countSeconds);
 document.addEventListener("changes", ({ detail }) => {
   if (detail.topic === document.body.dataset.also) {
     if (document.querySelector("[data-waits]")) refreshSoon();
@@ -231,3 +256,5 @@ document.addEventListener("theme", drawMetrics);
 readSeries();
 follow();
 drawMetrics();
+countSeconds();
+setInterval(countSeconds, 1000);

@@ -23,7 +23,9 @@ QUEUES = ("default", "gpu")
 CONDITIONS = st.sampled_from(list(EdgeCondition))
 GATES: st.SearchStrategy[Literal["start", "completion"]] = st.sampled_from(["start", "completion"])
 ACTS = st.sampled_from(["cancel", "stop", "retry", "retry tree", "prioritise"])
-OTHER_ACTS = st.sampled_from(["claim", "finish", "finish all", "act", "delete", "add edge", "submit child", "time"])
+OTHER_ACTS = st.sampled_from(
+    ["claim", "finish", "finish all", "act", "delete", "add edge", "submit child", "delete queue", "time"]
+)
 OUTCOMES = st.sampled_from(
     [
         Outcome.completed({"x": 1}),
@@ -249,6 +251,8 @@ class JobsMachine(RuleBasedStateMachine):
                     self.add_edge(one, other, condition, gate)
                 case "submit child" if self.ids:
                     self.submit_child(one)
+                case "delete queue":
+                    self.delete_queue(QUEUES[one % 2])
                 case "time":
                     self.time_passes(one, other % 2 == 0)
 

@@ -100,9 +100,8 @@ class Queues:
 
     def delete(self, name: str) -> None:
         """Remove a queue in which nothing waits or runs, or raise ConflictError; a job that names it makes it again."""
-        is_empty = (Queue.job_count == 0) | Queue.job_count.missing()
         try:
-            is_there = self._store.delete(Queue.key(queue_name=name), when=is_empty)
+            is_there = self._store.delete(Queue.key(queue_name=name), when=Queue.job_count == 0)
         except ConditionFailedError as error:
             count = error.current.job_count
             told = "1 job waits or runs" if count == 1 else f"{count:,} jobs wait or run"

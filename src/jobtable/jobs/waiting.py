@@ -95,7 +95,7 @@ class Waits:
     def _why_not_started(self, job: Job) -> Waiting:
         gates = self._gates_of(job)
         count = 0 if gates is None else gates.open_starts
-        place = self._place_of(job)
+        place = self._queries.find_place(job)
         ahead = None if place is None or place.rank is None else self._count_ahead(place)
         reasons = [WaitReason(WaitKind.DEPENDENCIES, f"Its start waits for {_jobs(count)}.")] if count else []
         reasons += self._reasons_of_place(job, place, ahead)
@@ -145,11 +145,6 @@ class Waits:
         """Whether a live worker serves a queue. Where there are more than are looked at, some other may."""
         workers = self._queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_WORKERS)
         return workers.cursor is not None or any(queue in (each.queues or ()) for each in workers.items)
-
-    def _place_of(self, job: Job) -> QueueJob | None:
-        if job.queue_name is None:
-            return None
-        return self._store.find(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id))
 
     # --- before its completion --------------------------------------------------------------------------------------
 

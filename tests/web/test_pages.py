@@ -93,6 +93,14 @@ def test_only_those_who_may_do_everything_see_tokens(tmp_path: Path) -> None:
     server.stop()
 
 
+@pytest.mark.parametrize(
+    ("path", "entry"), [("/submit", "Jobs"), ("/queues", "Queues &amp; workers"), ("/", "Overview")]
+)
+def test_the_menu_says_where_a_page_is(browser: httpx.Client, path: str, entry: str) -> None:
+    (here,) = re.findall(r'aria-current="page">.*?<span>(.*?)</span>', browser.get(path).text, re.DOTALL)
+    assert here == entry
+
+
 def test_only_those_who_may_submit_are_offered_to(world: World) -> None:
     server = Served(store=world.url, require_token=True)
     full, looking = (server.client(role, Accept="text/html") for role in (Role.FULL, Role.READ))

@@ -31,12 +31,19 @@ class NavigationEntry:
     icon: str
     is_for_writers: bool = False
     """Whether only those see it who may do everything."""
+    also: str | None = None
+    """Where else pages begin that belong to it."""
+
+    def holds(self, path: str) -> bool:
+        """Whether a page belongs to it."""
+        beginnings = tuple(each for each in (self.path, self.also) if each not in (None, "/"))
+        return path == self.path or path.startswith(beginnings)
 
 
 NAVIGATION = (
     NavigationEntry("/", "Overview", "overview"),
-    NavigationEntry("/jobs", "Jobs", "jobs"),
-    NavigationEntry("/queues", "Queues & workers", "queues"),
+    NavigationEntry("/jobs", "Jobs", "jobs", also="/submit"),
+    NavigationEntry("/queues", "Queues & workers", "queues", also="/workers"),
     NavigationEntry("/sweeps", "Sweeps", "sweeps"),
     NavigationEntry("/journeys", "Journeys", "journeys"),
     NavigationEntry("/conversations", "Conversations", "conversations"),

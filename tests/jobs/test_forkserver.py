@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import select
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from jobtable.errors import TaskError
-from jobtable.jobs.forkserver import ForkServer, ServerLostError
+from jobtable.jobs.forkserver import _START, ForkServer, ServerLostError
 from jobtable.jobs.memory import group_memory_bytes
 
 
@@ -88,6 +93,17 @@ def test_a_server_that_was_killed_is_noticed(server: ForkServer) -> None:
         server.fork()
     child.close()
     wait_for(lambda: not is_running(child.pid))
+
+
+def test_a_server_whose_worker_dies_before_it_hears_of_it_ends_quietly() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        command = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno()), "[]"]
+        process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE)
+    select.select([ours], [], [])
+    ours.close()
+    assert process.communicate() == (None, b"")
+    assert process.returncode == 0
 
 
 def test_what_cannot_be_imported_is_told() -> None:

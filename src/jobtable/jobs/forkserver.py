@@ -174,7 +174,10 @@ class _Server:
 
     def _answer(self) -> bool:
         """Do what the worker asks; says whether it is still there."""
-        message, fds, _, _ = socket.recv_fds(self._connection, _MESSAGE.size, 3)
+        try:
+            message, fds, _, _ = socket.recv_fds(self._connection, _MESSAGE.size, 3)
+        except ConnectionResetError:  # it died before it had read that this is ready
+            return False
         if not message:
             return False
         kind, pid, signum = _MESSAGE.unpack(message)

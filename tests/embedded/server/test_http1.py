@@ -125,6 +125,16 @@ def test_the_connection_is_closed_when_the_client_asks(client: Client, request_h
 
 
 @pytest.mark.parametrize(
+    "request_head",
+    [b"GET / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"],
+)
+def test_a_client_is_told_that_its_connection_is_kept(client: Client, request_head: bytes) -> None:
+    client.send(request_head)
+    assert client.response()[1]["connection"] == "keep-alive"  # Without it a client of HTTP/1.0 waits for the end.
+    assert client.ask(request_head)["method"] == "GET"
+
+
+@pytest.mark.parametrize(
     ("data", "status"),
     [
         (b"nonsense\r\n\r\n", 400),

@@ -101,8 +101,7 @@ class HttpConnection:
         lines += [f"{name}: {value}" for name, value in response.headers]
         lines.append(f"Date: {_http_date()}")
         lines.append(f"Content-Length: {len(response.body)}")
-        if not keep_alive:
-            lines.append("Connection: close")
+        lines.append("Connection: keep-alive" if keep_alive else "Connection: close")
         head = "\r\n".join(lines) + "\r\n\r\n"
         self._socket.settimeout(self._timeouts.response)
         self._socket.sendall(head.encode("latin-1") + (response.body if has_body else b""))

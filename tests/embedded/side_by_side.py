@@ -48,7 +48,7 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("Cannot do operations on a non-existent table", "Requested resource not found"),
     ("Value (null|\\[\\]) at .*|Value t+ at .*", "1 validation error detected: Value .*"),
     ("Member must have length less than or equal to 100", "1 validation error detected: Value .* equal to 100"),
-    ("Invalid table/index name.*", "[12] validation errors? detected: .*(tableName|Map keys must).*"),
+    ("Invalid table/index name.*", "[12] validation errors? detected: .*([tT]ableName|Map keys must).*"),
     ("Cannot have null key for .*", "1 validation error detected: Value null at 'key' .*"),
     ("Item to put in PutItem cannot be null", "1 validation error detected: Value null at 'item' .*"),
     ("The supplied Item contains a null AttributeValue", "1 validation error detected: Value null at 'requestItems.*"),
@@ -73,7 +73,7 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("Limit must be greater than or equal to 1", "1 validation error detected: Value .*at '[lL]imit' .*"),
     (
         "Return values set to invalid value",
-        "ReturnValues can only be ALL_OLD or NONE|1 validation error detected: Value '\\w+' at 'returnValues' .*",
+        "ReturnValues can only be ALL_OLD or NONE|1 validation error detected: Failed .* enum value set: .*ALL_OLD.*",
     ),
     (
         "ExpressionAttributeValues can only be specified when using expressions: .*",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
@@ -10,6 +10,7 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
 from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
 from jobtable.embedded.requests import (
+    AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
     OPTIONAL_BOOLEAN,
@@ -18,13 +19,16 @@ from jobtable.embedded.requests import (
     REQUIRED_MAP,
     RETURN_VALUES,
     RETURN_VALUES_ON_FAILURE,
+    RETURN_VALUES_SAID_ALIKE,
     TABLE_NAME,
     Lookup,
+    Member,
     Tables,
     check_members,
     check_parameters,
     constraints_broken,
     find_table,
+    unshown_constraint,
 )
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import IndexChange, Sized, Storage, Transaction
@@ -51,8 +55,8 @@ _GET_MEMBERS = {
 }
 _WRITE_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
+    "ReturnValues": RETURN_VALUES_SAID_ALIKE,
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
-    "ReturnValues": RETURN_VALUES,
     "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
     "TableName": TABLE_NAME,
     "ConditionExpression": OPTIONAL_STRING,
@@ -61,7 +65,15 @@ _WRITE_MEMBERS = {
 }
 _PUT_MEMBERS = {**_WRITE_MEMBERS, "Item": REQUIRED_MAP}
 _DELETE_MEMBERS = {**_WRITE_MEMBERS, "Key": REQUIRED_MAP}
-_UPDATE_MEMBERS = {**_DELETE_MEMBERS, "UpdateExpression": OPTIONAL_STRING}
+_UPDATE_MEMBERS = {
+    "ReturnConsumedCapacity": CAPACITY,
+    "TableName": TABLE_NAME,
+    **_DELETE_MEMBERS,
+    "UpdateExpression": OPTIONAL_STRING,
+}
+
+_MAX_LEVELS = 128
+"""The levels of JSON that DynamoDB reads in its new way. Requests with more of them it answers as it did before."""
 
 
 def get_item(storage: Storage, request: Request) -> Response:
@@ -89,13 +101,46 @@ _Target: TypeAlias = tuple[TableSchema, bytes, Projection | None]
 
 def _target(storage: Storage, request: Request) -> _Target:
     """What a GetItem request asks for, or RequestRefused."""
-    check_members(request, _GET_MEMBERS)
+    _check_members(request, _GET_MEMBERS)
     check_parameters(request, "ProjectionExpression")
     key = validate_item(request["Key"])
     projection = projection_of(request)
     table = find_table(storage, request["TableName"])
     check_projection(table, projection)
     return table, key_position(table, key), projection
+
+
+def _check_members(request: Request, members: Mapping[str, Member]) -> None:
+    """RequestRefused if a member has the wrong JSON type or breaks a constraint.
+
+    DynamoDB tells an empty name, and the wrong ReturnValues of an update, before all others and alone. Where a member
+    is missing it answers as it did before.
+    """
+    try:
+        check_members(request, members)
+    except RequestRefused as error:
+        if error.code == RequestRefused.code:
+            _refuse_members(request, members)
+        raise
+
+
+def _refuse_members(request: Request, members: Mapping[str, Member]) -> None:
+    is_missing = any(member.required and request.get(name) is None for name, member in members.items())
+    if is_missing or _is_very_deep(request):
+        before = {"ReturnValues": RETURN_VALUES}
+        check_members(request, {name: before.get(name, member) for name, member in members.items()})
+    elif not request["TableName"]:
+        raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)])
+    elif members is _UPDATE_MEMBERS:
+        check_members(request, {"ReturnValues": RETURN_VALUES_SAID_ALIKE})
+
+
+def _is_very_deep(request: Request) -> bool:
+    level: list[Any] = [request]
+    for _ in range(_MAX_LEVELS):
+        members = (member for outer in level for member in (outer.values() if isinstance(outer, dict) else outer))
+        level = [member for member in members if isinstance(member, (dict, list))]
+    return bool(level)
 
 
 def _plain_target(storage: Storage, request: Request) -> _Target | None:
@@ -140,7 +185,7 @@ def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("put", prepare_put, storage, request))
-    check_members(request, _PUT_MEMBERS)
+    _check_members(request, _PUT_MEMBERS)
     return _write(storage, request, _prepared(prepare_put, storage, request))
 
 
@@ -148,7 +193,7 @@ def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
-    check_members(request, _DELETE_MEMBERS)
+    _check_members(request, _DELETE_MEMBERS)
     return _write(storage, request, _prepared(prepare_delete, storage, request))
 
 
@@ -156,7 +201,7 @@ def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("update", prepare_update, storage, request))
-    check_members(request, _UPDATE_MEMBERS)
+    _check_members(request, _UPDATE_MEMBERS)
     return _write(storage, request, _prepared(prepare_update, storage, request))
 
 
@@ -187,6 +232,8 @@ def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, req
     except RequestRefused as error:
         fault = error.fault if isinstance(error, InvalidValue) else error
         if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:
+            raise
+        if _is_very_deep(request):  # It did not count them before.
             raise
         raise constraints_broken([fault.message]) from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from jobtable.embedded.schema import TableSchema
@@ -19,6 +19,7 @@ from jobtable.store.backend import Request
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
+AT_LEAST_ONE = "Member must have length greater than or equal to 1"
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 _JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
@@ -41,6 +42,8 @@ class Member:
     """Whether the keys of a map are names of tables."""
     is_shown: bool = True
     """Whether DynamoDB shows the value that breaks a constraint."""
+    said_alike: str = ""
+    """What DynamoDB says of every broken constraint, where it tells neither the value nor the member."""
     is_free: bool = field(init=False)
     """Whether every value of the type will do."""
 
@@ -59,6 +62,14 @@ class Member:
         fault = self._fault(value)
         return [] if fault is None else [fault]
 
+    def tell(self, path: str, name: str, value: Any, fault: str) -> str:
+        """A fault of the value of this member, which stands at the path under the name."""
+        if self.said_alike:
+            return self.said_alike
+        if self.is_shown:
+            return constraint(path + lower_first(name), _shown(value), fault)
+        return unshown_constraint(path + name, fault)
+
     def _fault(self, value: Any) -> str | None:
         if self.enum and value not in self.enum:
             return f"Member must satisfy enum value set: [{', '.join(self.enum)}]"
@@ -67,7 +78,7 @@ class Member:
         if self.maximum is not None and value > self.maximum:
             return f"Member must have value less than or equal to {self.maximum}"
         if self.longest is not None and not value:
-            return "Member must have length greater than or equal to 1"
+            return AT_LEAST_ONE
         if self.longest is not None and len(value) > self.longest:
             return f"Member must have length less than or equal to {self.longest}"
         return table_name_fault(value) if self.is_table_name else None
@@ -81,6 +92,11 @@ REQUIRED_MAP = Member(dict, required=True)
 CAPACITY = Member(str, enum=("INDEXES", "TOTAL", "NONE"))
 COLLECTION_METRICS = Member(str, enum=("SIZE", "NONE"))
 RETURN_VALUES = Member(str, enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"))
+RETURN_VALUES_SAID_ALIKE = replace(
+    RETURN_VALUES,
+    said_alike="Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW,"
+    " UPDATE_NEW, NONE]",  # DynamoDB's spelling
+)
 RETURN_VALUES_ON_FAILURE = Member(str, enum=("ALL_OLD", "NONE"))
 
 _LEGACY = (
@@ -156,12 +172,7 @@ def check_members(request: Any, members: Mapping[str, Member], path: str = "") -
         if type(value) is not member.type:
             expect_type(value, member.type)
         if not member.is_free:
-            faults += [
-                constraint(path + lower_first(name), _shown(value), fault)
-                if member.is_shown
-                else unshown_constraint(path + name, fault)
-                for fault in member.faults(value)
-            ]
+            faults += [member.tell(path, name, value, fault) for fault in member.faults(value)]
     if faults:
         raise constraints_broken(faults)
 

@@ -249,7 +249,10 @@ FAULTS = (
 _IN_PLACEHOLDER = re.compile(
     "ExpressionAttributeValues contains invalid value: (?P<fault>.*) for key (?P<key>.*)", re.DOTALL
 )
-_COUNTED = re.compile("1 validation error detected: (?!Value (.* )?at '.*' failed to satisfy constraint: )", re.DOTALL)
+_COUNTED = re.compile(
+    "1 validation error detected: (?!(Value (.* )?at '.*' f|F)ailed to satisfy constraint: )",
+    re.DOTALL,
+)
 
 
 def without_count(message: str) -> str:

@@ -12,6 +12,7 @@ from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.requests import expect_type
 from jobtable.embedded.shapes import wrong_type
 from jobtable.embedded.storage import Storage
+from jobtable.embedded.wordings import in_words_of
 from jobtable.errors import RequestRefused, TableInUse, TableNotFound
 from jobtable.store.backend import Request, Response, StoreRequest
 
@@ -55,10 +56,10 @@ class EmbeddedBackend:
         try:
             return handler(self._storage, request)
         except (RequestRefused, TableNotFound, TableInUse) as refusal:
-            mistyped = wrong_type(operation, request)
-            if mistyped is None:
+            answer = wrong_type(operation, request) or in_words_of(operation, refusal)
+            if answer is refusal:
                 raise
-            raise mistyped from refusal
+            raise answer from refusal
         except (UnicodeEncodeError, PydanticSerializationError) as error:
             raise RequestRefused(
                 f"The request has text that is not Unicode: {error}", code="SerializationException"

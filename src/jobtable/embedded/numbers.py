@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from decimal import Context, Decimal
 
+from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 
 MAX_DIGITS = 38
@@ -19,6 +20,11 @@ _CANONICAL_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)\.[0-9]*[1-9]|-?[1-9][0-9]*"
 _NUMBER = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?)(\d+))?")
 _EXACT = Context(prec=2 * (MAX_MAGNITUDE - MIN_MAGNITUDE + MAX_DIGITS))
 _LARGEST_EXPONENT = 2**63 - 1
+_OLDER_LARGEST = 2**31 - 1
+"""The largest exponent where numbers are read in the older way."""
+_OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+_UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+_NO_NUMBER = "The parameter cannot be converted to a numeric value"
 
 
 def canonical_number(text: str) -> str:
@@ -31,12 +37,8 @@ def canonical_number(text: str) -> str:
     magnitude = len(digits or "0") + exponent - 1
     if len(digits) > MAX_DIGITS:
         raise RequestRefused("Attempting to store more than 38 significant digits in a Number")
-    if magnitude > MAX_MAGNITUDE:
-        raise _overflow()
-    if magnitude < MIN_MAGNITUDE:
-        raise RequestRefused(
-            "Number underflow. Attempting to store a number with magnitude smaller than supported range"
-        )
+    if not MIN_MAGNITUDE <= magnitude <= MAX_MAGNITUDE:
+        raise _out_of_range(text, exponent, magnitude)
     return sign + _plain(digits, exponent) if digits else "0"
 
 
@@ -55,7 +57,7 @@ def add_numbers(left: str, right: str) -> str:
         return str(int(left) + int(right))
     total = format(_EXACT.add(Decimal(left), Decimal(right)), "f")
     if len(_parsed(total)[1]) > MAX_DIGITS:
-        raise _overflow()  # DynamoDB says so also where it is digits that are too many.
+        raise RequestRefused(_OVERFLOW)  # DynamoDB says so also where it is digits that are too many.
     return canonical_number(total)
 
 
@@ -104,12 +106,18 @@ def _parsed(text: str) -> tuple[str, str, int]:
     return ("-" if sign == "-" else ""), trimmed, exponent - len(fraction) + len(digits) - len(trimmed)
 
 
-def _overflow() -> RequestRefused:
-    return RequestRefused("Number overflow. Attempting to store a number with magnitude larger than supported range")
+def _out_of_range(text: str, exponent: int, magnitude: int) -> ValueRefused:
+    message = older = _OVERFLOW if magnitude > MAX_MAGNITUDE else _UNDERFLOW
+    if abs(exponent) > _OLDER_LARGEST:
+        older = _not_a_number(text).older
+    elif magnitude >= _OLDER_LARGEST:
+        older = _UNDERFLOW  # It counts one more there, and turns over.
+    return ValueRefused(message, older)
 
 
-def _not_a_number(text: str) -> RequestRefused:
-    return RequestRefused(f"The parameter cannot be converted to a numeric value: {text}")
+def _not_a_number(text: str) -> ValueRefused:
+    message = f"{_NO_NUMBER}: {text}"
+    return ValueRefused(message, message if text else _NO_NUMBER)
 
 
 def _ascii_digits(digits: str) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
+from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import number_size, utf8_length
@@ -291,7 +292,7 @@ def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
     size = sum([_text(member, depth)[1] for member in members])
     if len(set(members)) < len(members):
         listed = ", ".join(f'"{member}"' for member in _up_to_repeated(members, str))
-        raise RequestRefused(f"{_INVALID}Input collection [{listed}] contains duplicates.")
+        raise _repeated(f"[{listed}] contains duplicates.", f"[{', '.join(members)}] contains duplicates.")
     return _same_or(members, sorted(members)), size
 
 
@@ -303,7 +304,8 @@ def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
     for member in members:  # The first fault counts, be it of a number by itself or beside those before it.
         number, size = _number("" if member is None else member, depth)
         if number in sizes:
-            raise RequestRefused(f"{_INVALID}Input collection contains duplicates.")
+            message = "Input collection contains duplicates"
+            raise ValueRefused(f"{_INVALID}{message}.", message)
         sizes[number] = size
     return _same_or(members, sorted(sizes, key=Decimal)), sum(sizes.values())
 
@@ -318,8 +320,14 @@ def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     values = [value for value, _ in measured]
     if len(set(values)) < len(values):
         listed = ",".join(f'"{value}"' for value in _up_to_repeated(values, binascii.a2b_base64))
-        raise RequestRefused(f"{_INVALID}Input collection [{listed}]of type BS contains duplicates.")
+        said = "of type BS contains duplicates."
+        raise _repeated(f"[{listed}]{said}", f"[{', '.join(values)}]{said}")
     return _same_or(members, sorted(values, key=binascii.a2b_base64)), sum([size for _, size in measured])
+
+
+def _repeated(listed: str, older: str) -> ValueRefused:
+    start = f"{_INVALID}Input collection "
+    return ValueRefused(start + listed, start + older)
 
 
 def _up_to_repeated(members: list[str], order: Callable[[str], str | bytes]) -> list[str]:

@@ -120,6 +120,7 @@ FAULTS = (
         f"{_INVALID}Input collection contains duplicates.",
         ("Input collection contains duplicates",),
     ),
+    Fault(Stage.VALUES, "Input collection contains duplicates"),
     Fault(Stage.VALUES, f"{_INVALID}An {{}} set {{}} may not be empty"),
     Fault(Stage.VALUES, f"{_INVALID}Binary sets should not be empty"),
     Fault(Stage.VALUES, f"{_INVALID}Null attribute value types must have the value of true"),

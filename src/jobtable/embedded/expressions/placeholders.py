@@ -15,6 +15,7 @@ from jobtable.embedded.values import (
     measure_value,
     wrong_json_type,
 )
+from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
 
@@ -27,11 +28,13 @@ _NOTHING: dict[str, Any] = {}
 _NONE: frozenset[str] = frozenset()
 
 
-class InvalidValue(RequestRefused):
+class InvalidValue(ValueRefused):
     """An entry of ExpressionAttributeValues is no valid value."""
 
     def __init__(self, key: str, fault: RequestRefused) -> None:
-        super().__init__(f"ExpressionAttributeValues contains invalid value: {fault.message} for key {key}")
+        older = fault.older if isinstance(fault, ValueRefused) else fault.message
+        said = "ExpressionAttributeValues contains invalid value"
+        super().__init__(f"{said}: {fault.message} for key {key}", f"{said}: {older} for key {key}")
         self.fault = fault
         """What is wrong with the value by itself, which is all that some operations say."""
 

@@ -216,6 +216,9 @@ def test_items() -> None:
     [
         ({"": {"S": "x"}}, "Empty attribute name"),
         ({"a": None}, f"{NULL_VALUE}: a is null"),
+        ({"a": nested(32, {"S": "x"}), "": {"S": "x"}}, "Empty attribute name"),
+        ({"a": {"M": {"": {"S": "x"}}}, "b": nested(32, {"S": "x"})}, TOO_DEEP),
+        ({"a": {"M": {"": {"S": "x"}}}, "b": nested(31, {"S": "x"})}, "Empty attribute name"),
         ({"x" * 65536: {"S": "x"}}, "Attribute name is too large, must be less than 65536 bytes"),
         ([], f"Unrecognized collection type {MAP_OF_VALUES}"),
     ],

@@ -40,7 +40,7 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
+from jobtable.embedded.values import NOT_ONE_TYPE, is_deeper, validate_item
 from jobtable.embedded.writes import TOO_LARGE, Kind, Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
@@ -126,21 +126,13 @@ def _check_members(request: Request, members: Mapping[str, Member]) -> None:
 
 def _refuse_members(request: Request, members: Mapping[str, Member]) -> None:
     is_missing = any(member.required and request.get(name) is None for name, member in members.items())
-    if is_missing or _is_very_deep(request):
+    if is_missing or is_deeper(request, _MAX_LEVELS):
         before = {"ReturnValues": RETURN_VALUES}
         check_members(request, {name: before.get(name, member) for name, member in members.items()})
     elif not request["TableName"]:
         raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)])
     elif members is _UPDATE_MEMBERS:
         check_members(request, {"ReturnValues": RETURN_VALUES_SAID_ALIKE})
-
-
-def _is_very_deep(request: Request) -> bool:
-    level: list[Any] = [request]
-    for _ in range(_MAX_LEVELS):
-        members = (member for outer in level for member in (outer.values() if isinstance(outer, dict) else outer))
-        level = [member for member in members if isinstance(member, (dict, list))]
-    return bool(level)
 
 
 def _plain_target(storage: Storage, request: Request) -> _Target | None:
@@ -233,7 +225,7 @@ def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, req
         fault = error.fault if isinstance(error, InvalidValue) else error
         if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:
             raise
-        if _is_very_deep(request):  # It did not count them before.
+        if is_deeper(request, _MAX_LEVELS):  # It did not count them before.
             raise
         raise constraints_broken([fault.message]) from error
 

@@ -20,6 +20,8 @@ from jobtable.store.sizes import number_size, utf8_length
 
 MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
+_MAX_LEVELS = 1 + 2 * (MAX_CONTAINER_DEPTH + 1)
+"""The levels of JSON in an item that is not too deep: the item, and two for each value inside of another."""
 MAX_NAME_BYTES = 65535
 
 STRING, BOOLEAN = "class java.lang.String", "class java.lang.Boolean"
@@ -39,7 +41,8 @@ _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 """Texts that DynamoDB takes for flags, in any case."""
 NOT_ONE_TYPE = (_EMPTY_VALUE, _SEVERAL_TYPES)
 """What is said of a value that has no type, and of one that has several."""
-_TOO_DEEP = (
+_EMPTY_NAME = "Empty attribute name"
+TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 
@@ -53,7 +56,24 @@ def measure_item(item: Any) -> tuple[Item, int]:
         return _measured_encoded(item)
     if type(item) is not dict:
         raise wrong_json_type(item, MAP_OF_VALUES)
-    return _measured_members(item, 1)
+    try:
+        return _measured_members(item, 1)
+    except RequestRefused as fault:
+        # The names of attributes are looked at before any value, those in maps when no value is too deep.
+        if fault.message == TOO_DEEP and "" in item:
+            raise RequestRefused(_EMPTY_NAME) from fault
+        if fault.message == _EMPTY_NAME and "" not in item and is_deeper(item, _MAX_LEVELS):
+            raise RequestRefused(TOO_DEEP) from fault
+        raise
+
+
+def is_deeper(found: Any, levels: int) -> bool:
+    """Whether JSON has more levels of lists and maps than that, itself the first."""
+    level = [found]
+    for _ in range(levels):
+        inner = (member for outer in level for member in (outer.values() if isinstance(outer, dict) else outer))
+        level = [member for member in inner if isinstance(member, (dict, list))]
+    return bool(level)
 
 
 def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
@@ -193,7 +213,7 @@ def _measured_members(members: dict[str, Any], depth: int) -> tuple[dict[str, At
                     changed = dict(members)
                 changed[name] = checked
         if not name:
-            raise RequestRefused("Empty attribute name")
+            raise RequestRefused(_EMPTY_NAME)
         name_bytes = len(name) if name.isascii() else utf8_length(name)
         if name_bytes > MAX_NAME_BYTES:
             raise RequestRefused("Attribute name is too large, must be less than 65536 bytes")
@@ -346,7 +366,7 @@ def _same_or(given: list[Any], canonical: list[str]) -> list[str]:
 
 def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
-        raise RequestRefused(_TOO_DEEP)
+        raise RequestRefused(TOO_DEEP)
     members = _members(content)
     measured = [_measured(member, depth + 1) for member in members]
     size = 3 + len(members) + sum([size for _, size in measured])
@@ -358,7 +378,7 @@ def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
 
 def _map(content: Any, depth: int) -> tuple[dict[str, AttributeValue], int]:
     if depth > MAX_CONTAINER_DEPTH:
-        raise RequestRefused(_TOO_DEEP)
+        raise RequestRefused(TOO_DEEP)
     if type(content) is not dict:
         raise wrong_json_type(content, MAP_OF_VALUES)
     members, size = _measured_members(content, depth + 1)

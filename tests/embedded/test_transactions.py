@@ -102,6 +102,16 @@ def test_a_token_that_is_too_long_is_told_before_other_members(backend: Embedded
     )
 
 
+def test_an_expression_is_told_before_a_key_that_is_too_deep(backend: EmbeddedBackend) -> None:
+    deep: Request = S("leaf")
+    for _ in range(32):
+        deep = {"M": {"n": deep}}
+    with pytest.raises(RequestRefused, match="Nesting Levels have exceeded supported limits"):
+        backend.execute("TransactWriteItems", write(delete("", Key={"pk": deep})))
+    with pytest.raises(RequestRefused, match="Invalid ConditionExpression: Syntax error"):
+        backend.execute("TransactWriteItems", write(delete("", Key={"pk": deep}, ConditionExpression="a = = b")))
+
+
 CANCELLED: list[tuple[Request, str]] = [
     (
         put("", Item={"pk": N(1)}),

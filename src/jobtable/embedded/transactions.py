@@ -45,7 +45,7 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import validate_item
+from jobtable.embedded.values import TOO_DEEP, validate_item
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import (
     ConditionalCheckFailed,
@@ -209,11 +209,23 @@ def _prepared_or_unfit(
             prepared.append(error)
         except RequestError as error:
             if not tables.is_asked:
+                if error.message == TOO_DEEP:
+                    _refuse_expressions(storage, prepare, body)
                 raise
             found_in_table = found_in_table or error
     if found_in_table is not None:
         raise found_in_table
     return prepared
+
+
+def _refuse_expressions(storage: Storage, prepare: Callable[[Tables, Request], object], body: Request) -> None:
+    """RequestRefused for the expressions of an action, which are looked at before a key that is nested too deep."""
+    tables = Lookup(storage)
+    try:
+        prepare(tables, {**body, "Key": {}})
+    except RequestError:
+        if not tables.is_asked:
+            raise
 
 
 def _unfit(prepared: Sequence[object]) -> TransactionCanceled:

@@ -122,9 +122,11 @@ WRONG_CAPACITY = {"ReturnConsumedCapacity": "OTHER"}
             f" {COUNTS}",
         ),
         (
-            items(**{"a!": [put("1")]}),
-            "1 validation error detected: Value '{a!=[1 requests]}' at 'requestItems' failed to satisfy constraint:"
-            f" {NAMES}",
+            items(**{"a!": [put("1", l={"L": []}), delete("2")]}),
+            "1 validation error detected: Value '{a!=[WriteRequest(putRequest=PutRequest(item={pk=AttributeValue(S=1),"
+            " l=AttributeValue(L=...)}), deleteRequest=null), WriteRequest(putRequest=null,"
+            " deleteRequest=DeleteRequest(key={pk=AttributeValue(S=2)}))]}' at 'requestItems' failed to satisfy"
+            f" constraint: {NAMES}",
         ),
         (items(**{"a!": [put("1")]}) | WRONG_CAPACITY, f"1 validation error detected: {CAPACITY}"),
     ],

@@ -27,6 +27,7 @@ from jobtable.embedded.requests import (
     constraints_broken,
     expect_type,
     find_table,
+    lower_first,
     map_of_tables_faults,
     unshown_constraint,
 )
@@ -277,9 +278,38 @@ def _check_lists_of_writes(requests: dict[str, Any]) -> None:
             f" {_AT_LEAST_ONE}]"
         )
     if rules:
-        counts = {name: f"{len(per_table)} requests" if per_table else "" for name, per_table in requests.items()}
-        shown = ", ".join(f"{name}=[{count}]" for name, count in counts.items())
+        shown = ", ".join(f"{name}=[{_shown(per_table)}]" for name, per_table in requests.items())
         raise constraints_broken([constraint("requestItems", f"'{{{shown}}}'", rule) for rule in rules])
+
+
+def _shown(per_table: list[Any]) -> str:
+    """The requests for one table as DynamoDB shows them; of too many only how many they are."""
+    if len(per_table) > MAX_WRITES:
+        return f"{len(per_table)} requests"
+    return ", ".join(
+        f"WriteRequest(putRequest={_shown_request(one, 'PutRequest', 'Item')},"
+        f" deleteRequest={_shown_request(one, 'DeleteRequest', 'Key')})"
+        for one in per_table
+    )
+
+
+def _shown_request(write: Any, name: str, member: str) -> str:
+    expect_type(write, dict)
+    request = write.get(name)
+    if request is None:
+        return "null"
+    expect_type(request, dict)
+    item = request.get(member)
+    values = item.items() if isinstance(item, dict) else ()
+    shown = ", ".join(f"{attribute}={_shown_value(value)}" for attribute, value in values)
+    return f"{name}({lower_first(member)}={{{shown}}})"
+
+
+def _shown_value(value: Any) -> str:
+    """The type of a value, and its content where that is a text."""
+    kinds = value.items() if isinstance(value, dict) else ()
+    shown = (f"{kind}={content if isinstance(content, str) else '...'}" for kind, content in kinds)
+    return f"AttributeValue({', '.join(shown)})"
 
 
 def _check_length(keys: list[Any], path: str) -> None:

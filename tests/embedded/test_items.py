@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from tests.embedded.differential.tables import Index, Table
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
@@ -320,6 +321,21 @@ def test_the_fault_of_a_request_to_write_one_item_is_counted(
     with pytest.raises(RequestRefused) as caught:
         backend.execute(operation, request_)
     assert caught.value.message == message
+
+
+def test_of_several_indexes_the_first_by_name_is_told_of(backend: EmbeddedBackend) -> None:
+    pk, sk, key = ("pk", "S"), ("sk", "S"), ("x", "S")
+    indexes = (Index("second", (pk,), (key,), is_local=True), Index("third", (key,)), Index("first", (key,)))
+    backend.execute("CreateTable", Table("indexed", pk, sk, indexes).definition())
+    row: Request = {"pk": S("1"), "sk": S("1")}
+    target: Request = {"TableName": "indexed", "Key": row, "UpdateExpression": "SET x = :a"}
+    for operation, request, message in (
+        ("PutItem", {"TableName": "indexed", "Item": {**row, "x": N(1)}}, "Actual: N IndexName: first"),
+        ("PutItem", {"TableName": "indexed", "Item": {**row, "x": S("")}}, "IndexName: first, IndexKey: x"),
+        ("UpdateItem", {**target, "ExpressionAttributeValues": {":a": N(1)}}, "Actual: N IndexName: first"),
+    ):
+        with pytest.raises(RequestRefused, match=f"{message}$"):
+            backend.execute(operation, request)
 
 
 NO_NAME = "Value at 'TableName' failed to satisfy constraint: Member must have length greater than or equal to 1"

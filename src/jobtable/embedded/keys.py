@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from operator import attrgetter
 
 from jobtable.embedded.schema import (
     MAX_PARTITION_BYTES,
@@ -106,7 +107,10 @@ def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
 
 def refuse_index_types(table: TableSchema, types: Mapping[str, str]) -> None:
     """SchemaMismatch if one of these attributes is part of an index key of another type."""
-    for index in table.indexes.values():
+    keys = table.index_attributes
+    if all(keys[name].type == found for name, found in types.items() if name in keys):
+        return
+    for index in _by_name(table):
         for attribute in index.key:
             found = types.get(attribute.name, attribute.type)
             if found != attribute.type:
@@ -117,7 +121,7 @@ def check_index_keys(table: TableSchema, item: Item) -> None:
     """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
     if _are_plain(table, table.index_attributes.values(), item):
         return
-    for index in table.indexes.values():
+    for index in _by_name(table):
         for attribute in index.key:
             kind = _kind_if_empty(attribute, item)
             if kind:
@@ -158,8 +162,13 @@ def _are_plain(table: TableSchema, attributes: Iterable[KeyAttribute], item: Ite
     return True
 
 
+def _by_name(table: TableSchema) -> list[IndexSchema]:
+    """The indexes in the order in which DynamoDB looks for faults of their keys."""
+    return sorted(table.indexes.values(), key=attrgetter("name"))
+
+
 def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset[str] | None) -> None:
-    for index in table.indexes.values():
+    for index in _by_name(table):
         for attributes, limit in ((index.partition, MAX_PARTITION_BYTES), (index.sort, MAX_SORT_BYTES)):
             present = [one for one in attributes if one.name in item and (only is None or one.name in only)]
             for attribute in present:

@@ -11,6 +11,8 @@ from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound
+from jobtable.store.backend import Item
+from jobtable.store.sizes import item_size
 
 HASH: Request = {"TableName": "hash"}
 MAIN: Request = {"TableName": "main"}
@@ -321,6 +323,38 @@ def test_the_fault_of_a_request_to_write_one_item_is_counted(
     with pytest.raises(RequestRefused) as caught:
         backend.execute(operation, request_)
     assert caught.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("key", "there", "expression", "largest"),
+    [
+        # The key and what is left alone are not counted, but 3 bytes for the update, 19 for each SET, 2 for a REMOVE.
+        ("k", {}, "SET b = :a", 409_600 - 19),
+        ("k", {}, "SET b = :a, c = :c", 409_600 - 38),
+        ("k", {"c": S("x")}, "SET b = :a REMOVE c", 409_600 - 21),
+        ("k", {"d": S("x" * 10)}, "SET b = :a", 409_600 - 8),
+        ("k", {"b": {"M": {"c": S("x")}}}, "SET b.c = :a", 409_600 - 19),
+        ("k", {"b": {"L": [S("x")]}}, "SET b[0] = :a", 409_600 - 20),
+        # The item itself may not be larger either.
+        ("k" * 100, {}, "SET b = :a", 409_600),
+    ],
+)
+def test_an_update_is_counted_by_what_it_writes(
+    backend: EmbeddedBackend, key: str, there: Request, expression: str, largest: int
+) -> None:
+    update: Request = {**HASH, "Key": {"pk": S(key)}, "UpdateExpression": expression}
+    others = {":c": S("x")} if ":c" in expression else {}
+
+    def sized(text: str) -> Item:
+        backend.execute("PutItem", {**HASH, "Item": {"pk": S(key), **there}})
+        backend.execute("UpdateItem", {**update, "ExpressionAttributeValues": {":a": S(text), **others}})
+        found: Item = backend.execute("GetItem", {**HASH, "Key": {"pk": S(key)}})["Item"]
+        return found
+
+    text = "x" * (largest - item_size(sized("")))
+    assert item_size(sized(text)) == largest
+    with pytest.raises(RequestRefused, match="Item size to update has exceeded the maximum"):
+        sized(text + "x")
 
 
 def test_of_several_indexes_the_first_by_name_is_told_of(backend: EmbeddedBackend) -> None:

@@ -41,7 +41,16 @@ from jobtable.embedded.units import (
     wants_collection_metrics,
 )
 from jobtable.embedded.values import NOT_ONE_TYPE, is_deeper, validate_item
-from jobtable.embedded.writes import TOO_LARGE, Kind, Write, prepare_delete, prepare_put, prepare_update
+from jobtable.embedded.writes import (
+    COSTLY_SIZE,
+    TOO_LARGE,
+    Kind,
+    Write,
+    prepare_delete,
+    prepare_put,
+    prepare_update,
+    refuse_costly_update,
+)
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 
@@ -241,6 +250,8 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
     def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:
         old = write.old(transaction)
         new = write.new(old)
+        if new.size > COSTLY_SIZE and write.update is not None and new.item is not None:
+            refuse_costly_update(write.update, new.item)
         changes = write.apply(transaction, old, new)
         return old, new, changes, collection_metrics(transaction, write.table, write.key) if wants_metrics else None
 

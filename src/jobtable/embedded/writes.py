@@ -26,6 +26,9 @@ from jobtable.store.backend import EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
 
 TOO_LARGE = "Item size has exceeded the maximum allowed size"
+_UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+COSTLY_SIZE = MAX_ITEM_SIZE - 32 * 1024
+"""The size from which an update can cost too much: the actions of one expression cost less than the rest."""
 
 Kind: TypeAlias = Literal["put", "update", "delete", "check"]
 
@@ -84,9 +87,15 @@ class Write(NamedTuple):
         new, names = self.update.apply(item), self.update.top_level_names
         size = item_size(new) if old.item is None else old.size + size_change(item, new, names)
         if size > MAX_ITEM_SIZE:
-            raise RequestRefused("Item size to update has exceeded the maximum allowed size")
+            raise RequestRefused(_UPDATE_TOO_LARGE)
         check_updated_index_keys(self.table, new, names)
         return Sized(new, size)
+
+
+def refuse_costly_update(update: Update, item: Item) -> None:
+    """RequestRefused if an UpdateItem that leaves this item costs too much, for which not only its bytes count."""
+    if update.cost(item) > MAX_ITEM_SIZE:
+        raise RequestRefused(_UPDATE_TOO_LARGE)
 
 
 def prepare_put(tables: Tables, request: Request) -> Write:

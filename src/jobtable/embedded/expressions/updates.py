@@ -17,6 +17,7 @@ from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.expressions.update_values import Computed
 from jobtable.embedded.expressions.writes import check_writable, written, written_flat
 from jobtable.store.backend import AttributeValue, Item
+from jobtable.store.sizes import item_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,13 @@ class Update:
         values = self._values
         return {name: next(iter(values[of])) if of in values else of for name, of in self._program.sources}
 
+    def cost(self, item: Item) -> int:
+        """The bytes that DynamoDB counts for the update itself: the attributes that it writes, and its actions."""
+        steps = self._program.steps
+        names = {str(step.path[0]) for step in steps if step.section in ("SET", "ADD")}
+        written = {name: item[name] for name in names if name in item}
+        return item_size(written) + _COST_OF_UPDATE + sum(map(_cost, steps))
+
     def updated_part(self, item: Item) -> Item:
         """What ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one) return."""
         return part_of(item, self._program.tree)
@@ -108,6 +116,14 @@ def prepare_update_program(text: str, names_key: tuple[tuple[str, str], ...]) ->
         return _program(text, names_key)
     except InvalidExpression as error:
         raise error.refused("UpdateExpression") from error
+
+
+_COST_OF_UPDATE = 3
+_COSTS: dict[Section, int] = {"SET": 19, "ADD": 19, "DELETE": 2, "REMOVE": 2}
+
+
+def _cost(step: _Step) -> int:
+    return _COSTS[step.section] + sum(isinstance(part, int) for part in step.path)
 
 
 _ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")

@@ -42,7 +42,7 @@ _READ_MEMBERS = {
     "Select": Member(str, enum=_SELECTS),
     "TableName": TABLE_NAME,
     "IndexName": Member(str, is_index_name=True),
-    "Limit": Member(int, minimum=1),
+    "Limit": Member(int, minimum=1, is_shown=False),
     "ConsistentRead": OPTIONAL_BOOLEAN,
     "ExclusiveStartKey": OPTIONAL_MAP,
     "FilterExpression": OPTIONAL_STRING,
@@ -52,13 +52,12 @@ _READ_MEMBERS = {
 }
 _QUERY_MEMBERS = {
     **_READ_MEMBERS,
-    "Limit": Member(int, minimum=1, is_shown=False),
     "KeyConditionExpression": OPTIONAL_STRING,
     "ScanIndexForward": OPTIONAL_BOOLEAN,
 }
 _SCAN_MEMBERS = {
     **_READ_MEMBERS,
-    "Segment": Member(int, minimum=0, maximum=999999),
+    "Segment": Member(int, minimum=0, maximum=999999, is_shown=False),
     "TotalSegments": Member(int, minimum=1, maximum=1000000),
 }
 
@@ -102,9 +101,7 @@ def query(storage: Storage, request: Request) -> Response:
         _check_start_sort(source, start_key)
         start = _start_position(source, start_key)
         _check_start(source, condition, bounds, start_key)
-    fault = _fault_of_select(source)
-    if fault is not None:
-        raise constraints_broken([fault])
+    _check_select(source)
     _check_filter_of_query(source)
     _check_projected(source)
     refuse_nested_keys(source.table, placeholders.nested_names)
@@ -125,12 +122,9 @@ def scan(storage: Storage, request: Request) -> Response:
     filter_, projection = _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = _source(storage, request, filter_, projection)
-    if start_key is not None and source.index is not None:
-        _check_start_partition(source, start_key)
-        _check_start_sort(source, start_key)
-    fault = _fault_of_select(source)
-    if fault is not None:  # Query counts it, Scan does not.
-        raise RequestRefused(fault)
+    if start_key is not None:
+        _check_start_of_scan(source, start_key)
+    _check_select(source)
     _check_projected(source)
     start = None if start_key is None else _start_position(source, start_key)
     if start is not None and not _contains(bounds, start):
@@ -195,6 +189,12 @@ def _filter_and_projection(request: Request, placeholders: Placeholders) -> tupl
 def _source(storage: Storage, request: Request, filter_: Condition | None, projection: Projection | None) -> _Source:
     table = find_table(storage, request["TableName"])
     return _Source(table, _index(table, request), filter_, projection, request.get("Select"))
+
+
+def _check_select(source: _Source) -> None:
+    fault = _fault_of_select(source)
+    if fault is not None:
+        raise constraints_broken([fault])
 
 
 def _fault_of_select(source: _Source) -> str | None:
@@ -281,10 +281,7 @@ def _segment_bounds(request: Request) -> Range:
             " present"
         )
     if segment >= total:
-        raise RequestRefused(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment:"
-            f" {segment} is not less than TotalSegments: {total}"
-        )
+        raise RequestRefused("The Segment parameter is zero-based and must be less than parameter TotalSegments")
     return segment_range(segment, total)
 
 
@@ -299,6 +296,14 @@ def _start_key(request: Request) -> Item | None:
         if error.message.endswith(_SAID_OF_STARTS):
             raise RequestRefused(f"{_INVALID_START}: {error.message}") from error
         raise
+
+
+def _check_start_of_scan(source: _Source, key: Item) -> None:
+    if source.index is not None:
+        _check_start_partition(source, key)
+        _check_start_sort(source, key)
+    elif set(key) != set(source.cursor_names()):
+        raise RequestRefused(_INVALID_START)
 
 
 def _check_start_partition(source: _Source, key: Item) -> None:

@@ -138,7 +138,7 @@ FAULTS = (
     ),
     Fault(
         Stage.OPTIONS,
-        "The Segment parameter is zero-based and must be less than parameter TotalSegments: {}",
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments",
         ("1 validation error detected: Value {} at 'segment' failed to satisfy constraint: {}",),
     ),
     Fault(

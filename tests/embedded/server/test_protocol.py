@@ -83,12 +83,23 @@ def test_a_wrong_target_is_an_unknown_operation(target: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b"5", b"\xff{}", b'{"a":NaN}', b'{"a":"\\ud800"}', b"[" * 5000]
+    "body",
+    [
+        *(b"", b"{", b"[]", b"null", b"5", b"\xff{}", b'{"a":NaN}', b'{"a":"\\ud800"}', b"[" * 5000),
+        *(b'{"a":' + b"[" * levels + middle + b"]" * levels + b"}" for levels, middle in ((500, b""), (300, b"NaN"))),
+    ],
 )
 def test_what_is_no_json_object_is_a_serialization_error(body: bytes) -> None:
     status, error = error_of(respond(post(body)))
     assert (status, error["__type"]) == (400, "com.amazon.coral.service#SerializationException")
     assert error["Message"]
+
+
+def test_what_is_nested_deep_is_left_to_the_backend() -> None:
+    backend = ScriptedBackend({})
+    body = b'{"a":' * 400 + b"5" + b"}" * 400
+    assert DynamoDbProtocol(backend).respond(post(body)).status == 200
+    assert backend.calls == [("GetItem", json.loads(body))]
 
 
 @pytest.mark.parametrize(

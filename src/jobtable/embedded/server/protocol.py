@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import logging
 import os
 import zlib
@@ -13,6 +14,7 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
 from jobtable.embedded.server.packing import LEAST_PACKED_BYTES, packed, packing_for, unpacked_body
 from jobtable.embedded.server.sigv4 import SignatureCheck
+from jobtable.embedded.values import is_deeper
 from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
 
@@ -23,6 +25,7 @@ _STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterat
 _SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
 """Operations without a response: others that have nothing to say answer with an empty object."""
 _HEALTH_PATHS = ("/", "/ping")
+_MAX_LEVELS = 500
 _TABLE_PREFIX, _STREAM_PREFIX = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
 
 _SERVICE_NAMESPACE = "com.amazonaws.dynamodb.v20120810#"
@@ -127,7 +130,24 @@ def _parsed(body: bytes) -> Any:
     try:
         return from_json(body, allow_inf_nan=False)
     except ValueError as error:
+        if "recursion limit" not in str(error):
+            raise request_error("SerializationException", f"The request body is not JSON: {error}") from None
+    return _parsed_deep(body)
+
+
+def _parsed_deep(body: bytes) -> Any:
+    """JSON with more levels than the fast parser goes down to: what is wrong with it, the backend has to say."""
+    try:
+        parsed = json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
         raise request_error("SerializationException", f"The request body is not JSON: {error}") from None
+    if is_deeper(parsed, _MAX_LEVELS):
+        raise request_error("SerializationException", f"The request body has more than {_MAX_LEVELS} levels of JSON")
+    return parsed
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
 
 
 def _operation(target: str) -> str:

@@ -14,6 +14,12 @@ from jobtable.errors import RequestError
 
 ROW = {"pk": S("p"), "sk": S("1")}
 VALUES = {":a": S("1")}
+LOCAL_INDEX = {
+    "IndexName": "loc",
+    "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}, {"AttributeName": "b", "KeyType": "RANGE"}],
+    "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["c"]},
+}
+GLOBAL_INDEX = {**LOCAL_INDEX, "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}}
 REQUESTS: dict[str, Request] = {
     "GetItem": {
         "TableName": "main",
@@ -65,6 +71,33 @@ REQUESTS: dict[str, Request] = {
         "ClientRequestToken": "token",
     },
     "TransactGetItems": {"TransactItems": [{"Get": {"TableName": "hash", "Key": {"pk": S("1")}}}]},
+    "CreateTable": {
+        "TableName": "new",
+        "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "a", "KeyType": "HASH"}],
+        "BillingMode": "PROVISIONED",
+        "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+        "LocalSecondaryIndexes": [LOCAL_INDEX],
+        "GlobalSecondaryIndexes": [GLOBAL_INDEX],
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+        "SSESpecification": {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "key"},
+        "Tags": [{"Key": "a", "Value": "b"}],
+        "TableClass": "STANDARD",
+        "DeletionProtectionEnabled": False,
+    },
+    "UpdateTable": {
+        "TableName": "hash",
+        "BillingMode": "PROVISIONED",
+        "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+        "AttributeDefinitions": [{"AttributeName": "a", "AttributeType": "S"}],
+        "GlobalSecondaryIndexUpdates": [{"Create": GLOBAL_INDEX}, {"Update": {"IndexName": "other"}}],
+        "StreamSpecification": {"StreamEnabled": False},
+        "OnDemandThroughput": {"MaxReadRequestUnits": 1},
+        "WarmThroughput": {"ReadUnitsPerSecond": 1},
+    },
+    "UpdateTimeToLive": {"TableName": "hash", "TimeToLiveSpecification": {"Enabled": False, "AttributeName": "t"}},
+    "ListTables": {"Limit": 2, "ExclusiveStartTableName": "abc"},
+    "TagResource": {"ResourceArn": "arn:aws:dynamodb:a:1:table/none", "Tags": [{"Key": "a", "Value": "b"}]},
 }
 LONE_SURROGATE = "\ud800"
 JUNK: list[Any] = [

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.names import no_such_table, table_of
-from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request, Response
 
-_MEMBERS = {"TimeToLiveSpecification": REQUIRED_MAP}
-_SPECIFICATION_MEMBERS = {
-    "AttributeName": Member(str, required=True, longest=255),
-    "Enabled": Member(bool, required=True),
-}
-
 
 def update(storage: Storage, request: Request) -> Response:
     """UpdateTimeToLive; items expire from now on by the attribute, those that are there already included."""
+    check_constraints("UpdateTimeToLive", request)
     name = table_of(request)
-    check_members(request, _MEMBERS)
     specification = request["TimeToLiveSpecification"]
-    check_members(specification, _SPECIFICATION_MEMBERS, "timeToLiveSpecification.")
     attribute: str = specification["AttributeName"]
     is_enabled: bool = specification["Enabled"]
 

@@ -79,27 +79,6 @@ def valid_name(name: object) -> str:
     return text
 
 
-def name_of_new_table(request: Request, member: str = "TableName") -> str:
-    """The name that a request gives to a new table, or RequestRefused."""
-    return _checked_name(_given_name(request, member), member)
-
-
-def index_name_faults(name: object, path: str) -> list[str]:
-    """The constraints that a name for an index breaks; `path` is where it stands in the request."""
-    if name is None:
-        return [constraint(path, "null", "Member must not be null")]
-    expect_type(name, str)
-    return _faults(str(name), path)
-
-
-def valid_index_name(name: object, path: str) -> str:
-    """A name for an index, or RequestRefused; `path` is where it stands in the request."""
-    faults = index_name_faults(name, path)
-    if faults:
-        raise constraints_broken(faults)
-    return str(name)
-
-
 def valid_attribute_name(name: str) -> str:
     """The name of an attribute in a key or projection, or RequestRefused."""
     if not 1 <= len(name.encode()) <= 255:
@@ -122,15 +101,10 @@ def _given_name(request: Request, member: str) -> str:
 
 
 def _checked_name(name: str, member: str) -> str:
-    faults = _faults(name, lower_first(member))
+    faults = name_faults(name)
     if faults:
-        raise constraints_broken(faults)
+        raise constraints_broken([constraint(lower_first(member), f"'{name}'", fault) for fault in faults])
     return name
-
-
-def _faults(name: str, path: str) -> list[str]:
-    # Operations on tables tell of the length before the characters, those on items after them.
-    return [constraint(path, f"'{name}'", rule) for rule in reversed(name_faults(name))]
 
 
 def no_such_table(name: str) -> RequestError:

@@ -6,15 +6,15 @@ from datetime import UTC, datetime
 
 from pydantic_core import from_json
 
+from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_table
-from jobtable.embedded.key_schemas import text
-from jobtable.embedded.names import name_of_new_table, table_of
+from jobtable.embedded.names import table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, table_of_arn
 from jobtable.embedded.restored_tables import restored_record
 from jobtable.embedded.storage import Storage, Transaction, journal, statements
 from jobtable.embedded.storage.catalogue import RecoveryRecord, TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes
-from jobtable.embedded.table_requests import flag, refuse_what_is_not_kept
+from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 from jobtable.store.sizes import item_size
@@ -71,7 +71,8 @@ def update(storage: Storage, request: Request) -> Response:
 
 def restore(storage: Storage, request: Request) -> Response:
     """RestoreTableToPointInTime: the items as they were at the end of that second, in a new table."""
-    source, target = _source(request), name_of_new_table(request, "TargetTableName")
+    check_constraints("RestoreTableToPointInTime", request)
+    source, target = _source(request), request["TargetTableName"]
     wanted = _wanted_time(request)
     refuse_what_is_not_kept(request)
 
@@ -112,7 +113,7 @@ def _earliest(recovery: RecoveryRecord, now: float) -> float:
 
 
 def _source(request: Request) -> str:
-    arn = text(request, "SourceTableArn")
+    arn = request.get("SourceTableArn")
     if arn is None:
         return table_of(request, "SourceTableName")
     if request.get("SourceTableName") is not None:
@@ -125,7 +126,7 @@ def _source(request: Request) -> str:
 
 def _wanted_time(request: Request) -> float | None:
     """The time to restore, or None for the latest; RequestRefused unless one of them is asked for."""
-    is_latest, moment = flag(request, "UseLatestRestorableTime"), request.get("RestoreDateTime")
+    is_latest, moment = request.get("UseLatestRestorableTime"), request.get("RestoreDateTime")
     if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
         raise RequestRefused("RestoreDateTime must be a number of seconds", code="SerializationException")
     if is_latest and moment is not None:

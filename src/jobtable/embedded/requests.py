@@ -37,7 +37,7 @@ class Member:
     """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
     is_index_name: bool = False
-    """Whether it names an index, or a table that need not be there: no ARN, and every fault of the name is told."""
+    """Whether it names an index: no ARN will do."""
     names_tables: bool = False
     """Whether the keys of a map are names of tables."""
     is_shown: bool = True
@@ -56,7 +56,9 @@ class Member:
     def faults(self, value: Any) -> list[str]:
         """The constraints that a value of the right type breaks."""
         if self.is_index_name:
-            return name_faults(value)
+            return index_name_faults(value)
+        if self.is_table_name:
+            return table_name_faults(value)
         if self.names_tables:
             return map_of_tables_faults(value)
         fault = self._fault(value)
@@ -81,7 +83,7 @@ class Member:
             return AT_LEAST_ONE
         if self.longest is not None and len(value) > self.longest:
             return f"Member must have length less than or equal to {self.longest}"
-        return table_name_fault(value) if self.is_table_name else None
+        return None
 
 
 TABLE_NAME = Member(str, required=True, is_table_name=True)
@@ -112,9 +114,11 @@ _ANY_LEGACY = frozenset(_LEGACY)
 _PROJECTION = "ProjectionExpression"
 
 
-def table_name_fault(name: str) -> str | None:
-    """The constraint that a table name breaks, or None. A table's ARN is accepted in its place."""
-    return None if name.startswith("arn:") and table_of_arn(name) else name_fault(name)
+def table_name_faults(name: str) -> list[str]:
+    """The constraints that the name of a table breaks in an operation on items; a table's ARN is accepted as well."""
+    if not name:
+        return ["Member must have length greater than or equal to 1"]
+    return [] if name.startswith("arn:") and table_of_arn(name) else name_faults(name)
 
 
 def table_of_arn(arn: str) -> str | None:
@@ -123,32 +127,24 @@ def table_of_arn(arn: str) -> str | None:
     return match and match[1]
 
 
-def name_fault(name: str) -> str | None:
-    """The first constraint that the name of a table breaks, or None."""
-    if len(name) < 3:
-        return f"Member must have length greater than or equal to {3 if name else 1}"
-    if len(name) > 255:
-        return "Member must have length less than or equal to 255"
-    if not _NAME.fullmatch(name):
-        return _PATTERN_RULE
-    return None
-
-
 def name_faults(name: str) -> list[str]:
-    """All constraints that the name of a table or an index breaks."""
+    """All constraints that the name of a table breaks, or of an index in an operation on tables."""
     faults = []
-    if not _NAME.fullmatch(name):
-        faults.append(_PATTERN_RULE)
     if len(name) < 3:
         faults.append("Member must have length greater than or equal to 3")
     if len(name) > 255:
         faults.append("Member must have length less than or equal to 255")
-    return faults
+    return faults if _NAME.fullmatch(name) else [*faults, _PATTERN_RULE]
+
+
+def index_name_faults(name: str) -> list[str]:
+    """The same of an index in an operation on items, and of the table that a list goes on behind: characters first."""
+    return sorted(name_faults(name), key=lambda fault: fault != _PATTERN_RULE)
 
 
 def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
     """The constraint that the keys of a map of tables break: it is told whole, and once for all of them."""
-    if all(table_name_fault(name) is None for name in requests):
+    if not any(map(table_name_faults, requests)):
         return []
     return [
         "Map keys must satisfy constraint: [Member must have length less than or equal to 255, Member must have length"

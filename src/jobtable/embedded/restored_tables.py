@@ -6,13 +6,12 @@ import uuid
 from collections.abc import Iterator
 
 from jobtable.embedded.key_schemas import global_key_schema, maps, projection, simple_key_schema
-from jobtable.embedded.names import table_arn, valid_index_name
-from jobtable.embedded.requests import expect_type, lower_first
+from jobtable.embedded.names import table_arn
 from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
-from jobtable.embedded.table_requests import billing_mode, encryption
-from jobtable.embedded.throughput import index_throughput, on_demand_limit, table_throughput
+from jobtable.embedded.table_requests import encryption
+from jobtable.embedded.throughput import given_throughput, on_demand_limit
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
@@ -25,15 +24,13 @@ def restored_record(
     transaction: Transaction, source: TableRecord, target: str, request: Request, moment: float, now: float
 ) -> TableRecord:
     """The new table: no stream, TTL, recovery, tags or protection, and of the standard class."""
-    mode = billing_mode({"BillingMode": request.get("BillingModeOverride")})
+    mode = request.get("BillingModeOverride")
     is_on_demand = source.is_on_demand if mode is None else mode == "PAY_PER_REQUEST"
     override = {name: request.get(f"{name}Override") for name in _OVERRIDES}
     _refuse_limits(override, is_on_demand=is_on_demand)
     indexes = tuple(
-        _restored_index(index, given, path, mode, is_on_demand=is_on_demand).model_copy(
-            update={"id": new_id(transaction)}
-        )
-        for index, given, path in _indexes(source, request)
+        _restored_index(index, given, mode, is_on_demand=is_on_demand).model_copy(update={"id": new_id(transaction)})
+        for index, given in _indexes(source, request)
     )
     _refuse_same_names(indexes)
     used = {source.partition, source.sort, *(name for index in indexes for name in (*index.partition, *index.sort))}
@@ -59,7 +56,6 @@ def _refuse_limits(override: Request, *, is_on_demand: bool) -> None:
     limits = override["OnDemandThroughput"]
     if limits is None or is_on_demand:
         return
-    expect_type(limits, dict)
     named = next((name for name in _LIMITS if limits.get(name) is not None), _LIMITS[0])
     raise RequestRefused(
         f"{_INVALID}Cannot override {named} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
@@ -71,7 +67,7 @@ def _table_units(source: TableRecord, override: Request, mode: str | None, *, is
         _refuse_units(override, mode, "")
         return Throughput()
     if override["ProvisionedThroughput"] is not None:
-        return table_throughput(override)
+        return given_throughput(override)
     if mode is not None:
         raise RequestRefused(
             f"{_INVALID}Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED"
@@ -86,34 +82,32 @@ def _refuse_units(structure: Request, mode: str | None, of_index: str) -> None:
     raise RequestRefused(f"{_INVALID}Cannot override ProvisionedThroughput {why}{of_index}")
 
 
-def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecord, Request | None, str]]:
-    """The indexes to restore, each with its override, if there is one, and where in the request that stands.
+def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecord, Request | None]]:
+    """The indexes to restore, each with its override, if there is one.
 
     They are all, or those of the overrides: indexes of the source, by whatever names.
     """
     for is_local, member in ((True, "LocalSecondaryIndexOverride"), (False, "GlobalSecondaryIndexOverride")):
         own = [index for index in source.indexes if index.is_local == is_local]
         if request.get(member) is None:
-            yield from ((index, None, "") for index in own)
+            yield from ((index, None) for index in own)
             continue
-        for number, given in enumerate(maps(request, member), start=1):
-            path = f"{lower_first(member)}.{number}.member."
-            index = _matching(own, given, path, is_local=is_local)
+        for given in maps(request, member):
+            index = _matching(own, given, is_local=is_local)
             own.remove(index)
-            yield index, given, path
+            yield index, given
 
 
-def _matching(own: list[IndexRecord], given: Request, path: str, *, is_local: bool) -> IndexRecord:
-    name = valid_index_name(given.get("IndexName"), f"{path}indexName")
-    key = simple_key_schema(given, path) if is_local else global_key_schema(given, path)
-    kind, included = projection(given, path)
+def _matching(own: list[IndexRecord], given: Request, *, is_local: bool) -> IndexRecord:
+    key = simple_key_schema(given) if is_local else global_key_schema(given)
+    kind, included = projection(given)
     for index in own:
         is_same_key = (index.partition, index.sort) == key
         if is_same_key and index.projection == kind and set(index.included) == set(included):
             return index
     raise RequestRefused(
-        f"{_INVALID}Index {name} does not match a secondary index that existed in the source table and cannot be"
-        " created during the restore operation"
+        f"{_INVALID}Index {given['IndexName']} does not match a secondary index that existed in the source table and"
+        " cannot be created during the restore operation"
     )
 
 
@@ -124,9 +118,7 @@ def _refuse_same_names(indexes: tuple[IndexRecord, ...]) -> None:
             raise RequestRefused(f"One or more parameter values were invalid: Duplicate index name: {name}")
 
 
-def _restored_index(
-    index: IndexRecord, given: Request | None, path: str, mode: str | None, *, is_on_demand: bool
-) -> IndexRecord:
+def _restored_index(index: IndexRecord, given: Request | None, mode: str | None, *, is_on_demand: bool) -> IndexRecord:
     """An index with the name and the units that it has in the restored table."""
     name = index.name if given is None else given["IndexName"]
     if index.is_local:
@@ -139,5 +131,5 @@ def _restored_index(
         return index.model_copy(update={"on_demand": None})
     if given is None or given.get("ProvisionedThroughput") is None:
         raise RequestRefused(f"{_INVALID}Must specify provisioned throughput for index {name}")
-    units = index_throughput(given, path)
+    units = given_throughput(given)
     return index.model_copy(update={"name": name, "throughput": units, "on_demand": None})

@@ -36,15 +36,10 @@ class Shape(ABC):
 class Scalar(Shape):
     """A text, a flag or a number."""
 
-    _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
-        STRING: (str,),
-        BOOLEAN: (bool,),
-        INTEGER: (int, float),
-        LONG: (int, float),
-    }
+    _PYTHON_TYPES: Mapping[str, type] = {STRING: str, BOOLEAN: bool, INTEGER: int, LONG: int}
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
-        if type(found) not in self._PYTHON_TYPES[f"class {self.java}"]:
+        if type(found) is not self._PYTHON_TYPES[f"class {self.java}"]:
             raise wrong_json_type(found, f"class {self.java}")
 
 

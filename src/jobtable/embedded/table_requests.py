@@ -4,24 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.key_schemas import (
     KeySchema,
     attribute_definitions,
+    check_defined,
     global_key_schema,
-    maps,
     projection,
     simple_key_schema,
-    table_key_schema,
-    text,
 )
-from jobtable.embedded.names import (
-    encryption_key_arn,
-    index_name_faults,
-    name_of_new_table,
-    valid_index_name,
-)
+from jobtable.embedded.names import encryption_key_arn
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, lower_first
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
 from jobtable.embedded.throughput import (
     global_index_throughput,
@@ -39,7 +32,6 @@ _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
 _INVALID = "One or more parameter values were invalid: "
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
-_REQUIRED_LISTS = {"AttributeDefinitions": Member(list, required=True), "KeySchema": Member(list, required=True)}
 _NOT_KEPT = (
     "ReplicaUpdates",
     "GlobalTableWitnessUpdates",
@@ -51,10 +43,6 @@ _NOT_KEPT = (
     "VectorIndexUpdates",
     "VectorIndexOverride",
 )
-_STREAM_MEMBERS = {
-    "StreamEnabled": Member(bool, required=True),
-    "StreamViewType": Member(str, enum=("OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE")),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,33 +80,29 @@ class NewTable:
 
 def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     """The table that CreateTable asks for, or RequestRefused."""
-    name = name_of_new_table(request)
+    check_constraints("CreateTable", request)
     refuse_what_is_not_kept(request)
-    check_members(request, _REQUIRED_LISTS)
-    _check_index_names(request)
-    key = table_key_schema(request)
-    attributes = attribute_definitions(request)
-    is_on_demand = billing_mode(request) == "PAY_PER_REQUEST"
+    is_on_demand = request.get("BillingMode") == "PAY_PER_REQUEST"
     throughput = Throughput() if is_on_demand else table_throughput(request)
     if is_on_demand:
         refuse_table_throughput(request)
     else:
         refuse_on_demand_limit(request, is_new=True)
-    _check_defined(key, attributes)
+    attributes, key = _key_of_new_table(request)
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
     return NewTable(
-        name=name,
+        name=request["TableName"],
         attributes=attributes,
         key=key,
         indexes=indexes,
         is_on_demand=is_on_demand,
         throughput=throughput,
         on_demand=on_demand_limit(request, is_new=True),
-        warm=new_warm_throughput(request, "", throughput, is_on_demand=is_on_demand),
+        warm=new_warm_throughput(request, throughput, is_on_demand=is_on_demand),
         view=_view_of_new_table(request),
         table_class=table_class(request),
-        is_protected=bool(flag(request, "DeletionProtectionEnabled")),
+        is_protected=bool(request.get("DeletionProtectionEnabled")),
         encryption=encryption(request),
         tags=tags,
     )
@@ -131,22 +115,9 @@ def refuse_what_is_not_kept(request: Request) -> None:
         raise RequestRefused(f"This engine does not know {', '.join(refused)}")
 
 
-def flag(structure: Request, member: str) -> bool | None:
-    """A member that is true or false, or None."""
-    value = structure.get(member)
-    if value is not None:
-        expect_type(value, bool)
-    return value
-
-
-def billing_mode(request: Request) -> str | None:
-    """BillingMode, or None; RequestRefused for an unknown one."""
-    return _one_of(request, "BillingMode", ("PROVISIONED", "PAY_PER_REQUEST"))
-
-
 def table_class(request: Request) -> str | None:
     """TableClass, or None; RequestRefused for an unknown one."""
-    chosen = text(request, "TableClass")
+    chosen: str | None = request.get("TableClass")
     if chosen is not None and chosen not in _TABLE_CLASSES:
         raise RequestRefused(
             "Invalid table-class parameter provided. Please try again with a valid table-class value:"
@@ -160,9 +131,7 @@ def encryption(request: Request) -> dict[str, str] | None:
     given = request.get("SSESpecification")
     if given is None:
         return None
-    expect_type(given, dict)
-    kind = _one_of(given, "SSEType", ("AES256", "KMS"), "sSESpecification.")
-    key, is_enabled = text(given, "KMSMasterKeyId"), flag(given, "Enabled")
+    kind, key, is_enabled = given.get("SSEType"), given.get("KMSMasterKeyId"), given.get("Enabled")
     for member, value in (("SSEType", kind), ("KMSMasterKeyId", key)):
         if is_enabled is False and value is not None:
             raise RequestRefused(f"{_INVALID}{member} can not be specified if Enabled is false")
@@ -187,26 +156,22 @@ def _view_of_new_table(request: Request) -> ViewType | None:
 
 
 def stream_specification(request: Request) -> tuple[bool | None, ViewType | None]:
-    """Whether there shall be a stream, and what it is to show; None where nothing is said, or RequestRefused."""
-    given = request.get("StreamSpecification")
-    if given is None:
-        return None, None
-    check_members(given, _STREAM_MEMBERS, "streamSpecification.")
-    return given["StreamEnabled"], given.get("StreamViewType")
+    """Whether there shall be a stream, and what it is to show; None where nothing is said."""
+    given = request.get("StreamSpecification") or {}
+    return given.get("StreamEnabled"), given.get("StreamViewType")
 
 
-def new_global_index(structure: Request, attributes: dict[str, KeyType], path: str, *, is_on_demand: bool) -> NewIndex:
-    """One global index that a request asks for, or RequestRefused; `path` is where it stands in the request."""
-    name = valid_index_name(structure.get("IndexName"), f"{path}indexName")
-    key = global_key_schema(structure, path)
-    _check_defined(key, attributes)
-    kind, included = projection(structure, path)
-    throughput = global_index_throughput(structure, path, is_on_demand=is_on_demand)
+def new_global_index(structure: Request, attributes: dict[str, KeyType], *, is_on_demand: bool) -> NewIndex:
+    """One global index that a request asks for, or RequestRefused."""
+    check_defined(structure, attributes)
+    key = global_key_schema(structure)
+    kind, included = projection(structure)
+    throughput = global_index_throughput(structure, is_on_demand=is_on_demand)
     if not is_on_demand:
         refuse_on_demand_limit(structure, is_new=True)
     limit = on_demand_limit(structure, is_new=True)
-    warm = new_warm_throughput(structure, path, throughput, is_on_demand=is_on_demand)
-    return NewIndex(name, False, key, kind, included, throughput, limit, warm)
+    warm = new_warm_throughput(structure, throughput, is_on_demand=is_on_demand)
+    return NewIndex(structure["IndexName"], False, key, kind, included, throughput, limit, warm)
 
 
 def check_included(included: int) -> None:
@@ -216,13 +181,13 @@ def check_included(included: int) -> None:
         raise RequestRefused("No more than 20 attributes per table can be projected into Local Secondary Indices")
 
 
-def _check_defined(key: KeySchema, attributes: dict[str, KeyType]) -> None:
-    names = [*key[0], *key[1]]
-    if not attributes.keys() >= set(names):
-        raise RequestRefused(
-            f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{', '.join(names)}],"
-            f" AttributeDefinitions: [{', '.join(attributes)}]"
-        )
+def _key_of_new_table(request: Request) -> tuple[dict[str, KeyType], KeySchema]:
+    """The attributes that are defined, and the key. DynamoDB counts them before it looks at them."""
+    if len(request["KeySchema"]) > len(request["AttributeDefinitions"]):
+        raise RequestRefused("Invalid KeySchema: Some index key attribute have no definition")
+    attributes = attribute_definitions(request)
+    check_defined(request, attributes)
+    return attributes, simple_key_schema(request)
 
 
 def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyType]) -> tuple[NewIndex, ...]:
@@ -236,13 +201,13 @@ def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyTy
         raise RequestRefused(
             f"{_INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {_MOST_LOCAL_INDEXES}"
         )
-    return tuple(_local_index(path, structure, key, attributes) for path, structure in structures)
+    return tuple(_local_index(structure, key, attributes) for structure in structures)
 
 
-def _local_index(path: str, structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
-    name = valid_index_name(structure.get("IndexName"), f"{path}indexName")
-    partition, sort = simple_key_schema(structure, path)
-    _check_defined((partition, sort), attributes)
+def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyType]) -> NewIndex:
+    name = structure["IndexName"]
+    check_defined(structure, attributes)
+    partition, sort = simple_key_schema(structure)
     if not sort:
         raise RequestRefused(f"{_INVALID}Index KeySchema does not have a range key for index: {name}")
     if partition != key[0]:
@@ -250,7 +215,7 @@ def _local_index(path: str, structure: Request, key: KeySchema, attributes: dict
             f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}."
             f" index hash key: {partition[0]}, table hash key: {key[0][0]}"
         )
-    kind, included = projection(structure, path)
+    kind, included = projection(structure)
     return NewIndex(name, True, (partition, sort), kind, included, Throughput(), None, None)
 
 
@@ -260,33 +225,20 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
         raise RequestRefused(
             f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}"
         )
-    return tuple(
-        new_global_index(structure, attributes, path, is_on_demand=is_on_demand) for path, structure in structures
-    )
+    for structure in structures:
+        if not is_on_demand and structure.get("ProvisionedThroughput") is None:
+            raise RequestRefused(
+                f"{_INVALID}ProvisionedThroughput is not specified for index: {structure['IndexName']}"
+            )
+    return tuple(new_global_index(structure, attributes, is_on_demand=is_on_demand) for structure in structures)
 
 
-def _check_index_names(request: Request) -> None:
-    """RequestRefused with all wrong names of indexes, those of global ones first."""
-    named = [*_placed(request, "GlobalSecondaryIndexes"), *_placed(request, "LocalSecondaryIndexes")]
-    faults = [
-        fault
-        for path, structure in named
-        for fault in index_name_faults(structure.get("IndexName"), f"{path}indexName")
-    ]
-    if faults:
-        raise constraints_broken(faults)
-
-
-def _structures(request: Request, member: str) -> list[tuple[str, Request]]:
-    """The indexes that a request asks for, each with where it stands; RequestRefused for an empty list."""
-    structures = _placed(request, member)
-    if not structures and request.get(member) is not None:
+def _structures(request: Request, member: str) -> list[Request]:
+    """The indexes that a request asks for; RequestRefused for an empty list."""
+    structures: list[Request] | None = request.get(member)
+    if structures == []:
         raise RequestRefused(f"{_INVALID}List of {member} is empty")
-    return structures
-
-
-def _placed(request: Request, member: str) -> list[tuple[str, Request]]:
-    return [(f"{lower_first(member)}.{number}.member.", one) for number, one in enumerate(maps(request, member), 1)]
+    return structures or []
 
 
 def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tuple[NewIndex, ...]) -> None:
@@ -307,11 +259,3 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
         f"{_INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
         f" [{', '.join(used)}]"
     )
-
-
-def _one_of(structure: Request, member: str, allowed: tuple[str, ...], path: str = "") -> str | None:
-    value = text(structure, member)
-    if value is not None and value not in allowed:
-        rule = f"Member must satisfy enum value set: [{', '.join(allowed)}]"
-        raise constraints_broken([constraint(path + lower_first(member), f"'{value}'", rule)])
-    return value

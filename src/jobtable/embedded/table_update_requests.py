@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.key_schemas import attribute_definitions, maps
-from jobtable.embedded.names import valid_index_name
-from jobtable.embedded.requests import expect_type, lower_first
-from jobtable.embedded.table_requests import billing_mode, refuse_what_is_not_kept, stream_specification
-from jobtable.embedded.throughput import check_units
+from jobtable.embedded.table_requests import refuse_what_is_not_kept
+from jobtable.embedded.throughput import check_bounds, refuse_table_throughput
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
-_PARAMETERS: dict[str, type] = {
-    "ProvisionedThroughput": dict,
-    "BillingMode": str,
-    "OnDemandThroughput": dict,
-    "WarmThroughput": dict,
-    "DeletionProtectionEnabled": bool,
-    "StreamSpecification": dict,
-    "SSESpecification": dict,
-    "TableClass": str,
-    "GlobalSecondaryIndexUpdates": list,
-}
+_PARAMETERS = (
+    "ProvisionedThroughput",
+    "BillingMode",
+    "OnDemandThroughput",
+    "WarmThroughput",
+    "DeletionProtectionEnabled",
+    "StreamSpecification",
+    "SSESpecification",
+    "TableClass",
+    "GlobalSecondaryIndexUpdates",
+)
 _ALONE = {
     "SSESpecification": "Server-Side Encryption modification",
     "TableClass": "TableClass modification",
@@ -34,20 +33,17 @@ _INVALID = "One or more parameter values were invalid: "
 
 
 class IndexChange(NamedTuple):
-    """What is to become of one global index, and where in the request that stands."""
+    """What is to become of one global index."""
 
     action: str
     content: dict[str, Any]
-    path: str
 
 
 def check_request(request: Request) -> None:
     """RequestRefused for what is wrong whatever the table: a shape, nothing to do, or what does not go together."""
-    for name, expected in _PARAMETERS.items():
-        if request.get(name) is not None:
-            expect_type(request[name], expected)
-    _check_shapes(request)
+    check_constraints("UpdateTable", request)
     refuse_what_is_not_kept(request)
+    attribute_definitions(request)
     given = {name for name in _PARAMETERS if request.get(name) is not None}
     has_empty_list = request.get("GlobalSecondaryIndexUpdates") == []
     if given <= ({"GlobalSecondaryIndexUpdates"} if has_empty_list else set()):
@@ -59,13 +55,15 @@ def check_request(request: Request) -> None:
         )
     if has_empty_list:
         raise RequestRefused(f"{_INVALID}List of GlobalSecondaryIndexUpdates is empty")
-    _check_together(request, given)
+    changes = index_changes(request)
+    _check_together(request, given, {change.action for change in changes})
+    _check_units(request)
 
 
 def index_changes(request: Request) -> list[IndexChange]:
-    """What is to become of global indexes, or RequestRefused; the request has been checked."""
+    """What is to become of global indexes, or RequestRefused."""
     changes: list[IndexChange] = []
-    for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
+    for update in maps(request, "GlobalSecondaryIndexUpdates"):
         actions = [action for action in _ACTIONS if update.get(action) is not None]
         if not actions:
             named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)
@@ -80,7 +78,12 @@ def index_changes(request: Request) -> list[IndexChange]:
             raise RequestRefused(
                 f"{_INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
-        changes.append(IndexChange(action, update[action], _path(number, action)))
+        if action == "Update" and update[action].get("WarmThroughput") == {}:
+            raise RequestRefused(
+                f"{_INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond"
+                f" specified for index: {name}"
+            )
+        changes.append(IndexChange(action, update[action]))
     if sum(change.action != "Update" for change in changes) > 1:
         raise request_error(
             "LimitExceededException",
@@ -89,33 +92,16 @@ def index_changes(request: Request) -> list[IndexChange]:
     return changes
 
 
-def _check_shapes(request: Request) -> None:
-    billing_mode(request)
-    stream_specification(request)
-    attribute_definitions(request)
-    check_units(request, "")
-    for number, update in enumerate(maps(request, "GlobalSecondaryIndexUpdates"), start=1):
-        for action in _ACTIONS:
-            if update.get(action) is not None:
-                _check_shape_of_index(action, update[action], _path(number, action))
+def _check_units(request: Request) -> None:
+    mode = request.get("BillingMode")
+    if mode == "PAY_PER_REQUEST":
+        refuse_table_throughput(request)
+    if mode == "PROVISIONED" and request.get("ProvisionedThroughput") is None:
+        raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+    check_bounds(request)
 
 
-def _check_shape_of_index(action: str, content: Any, path: str) -> None:
-    expect_type(content, dict)
-    name = valid_index_name(content.get("IndexName"), f"{path}indexName")
-    check_units(content, path)
-    if action == "Update" and content.get("WarmThroughput") == {}:
-        raise RequestRefused(
-            f"{_INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified"
-            f" for index: {name}"
-        )
-
-
-def _path(number: int, action: str) -> str:
-    return f"globalSecondaryIndexUpdates.{number}.member.{lower_first(action)}."
-
-
-def _check_together(request: Request, given: set[str]) -> None:
+def _check_together(request: Request, given: set[str], actions: set[str]) -> None:
     for name, what in _ALONE.items():
         if name in given and len(given) > 1:
             raise RequestRefused(f"{_INVALID}{what} must be the only operation in the request")
@@ -123,8 +109,6 @@ def _check_together(request: Request, given: set[str]) -> None:
         raise RequestRefused(
             f"{_INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
         )
-    updates = maps(request, "GlobalSecondaryIndexUpdates")
-    actions = {action for update in updates for action in _ACTIONS if update.get(action) is not None}
     if "WarmThroughput" in given:
         if "Create" in actions:
             raise RequestRefused(

@@ -13,10 +13,8 @@ from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import (
     MOST_GLOBAL_INDEXES,
     NewIndex,
-    billing_mode,
     check_included,
     encryption,
-    flag,
     new_global_index,
     stream_specification,
     table_class,
@@ -24,11 +22,10 @@ from jobtable.embedded.table_requests import (
 from jobtable.embedded.table_update_requests import IndexChange, index_changes
 from jobtable.embedded.throughput import (
     MORE_ABOUT_LIMITS,
-    index_throughput,
+    given_throughput,
     on_demand_limit,
     refuse_on_demand_limit,
     refuse_table_throughput,
-    table_throughput,
 )
 from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
 from jobtable.errors import RequestRefused, TableNotFound, request_error
@@ -78,7 +75,7 @@ def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:
 
 
 def _with_billing(record: TableRecord, request: Request, now: float) -> TableRecord:
-    mode = billing_mode(request)
+    mode = request.get("BillingMode")
     if mode == "PAY_PER_REQUEST" or (mode is None and record.is_on_demand):
         refuse_table_throughput(request)
         if record.is_on_demand:
@@ -88,9 +85,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=throughput, indexes=indexes)
     if mode is None and request.get("ProvisionedThroughput") is None:
         return record
-    if request.get("ProvisionedThroughput") is None:
-        raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
-    wanted = table_throughput(request)
+    wanted = given_throughput(request)
     throughput = _changed(record.throughput, wanted, now)
     if record.is_on_demand:
         indexes = tuple(_changed_index(index, on_demand=None) for index in record.indexes)
@@ -118,12 +113,12 @@ def _with_index_change(
 
 
 def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on_demand: bool) -> IndexRecord:
-    given, path = change.content, change.path
+    given = change.content
     if not is_on_demand:
         refuse_on_demand_limit(given)
     before = ready_for(index.warm, index.throughput, is_on_demand=is_on_demand)
     options = {
-        "warm": changed_warm_throughput(given, path, before),
+        "warm": changed_warm_throughput(given, before),
         "on_demand": on_demand_limit(given, index.on_demand),
     }
     is_said = any(given.get(name) is not None for name in ("WarmThroughput", "OnDemandThroughput"))
@@ -135,7 +130,7 @@ def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on
             " OnDemandThroughput, WarmThroughput"
         )
     _check_units_of_index(given, is_on_demand=False)
-    wanted = index_throughput(given, path)
+    wanted = given_throughput(given)
     _check_difference(index.throughput, wanted, f"index {index.name}", "index")
     return _changed_index(index, **options, throughput=_changed(index.throughput, wanted, now))
 
@@ -173,7 +168,7 @@ def _with_new_index(
     if record.index(change.content["IndexName"]) is not None:
         raise RequestRefused("Attempting to create an index which already exists")
     _check_units_of_index(change.content, is_on_demand=record.is_on_demand)
-    index = new_global_index(change.content, defined, change.path, is_on_demand=record.is_on_demand)
+    index = new_global_index(change.content, defined, is_on_demand=record.is_on_demand)
     for name in (*index.key[0], *index.key[1]):
         if record.attributes.get(name, defined[name]) != defined[name]:
             raise _redefined(record, name, index, defined)
@@ -225,7 +220,7 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
     if not record.is_on_demand:
         refuse_on_demand_limit(request)
     before = ready_for(record.warm, record.throughput, is_on_demand=record.is_on_demand)
-    protection = flag(request, "DeletionProtectionEnabled")
+    protection = request.get("DeletionProtectionEnabled")
     chosen_class = table_class(request)
     return _replaced(
         record,
@@ -233,7 +228,7 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         table_class=chosen_class or record.table_class,
         table_class_changed=now if chosen_class else record.table_class_changed,
         on_demand=on_demand_limit(request, record.on_demand),
-        warm=changed_warm_throughput(request, "", before),
+        warm=changed_warm_throughput(request, before),
         encryption=_changed_encryption(record, request),
     )
 

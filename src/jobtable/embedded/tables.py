@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from jobtable.embedded import expiry, recovery, streams, tags
+from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
 from jobtable.embedded.names import REGION, no_such_table, table_of
-from jobtable.embedded.requests import Member, check_members
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
@@ -24,10 +24,6 @@ Handler: TypeAlias = Callable[[Storage, Request], Response]
 """One operation: it may change the storage, and gives the response or raises RequestError."""
 
 _MOST_NAMES = 100
-_LIST_MEMBERS = {
-    "Limit": Member(int, minimum=1, maximum=_MOST_NAMES),
-    "ExclusiveStartTableName": Member(str, is_index_name=True),
-}
 _MOST_ACCOUNT_UNITS = 80_000
 
 
@@ -75,9 +71,9 @@ def describe(storage: Storage, request: Request) -> Response:
 
 def list_names(storage: Storage, request: Request) -> Response:
     """ListTables: names in order, at most 100 at a time."""
-    check_members(request, _LIST_MEMBERS)
+    check_constraints("ListTables", request)
     after = request.get("ExclusiveStartTableName") or ""
-    wanted = request.get("Limit") or _MOST_NAMES
+    wanted: int = request.get("Limit") or _MOST_NAMES
     with storage.read() as view:
         names = view.table_names(after, wanted + 1)
     if len(names) <= wanted:
@@ -87,8 +83,8 @@ def list_names(storage: Storage, request: Request) -> Response:
 
 def update(storage: Storage, request: Request) -> Response:
     """UpdateTable; all changes are done, and a new index is filled, when it returns."""
-    name = table_of(request)
     check_request(request)
+    name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
         before = _existing(transaction, name)

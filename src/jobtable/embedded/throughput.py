@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jobtable.embedded.names import REGION
-from jobtable.embedded.requests import Member, check_members, expect_type
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Throughput
 from jobtable.embedded.warm_throughput import MOST_UNITS
 from jobtable.errors import RequestRefused, request_error
@@ -11,8 +10,9 @@ from jobtable.store.backend import Request
 
 _INVALID = "One or more parameter values were invalid: "
 MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
-_UNIT = Member(int, required=True, minimum=1)
-_UNIT_MEMBERS = {"WriteCapacityUnits": _UNIT, "ReadCapacityUnits": _UNIT}
+_UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
+_BOUND = 1_000_000_000_000
+"""More units than this are refused whichever the table is."""
 _REQUEST_UNITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _NO_LIMIT = -1
 
@@ -23,7 +23,7 @@ def table_throughput(request: Request) -> Throughput:
         raise RequestRefused(
             f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
         )
-    return _throughput(request, "")
+    return given_throughput(request)
 
 
 def refuse_table_throughput(request: Request) -> None:
@@ -35,31 +35,40 @@ def refuse_table_throughput(request: Request) -> None:
         )
 
 
-def index_throughput(structure: Request, path: str) -> Throughput:
-    """The ProvisionedThroughput of a global index, which must be there."""
-    if structure.get("ProvisionedThroughput") is None:
-        raise RequestRefused(
-            f"{_INVALID}ProvisionedThroughput is not specified for index: {structure.get('IndexName')}"
-        )
-    return _throughput(structure, path)
-
-
-def global_index_throughput(structure: Request, path: str, *, is_on_demand: bool) -> Throughput:
-    """The ProvisionedThroughput of a global index: there must be one, or none if the table is billed by requests."""
+def global_index_throughput(structure: Request, *, is_on_demand: bool) -> Throughput:
+    """The ProvisionedThroughput of a new global index, which has one unless the table is billed by requests."""
     if not is_on_demand:
-        return index_throughput(structure, path)
+        return given_throughput(structure)
     if structure.get("ProvisionedThroughput") is not None:
         raise RequestRefused(
-            f"{_INVALID}ProvisionedThroughput should not be specified for index: {structure.get('IndexName')} when"
+            f"{_INVALID}ProvisionedThroughput should not be specified for index: {structure['IndexName']} when"
             " BillingMode is PAY_PER_REQUEST"
         )
     return Throughput()
 
 
-def check_units(structure: Request, path: str) -> None:
-    """RequestRefused if the ProvisionedThroughput of a table or an index, where there is one, breaks a constraint."""
-    if structure.get("ProvisionedThroughput") is not None:
-        check_members(structure["ProvisionedThroughput"], _UNIT_MEMBERS, f"{path}provisionedThroughput.")
+def given_throughput(structure: Request) -> Throughput:
+    """The ProvisionedThroughput of a table or an index that has one, or RequestRefused if it is too much."""
+    check_bounds(structure)
+    given, index = structure["ProvisionedThroughput"], structure.get("IndexName")
+    kind, of_index = ("table", "") if index is None else ("index", f" for index {index}")
+    for name in _UNITS:
+        if given[name] > MOST_UNITS:
+            raise request_error(
+                "LimitExceededException",
+                f"The requested {name}{of_index}, {given[name]}, is above the per {kind} maximum for the account in"
+                f" {REGION}. Per table maximum: {MOST_UNITS}. {MORE_ABOUT_LIMITS}",
+            )
+    return Throughput(read=given["ReadCapacityUnits"], write=given["WriteCapacityUnits"])
+
+
+def check_bounds(structure: Request) -> None:
+    """RequestRefused if the units of a table or an index, where there are any, are more than a number may be."""
+    given, index = structure.get("ProvisionedThroughput") or {}, structure.get("IndexName")
+    for name in _UNITS:
+        if given.get(name, 0) > _BOUND:
+            of_index = "" if index is None else f" for index {index}"
+            raise RequestRefused(f"Given value {given[name]} for {name} is out of bounds{of_index}")
 
 
 def on_demand_limit(
@@ -69,7 +78,6 @@ def on_demand_limit(
     given = structure.get("OnDemandThroughput")
     if given is None:
         return before
-    expect_type(given, dict)
     name = structure.get("IndexName")
     of = "table" if name is None else f"index : {name}"
     read, write = (_request_units(given, member, of, is_new=is_new) for member in _REQUEST_UNITS)
@@ -87,7 +95,6 @@ def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
     given, name = structure.get("OnDemandThroughput"), structure.get("IndexName")
     if given is None:
         return
-    expect_type(given, dict)
     of = "" if name is None else f" for index{':' if is_new else ' :'} {name}"
     for member in _REQUEST_UNITS:
         if given.get(member) is not None:
@@ -97,26 +104,11 @@ def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
             )
 
 
-def _throughput(structure: Request, path: str) -> Throughput:
-    check_units(structure, path)
-    given = structure["ProvisionedThroughput"]
-    kind, of_index = ("index", f" for index {structure.get('IndexName')}") if path else ("table", "")
-    for name in ("ReadCapacityUnits", "WriteCapacityUnits"):
-        if given[name] > MOST_UNITS:
-            raise request_error(
-                "LimitExceededException",
-                f"The requested {name}{of_index}, {given[name]}, is above the per {kind} maximum for the account in"
-                f" {REGION}. Per table maximum: {MOST_UNITS}. {MORE_ABOUT_LIMITS}",
-            )
-    return Throughput(read=given["ReadCapacityUnits"], write=given["WriteCapacityUnits"])
-
-
-def _request_units(structure: Request, member: str, of: str, *, is_new: bool) -> int | None:
+def _request_units(given: dict[str, int], member: str, of: str, *, is_new: bool) -> int | None:
     """A limit of requests; -1 takes one away that is there."""
-    value = structure.get(member)
+    value = given.get(member)
     if value is None:
         return None
-    expect_type(value, int)
     requested = f"Requested {member} for OnDemandThroughput for {of}"
     if value < 1 and (is_new or value != _NO_LIMIT):
         raise RequestRefused(f"{_INVALID}{requested} is outside of valid range")
@@ -126,7 +118,7 @@ def _request_units(structure: Request, member: str, of: str, *, is_new: bool) ->
             "LimitExceededException",
             f"Subscriber limit exceeded: {requested} exceeds {most} of the account in region {REGION}",
         )
-    return int(value)
+    return value
 
 
 def _limit(given: int | None, before: int | None) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from jobtable.embedded.names import REGION
-from jobtable.embedded.requests import Member, check_members
 from jobtable.embedded.storage.catalogue import Throughput, WarmThroughput
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
@@ -11,7 +10,7 @@ from jobtable.store.backend import Request
 MOST_UNITS = 40_000
 """The most units of a table or an index."""
 _INVALID = "One or more parameter values were invalid: "
-_MEMBERS = {"ReadUnitsPerSecond": Member(int), "WriteUnitsPerSecond": Member(int)}
+_MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
 _INITIAL_ON_DEMAND = (12_000, 4_000)
 _ABOUT_INITIAL = (
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
@@ -26,29 +25,26 @@ def ready_for(warm: WarmThroughput | None, throughput: Throughput, *, is_on_dema
     return WarmThroughput(read=max(read, warm.read or 0), write=max(write, warm.write or 0))
 
 
-def new_warm_throughput(
-    structure: Request, path: str, throughput: Throughput, *, is_on_demand: bool
-) -> WarmThroughput | None:
+def new_warm_throughput(structure: Request, throughput: Throughput, *, is_on_demand: bool) -> WarmThroughput | None:
     """The WarmThroughput that a new table or index is given, or None; RequestRefused if it is too little."""
     if is_on_demand:
         faults = (f"initial throughput for OnDemand. See: {_ABOUT_INITIAL}",) * 2
     else:
         faults = ("ReadCapacityUnits of ProvisionedThroughput", "WriteCapacityUnits of ProvisionedThroughput")
-    return _given(structure, path, ready_for(None, throughput, is_on_demand=is_on_demand), faults)
+    return _given(structure, ready_for(None, throughput, is_on_demand=is_on_demand), faults)
 
 
-def changed_warm_throughput(structure: Request, path: str, before: WarmThroughput) -> WarmThroughput:
+def changed_warm_throughput(structure: Request, before: WarmThroughput) -> WarmThroughput:
     """The WarmThroughput of a table or an index after a change; RequestRefused if it would be less than before."""
     faults = ("current WarmThroughput, decreasing WarmThroughput is not supported",) * 2
-    wanted = _given(structure, path, before, faults) or WarmThroughput()
+    wanted = _given(structure, before, faults) or WarmThroughput()
     return WarmThroughput(read=wanted.read or before.read, write=wanted.write or before.write)
 
 
-def _given(structure: Request, path: str, least: WarmThroughput, faults: tuple[str, str]) -> WarmThroughput | None:
+def _given(structure: Request, least: WarmThroughput, faults: tuple[str, str]) -> WarmThroughput | None:
     given, index = structure.get("WarmThroughput"), structure.get("IndexName")
     if given is None:
         return None
-    check_members(given, _MEMBERS, f"{path}warmThroughput.")
     of = "table" if index is None else f"index {index}"
     for member, minimum, fault in zip(_MEMBERS, (least.read, least.write), faults, strict=True):
         requested = f"Requested {member} for WarmThroughput for {of}"

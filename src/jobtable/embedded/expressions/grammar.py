@@ -124,6 +124,7 @@ class _Parser:
         self._text = text
         self._tokens = tokens_of(text, is_condition=is_condition)
         self._at = 0
+        self._calls = 0
         self._redundant = False
         self._closed: dict[int, int] = {}
         self._operand_start = self._operand_end = self._closing = 0
@@ -131,8 +132,6 @@ class _Parser:
     def finished(self, node: _Node) -> _Node:
         """The node, once the text is used up."""
         self._expect("end")
-        if self._redundant:
-            raise InvalidExpression("The expression has redundant parentheses;")
         return node
 
     def condition(self) -> ConditionNode:
@@ -175,6 +174,12 @@ class _Parser:
         self._redundant |= self._closed.get(opened + 1) == self._at - 1
         self._closed[opened] = self._at
         self._expect(")")
+        self._refuse_redundant()
+
+    def _refuse_redundant(self) -> None:
+        # DynamoDB sees them before what is wrong further on, but those inside of a call only when it ends.
+        if self._redundant and not self._calls:
+            raise InvalidExpression("The expression has redundant parentheses;")
 
     def _opens_operand(self) -> bool:
         """Whether the parenthesis here holds an operand, not a condition: what follows its operand tells."""
@@ -239,6 +244,8 @@ class _Parser:
                 name, at, arguments = waiting.pop()
                 if name:
                     self._expect(")")
+                    self._calls -= 1
+                    self._refuse_redundant()
                     found = Function(name, (*arguments, found))
                 else:
                     self._close(at)
@@ -254,6 +261,7 @@ class _Parser:
         if self._kind() == "name" and self._tokens[self._at + 1].kind == "(":
             name = self._expect("name")
             self._at += 1
+            self._calls += 1
             return name
         return None
 

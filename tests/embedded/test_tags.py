@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.embedded.table_definitions import INVALID, Request, globals_, index, table
+from tests.embedded.table_definitions import BROKEN, INVALID, Request, globals_, index, table
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError, RequestRefused
@@ -35,6 +35,7 @@ TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided Resour
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
+        (None, f"{BROKEN}null at 'tags' failed to satisfy constraint: Member must not be null"),
         ([], "Atleast one Tag needs to be provided as Input."),
         ([{"Key": "", "Value": ""}], "The Tag Key provided is invalid, Key: "),
         ([{"Value": ""}], "The Tag Key provided is invalid, Key: null"),
@@ -51,7 +52,7 @@ TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided Resour
         ([{"Key": str(number), "Value": ""} for number in range(51)], TOO_MANY_TAGS),
     ],
 )
-def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list[Request], message: str) -> None:
+def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list[Request] | None, message: str) -> None:
     arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
     with pytest.raises(RequestRefused) as caught:
         backend.execute("TagResource", {"ResourceArn": arn, "Tags": tags})
@@ -62,12 +63,15 @@ def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list
 @pytest.mark.parametrize(
     ("keys_", "message"),
     [
+        (None, f"{BROKEN}null at 'tagKeys' failed to satisfy constraint: Member must not be null"),
         ([], "Atleast one Tag Key needs to be provided as Input."),
         (["x" * 129], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
         ([str(number) for number in range(51)], TOO_MANY_TAGS),
     ],
 )
-def test_keys_of_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, keys_: list[str], message: str) -> None:
+def test_keys_of_tags_that_break_a_rule_are_refused(
+    backend: EmbeddedBackend, keys_: list[str] | None, message: str
+) -> None:
     arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
     with pytest.raises(RequestRefused) as caught:
         backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": keys_})
@@ -80,6 +84,7 @@ TABLE_ARN = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
 @pytest.mark.parametrize(
     ("arn", "message"),
     [
+        (None, "Invalid TableArn"),
         ("nonsense", f"{INVALID}ARNs must start with 'arn:': nonsense"),
         ("arn:aws:s3:::tab", f"{INVALID}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::tab"),
         (
@@ -94,7 +99,7 @@ TABLE_ARN = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
         ),
     ],
 )
-def test_only_tables_have_tags(backend: EmbeddedBackend, arn: str, message: str) -> None:
+def test_only_tables_have_tags(backend: EmbeddedBackend, arn: str | None, message: str) -> None:
     backend.execute("CreateTable", globals_(index("ggg", "a")))
     with pytest.raises(RequestError) as caught:
         backend.execute("ListTagsOfResource", {"ResourceArn": arn})

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from jobtable.embedded.key_schemas import maps, text
 from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn
-from jobtable.embedded.requests import expect_type, table_of_arn
+from jobtable.embedded.requests import Member, check_members, expect_type, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
@@ -16,6 +16,8 @@ from jobtable.store.backend import Request, Response
 
 _MOST_TAGS = 50
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
+_TAG_MEMBERS = {"Tags": Member(list, required=True)}
+_UNTAG_MEMBERS = {"TagKeys": Member(list, required=True)}
 _INVALID = "One or more parameter values were invalid: "
 _TEXT = re.compile(r"[\w\s+\-=.:/@]*")
 """Letters, numbers and white space of any script, and a few signs."""
@@ -40,6 +42,7 @@ def tags_of(request: Request, member: str) -> dict[str, str]:
 def tag(storage: Storage, request: Request) -> Response:
     """TagResource: add tags, or replace the values of those that are there."""
     name = _resource(request)
+    check_members(request, _TAG_MEMBERS)
     tags = tags_of(request, "Tags")
     if not tags:
         raise RequestRefused("Atleast one Tag needs to be provided as Input.")
@@ -57,10 +60,10 @@ def tag(storage: Storage, request: Request) -> Response:
 def untag(storage: Storage, request: Request) -> Response:
     """UntagResource; keys that are not there are ignored."""
     name = _resource(request)
-    keys = request.get("TagKeys")
+    check_members(request, _UNTAG_MEMBERS)
+    keys = request["TagKeys"]
     if not keys:
         raise RequestRefused("Atleast one Tag Key needs to be provided as Input.")
-    expect_type(keys, list)
     for key in keys:
         expect_type(key, str)
         _checked_key(key)
@@ -86,10 +89,7 @@ def list_tags(storage: Storage, request: Request) -> Response:
 def _resource(request: Request) -> str:
     arn = text(request, "ResourceArn")
     if arn is None:
-        raise RequestRefused(
-            "1 validation error detected: Value null at 'resourceArn' failed to satisfy constraint: Member must not be"
-            " null"
-        )
+        raise RequestRefused("Invalid TableArn")
     if not arn.startswith("arn:"):
         raise RequestRefused(f"{_INVALID}ARNs must start with 'arn:': {arn}")
     if is_stream_arn(arn):

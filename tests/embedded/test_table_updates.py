@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.embedded.table_definitions import (
@@ -22,6 +23,7 @@ from tests.embedded.table_definitions import (
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError, RequestRefused
+from jobtable.testing import FakeClock
 
 
 @pytest.fixture
@@ -146,6 +148,29 @@ def test_units_of_an_index_are_given_with_those_of_the_table(backend: EmbeddedBa
     with pytest.raises(RequestRefused, match="The only Updates for index: ggg when TableThroughputMode is PAY_PER_REQ"):
         backend.execute("UpdateTable", update(change))
     backend.execute("UpdateTable", {**switch, **update(change)})
+
+
+def test_changes_of_units_are_told_once_there_are_any() -> None:
+    clock = FakeClock()
+    backend = EmbeddedBackend(None, clock=clock)
+    of_index = index("ggg", "a", ProvisionedThroughput=units(1, 1))
+    created = provisioned(ProvisionedThroughput=units(3, 3), GlobalSecondaryIndexes=[of_index])
+    first = backend.execute("CreateTable", created)["TableDescription"]
+    assert first["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(3, 3)}
+    assert first["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(1, 1)}
+
+    def changed(read: int) -> Any:
+        request = {"TableName": "tab", "ProvisionedThroughput": units(read, 3)}
+        return backend.execute("UpdateTable", request)["TableDescription"]["ProvisionedThroughput"]
+
+    assert changed(4) == {"LastIncreaseDateTime": clock.seconds(), "NumberOfDecreasesToday": 0, **units(4, 3)}
+    assert [changed(read)["NumberOfDecreasesToday"] for read in (2, 1, 9)] == [1, 2, 2]
+    on_demand = backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
+    assert on_demand["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 2
+    clock.advance(86_400)
+    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]["ProvisionedThroughput"]
+    assert described["NumberOfDecreasesToday"] == 0
+    backend.close()
 
 
 def test_a_table_has_at_most_twenty_global_indexes(backend: EmbeddedBackend) -> None:

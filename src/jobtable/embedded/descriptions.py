@@ -21,7 +21,7 @@ _NOT_TOLD_OF_DELETED = (
 )
 
 
-def describe_table(view: View, record: TableRecord) -> Description:
+def describe_table(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table."""
     counts = view.counters([record.id, *(index.id for index in record.indexes)])
     items, size = counts[record.id]
@@ -33,23 +33,23 @@ def describe_table(view: View, record: TableRecord) -> Description:
         "KeySchema": key_elements((record.partition,), (record.sort,) if record.sort else ()),
         "TableStatus": "ACTIVE",
         "CreationDateTime": record.created,
-        "ProvisionedThroughput": _throughput(record.throughput),
+        "ProvisionedThroughput": _throughput(record.throughput, now),
         "TableSizeBytes": size,
         "ItemCount": items,
         "TableArn": table_arn(record.name),
         "TableId": record.uuid,
         **_billing(record),
         **_warm(ready_for(record.warm, record.throughput, is_on_demand=record.is_on_demand)),
-        **_indexes(record, counts),
+        **_indexes(record, counts, now),
         **_stream(record),
         **_options(record),
         "DeletionProtectionEnabled": record.is_protected,
     }
 
 
-def describe_new(view: View, record: TableRecord) -> Description:
+def describe_new(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table that is being made: what it is ready for is told only where it was asked for."""
-    description = describe_table(view, record)
+    description = describe_table(view, record, now)
     if record.warm is None:
         del description["WarmThroughput"]
     for index in description.get("GlobalSecondaryIndexes", ()):
@@ -57,19 +57,19 @@ def describe_new(view: View, record: TableRecord) -> Description:
     return description
 
 
-def describe_deleted(view: View, record: TableRecord) -> Description:
+def describe_deleted(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table that is being deleted: its keys and indexes are not told any more."""
-    description = describe_table(view, record)
+    description = describe_table(view, record, now)
     for name in _NOT_TOLD_OF_DELETED:
         description.pop(name, None)
     return description | {"TableStatus": "DELETING"}
 
 
-def _throughput(throughput: Throughput) -> Description:
+def _throughput(throughput: Throughput, now: float) -> Description:
     times = {"LastIncreaseDateTime": throughput.increased, "LastDecreaseDateTime": throughput.decreased}
     return {
         **{name: time for name, time in times.items() if time is not None},
-        "NumberOfDecreasesToday": 0,
+        "NumberOfDecreasesToday": throughput.decreases_on_day_of(now),
         "ReadCapacityUnits": throughput.read,
         "WriteCapacityUnits": throughput.write,
     }
@@ -95,13 +95,13 @@ def _warm(warm: WarmThroughput) -> Description:
     return {"WarmThroughput": {**units, "Status": "ACTIVE"}}
 
 
-def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]]) -> Description:
-    local = [_index(record, index, counts) for index in record.indexes if index.is_local]
-    others = [_index(record, index, counts) for index in record.indexes if not index.is_local]
+def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]], now: float) -> Description:
+    local = [_index(record, index, counts, now) for index in record.indexes if index.is_local]
+    others = [_index(record, index, counts, now) for index in record.indexes if not index.is_local]
     return ({"LocalSecondaryIndexes": local} if local else {}) | ({"GlobalSecondaryIndexes": others} if others else {})
 
 
-def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int, int]]) -> Description:
+def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int, int]], now: float) -> Description:
     items, size = counts[index.id]
     included = {"NonKeyAttributes": sorted(index.included)} if index.included else {}
     description: Description = {
@@ -112,7 +112,7 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
     if not index.is_local:
         description |= {
             "IndexStatus": "ACTIVE",
-            "ProvisionedThroughput": _throughput(index.throughput),
+            "ProvisionedThroughput": _throughput(index.throughput, now),
             **_limit(index.on_demand),
             **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),
         }

@@ -88,7 +88,7 @@ def restore(storage: Storage, request: Request) -> Response:
         create_table(transaction, restored)
         _copy_items(transaction, record, restored, moment)
         fill_indexes(transaction, restored)
-        return {"TableDescription": describe_table(transaction, restored)}
+        return {"TableDescription": describe_table(transaction, restored, now)}
 
     return storage.write(action)
 

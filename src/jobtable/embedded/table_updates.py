@@ -272,11 +272,12 @@ def _changed(before: Throughput, after: Throughput, now: float) -> Throughput:
         write=after.write,
         increased=now if is_more and before.read else before.increased,
         decreased=now if is_less and before.read else before.decreased,
+        decreases=before.decreases_on_day_of(now) + 1 if is_less and before.read else before.decreases,
     )
 
 
 def _without_units(before: Throughput) -> Throughput:
-    return Throughput(increased=before.increased, decreased=before.decreased)
+    return before.model_copy(update={"read": 0, "write": 0})
 
 
 def _changed_index(index: IndexRecord, **changes: Any) -> IndexRecord:

@@ -57,7 +57,7 @@ def create(storage: Storage, request: Request) -> Response:
         if wanted.view is not None:
             record = streams.enabled(transaction, record, wanted.view, now)
         create_table(transaction, record)
-        return {"TableDescription": describe_new(transaction, record)}
+        return {"TableDescription": describe_new(transaction, record, now)}
 
     return storage.write(action)
 
@@ -66,7 +66,7 @@ def describe(storage: Storage, request: Request) -> Response:
     """DescribeTable."""
     name = table_of(request)
     with storage.read() as view:
-        return {"Table": describe_table(view, _existing(view, name))}
+        return {"Table": describe_table(view, _existing(view, name), storage.now())}
 
 
 def list_names(storage: Storage, request: Request) -> Response:
@@ -88,9 +88,10 @@ def update(storage: Storage, request: Request) -> Response:
 
     def action(transaction: Transaction) -> Response:
         before = _existing(transaction, name)
-        after = updated(transaction, before, request, storage.now())
+        now = storage.now()
+        after = updated(transaction, before, request, now)
         change_table(transaction, before, after)
-        return {"TableDescription": describe_table(transaction, after)}
+        return {"TableDescription": describe_table(transaction, after, now)}
 
     return storage.write(action)
 
@@ -106,9 +107,10 @@ def delete(storage: Storage, request: Request) -> Response:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
                 " protection first."
             )
-        description = describe_deleted(transaction, record)
+        now = storage.now()
+        description = describe_deleted(transaction, record, now)
         if record.stream is not None:
-            streams.disabled(transaction, record, storage.now())
+            streams.disabled(transaction, record, now)
         drop_table(transaction, record)
         return {"TableDescription": description}
 

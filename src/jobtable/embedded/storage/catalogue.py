@@ -12,6 +12,7 @@ from jobtable.embedded.schema import IndexSchema, KeyAttribute, TableSchema
 
 Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
+_DAY_SECONDS = 86_400
 
 
 class Record(BaseModel):
@@ -27,6 +28,13 @@ class Throughput(Record):
     write: int = 0
     increased: float | None = None
     decreased: float | None = None
+    decreases: int = 0
+    """How often they were decreased on the day (of UTC) of the last time."""
+
+    def decreases_on_day_of(self, now: float) -> int:
+        """How often they were decreased on the day of an instant that is not before the last time."""
+        is_same_day = self.decreased is not None and int(self.decreased // _DAY_SECONDS) == int(now // _DAY_SECONDS)
+        return self.decreases if is_same_day else 0
 
 
 class OnDemandLimit(Record):

@@ -43,11 +43,6 @@ def restore(**parameters: Any) -> Request:
     [
         ("DescribeTable", {"TableName": ""}, broken(("''", "tableName", SHORT_RULE), ("''", "tableName", NAME_RULE))),
         (
-            "GetItem",
-            {"TableName": "a;", "Key": {}},
-            broken(("'a;'", "tableName", SHORT_RULE), ("'a;'", "tableName", NAME_RULE)),
-        ),
-        (
             "ListTables",
             {"ExclusiveStartTableName": "a;", "Limit": 500},
             broken(

@@ -156,6 +156,14 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
         "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: Member must have length"
         " greater than or equal to 3",
     ),
+    (
+        "GetItem",
+        {**ONE, "TableName": "a;"},
+        "ValidationException",
+        "2 validation errors detected: Value 'a;' at 'tableName' failed to satisfy constraint: Member must have length"
+        " greater than or equal to 3; Value 'a;' at 'tableName' failed to satisfy constraint: Member must satisfy"
+        " regular expression pattern: [a-zA-Z0-9_.-]+",
+    ),
     # DynamoDB Local looks for the table before it looks at values and expressions.
     ("GetItem", {"TableName": "nope", "Key": {"pk": N("a")}}, "ValidationException", "The parameter cannot be"),
     (

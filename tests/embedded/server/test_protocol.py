@@ -59,6 +59,12 @@ def test_an_answer_carries_its_checksum_and_a_request_id() -> None:
     assert len(headers["x-amzn-RequestId"]) == 52
 
 
+@pytest.mark.parametrize("outcome", [None, request_error("ValidationException", "what happened")])
+def test_an_answer_has_the_media_type_of_its_question(outcome: Exception | None) -> None:
+    response = respond(post(b"{}", content_type="application/json; charset=utf-8"), outcome)
+    assert dict(response.headers)["Content-Type"] == "application/json"
+
+
 def test_streams_have_a_target_of_their_own() -> None:
     backend = ScriptedBackend({})
     protocol = DynamoDbProtocol(backend)
@@ -253,7 +259,9 @@ def test_a_failure_of_the_backend_is_an_internal_error_that_hides_nothing_it_sho
 @pytest.mark.parametrize("target", ["/", "/ping", "/?now"])
 def test_get_is_the_health_line(target: str) -> None:
     response = respond(HttpRequest("GET", target, {"host": "localhost:8000"}, b"", True))
-    assert (response.status, response.body) == (200, b"healthy: localhost:8000 \n")
+    assert (response.status, response.body) == (200, b"healthy: localhost:8000 ")
+    headers = dict(response.headers)
+    assert (headers["Content-Type"], headers["x-amz-crc32"]) == ("text/plain", str(zlib.crc32(response.body)))
 
 
 @pytest.mark.parametrize(

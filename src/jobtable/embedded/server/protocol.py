@@ -20,7 +20,7 @@ from jobtable.store.backend import Backend, Request
 
 _log = logging.getLogger(__name__)
 
-_JSON_TYPES = ("application/x-amz-json-1.0", "application/json")
+_AWS_JSON, _PLAIN_JSON = "application/x-amz-json-1.0", "application/json"
 _STREAM_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 _SILENT_OPERATIONS = frozenset({"TagResource", "UntagResource"})
 """Operations without a response: others that have nothing to say answer with an empty object."""
@@ -70,7 +70,14 @@ class DynamoDbProtocol:
         self._signatures = signatures
 
     def respond(self, request: HttpRequest) -> HttpResponse:
-        """The response to one request."""
+        """The response to one request, of the media type that the request has."""
+        response = self._answer(request)
+        if request.headers.get("content-type") == _AWS_JSON or _media_type(request.headers) == _AWS_JSON:
+            return response
+        headers = tuple((name, _PLAIN_JSON if value == _AWS_JSON else value) for name, value in response.headers)
+        return HttpResponse(response.status, headers, response.body)
+
+    def _answer(self, request: HttpRequest) -> HttpResponse:
         try:
             if request.method in ("GET", "HEAD") and request.target.partition("?")[0] in _HEALTH_PATHS:
                 return health_response(request)
@@ -100,7 +107,7 @@ class DynamoDbProtocol:
             # A page of any web site could otherwise read and write the tables through the visitor's browser.
             raise request_error("AccessDeniedException", "Requests from web pages are refused")
         body = unpacked_body(request)
-        if request.method != "POST" or (body and _media_type(headers) not in _JSON_TYPES):
+        if request.method != "POST" or (body and _media_type(headers) not in (_AWS_JSON, _PLAIN_JSON)):
             raise HttpError(404, "UnknownOperationException", "Operations are POST requests with a JSON body")
         parsed = _parsed(body) if body else None
         operation = _operation(headers.get("x-amz-target", ""))
@@ -113,8 +120,8 @@ class DynamoDbProtocol:
 
 def health_response(request: HttpRequest) -> HttpResponse:
     """The line that load balancers and people get: `healthy: HOST`."""
-    line = f"healthy: {request.headers.get('host', 'jobtable')} \n"
-    return HttpResponse(200, (("Content-Type", "text/plain"),), line.encode("latin-1"))
+    line = f"healthy: {request.headers.get('host', 'jobtable')} ".encode("latin-1")
+    return _response(200, line, "text/plain")
 
 
 def http_error_response(error: HttpError) -> HttpResponse:
@@ -175,14 +182,18 @@ def _packed_response(body: bytes, accepted: str) -> HttpResponse:
     encoding = packing_for(accepted)
     if encoding is None:
         return _json_response(200, body)
-    return _json_response(200, packed(body, encoding), ("Content-Encoding", encoding))
+    return _response(200, packed(body, encoding), _AWS_JSON, ("Content-Encoding", encoding))
 
 
-def _json_response(status: int, body: bytes, *more_headers: tuple[str, str]) -> HttpResponse:
+def _json_response(status: int, body: bytes) -> HttpResponse:
+    return _response(status, body, _AWS_JSON)
+
+
+def _response(status: int, body: bytes, media_type: str, *more_headers: tuple[str, str]) -> HttpResponse:
     headers = (
         ("x-amzn-RequestId", base64.b32encode(os.urandom(32))[:52].decode()),
         ("x-amz-crc32", str(zlib.crc32(body))),
-        ("Content-Type", "application/x-amz-json-1.0"),
+        ("Content-Type", media_type),
         *more_headers,
     )
     return HttpResponse(status, headers, body)

@@ -324,6 +324,40 @@ def test_limits_on_demand_that_cannot_be_are_refused(
     assert caught.value.message == message
 
 
+ONLY_LIMITS = (
+    f"{INVALID}The only Updates for index: ggg when TableThroughputMode is PAY_PER_REQUEST can be to"
+    " OnDemandThroughput, WarmThroughput"
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, ONLY_LIMITS),
+        ({"OnDemandThroughput": {}}, ONLY_LIMITS),
+        (
+            {"OnDemandThroughput": {"MaxReadRequestUnits": 0}},
+            f"{INVALID}Requested MaxReadRequestUnits for OnDemandThroughput for index : ggg is outside of valid range",
+        ),
+    ],
+)
+def test_an_index_is_not_updated_with_nothing(backend: EmbeddedBackend, change: Request, message: str) -> None:
+    backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput={}, WarmThroughput={})))
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute("UpdateTable", update({"Update": {"IndexName": "ggg", **change}}))
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("name", ["OnDemandThroughput", "WarmThroughput"])
+def test_throughput_that_says_nothing_is_none(backend: EmbeddedBackend, name: str) -> None:
+    created = backend.execute("CreateTable", {**table(), name: {}})["TableDescription"]
+    assert name not in created
+    with pytest.raises(RequestRefused, match="At least one of ProvisionedThroughput, BillingMode"):
+        backend.execute("UpdateTable", {"TableName": "tab", name: {}})
+    changed = backend.execute("UpdateTable", {"TableName": "tab", name: {}, **CHANGES["class"]})["TableDescription"]
+    assert changed["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
+
+
 def test_nothing_of_one_billing_is_left_in_the_other(backend: EmbeddedBackend) -> None:
     limit = {"MaxReadRequestUnits": 5}
     backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput=limit), OnDemandThroughput=limit))

@@ -28,6 +28,7 @@ _ALONE = {
     "DeletionProtectionEnabled": "DeletionProtection modification",
 }
 """What is changed by a request of its own, in the order in which DynamoDB asks for that."""
+_NOTHING_IF_EMPTY = ("OnDemandThroughput", "WarmThroughput")
 _ACTIONS = ("Update", "Create", "Delete")
 _INVALID = "One or more parameter values were invalid: "
 
@@ -44,7 +45,7 @@ def check_request(request: Request) -> None:
     check_constraints("UpdateTable", request)
     refuse_what_is_not_kept(request)
     attribute_definitions(request)
-    given = {name for name in _PARAMETERS if request.get(name) is not None}
+    given = {name for name in _PARAMETERS if _is_given(request, name)}
     has_empty_list = request.get("GlobalSecondaryIndexUpdates") == []
     if given <= ({"GlobalSecondaryIndexUpdates"} if has_empty_list else set()):
         raise RequestRefused(
@@ -90,6 +91,10 @@ def index_changes(request: Request) -> list[IndexChange]:
             "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
         )
     return changes
+
+
+def _is_given(request: Request, name: str) -> bool:
+    return bool(request.get(name)) if name in _NOTHING_IF_EMPTY else request.get(name) is not None
 
 
 def _check_units(request: Request) -> None:

@@ -121,7 +121,7 @@ def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on
         "warm": changed_warm_throughput(given, before),
         "on_demand": on_demand_limit(given, index.on_demand),
     }
-    is_said = any(given.get(name) is not None for name in ("WarmThroughput", "OnDemandThroughput"))
+    is_said = any(given.get(name) for name in ("WarmThroughput", "OnDemandThroughput"))
     if is_said and given.get("ProvisionedThroughput") is None:
         return _changed_index(index, **options)
     if is_on_demand:

@@ -76,15 +76,11 @@ def on_demand_limit(
 ) -> OnDemandLimit | None:
     """OnDemandThroughput of a table or an index; what it does not say stays as it was before."""
     given = structure.get("OnDemandThroughput")
-    if given is None:
+    if not given:
         return before
     name = structure.get("IndexName")
     of = "table" if name is None else f"index : {name}"
     read, write = (_request_units(given, member, of, is_new=is_new) for member in _REQUEST_UNITS)
-    if read is None and write is None and not is_new:
-        raise RequestRefused(
-            f"{_INVALID}OnDemandThroughput must specify MaxReadRequestUnits, MaxWriteRequestUnits, or both"
-        )
     before = before or OnDemandLimit()
     limits = (_limit(read, before.read), _limit(write, before.write))
     return None if limits == (None, None) else OnDemandLimit(read=limits[0], write=limits[1])

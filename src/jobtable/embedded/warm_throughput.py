@@ -43,7 +43,7 @@ def changed_warm_throughput(structure: Request, before: WarmThroughput) -> WarmT
 
 def _given(structure: Request, least: WarmThroughput, faults: tuple[str, str]) -> WarmThroughput | None:
     given, index = structure.get("WarmThroughput"), structure.get("IndexName")
-    if given is None:
+    if not given:
         return None
     of = "table" if index is None else f"index {index}"
     for member, minimum, fault in zip(_MEMBERS, (least.read, least.write), faults, strict=True):

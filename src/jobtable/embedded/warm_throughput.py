@@ -41,7 +41,7 @@ def changed_warm_throughput(structure: Request, before: WarmThroughput) -> WarmT
     return WarmThroughput(read=wanted.read or before.read, write=wanted.write or before.write)
 
 
-def _given(structure: Request, least: WarmThroughput, faults: tuple[str, str]) -> WarmThroughput | None:
+def _given(structure: Request, least: WarmThroughput, faults: tuple[str, ...]) -> WarmThroughput | None:
     given, index = structure.get("WarmThroughput"), structure.get("IndexName")
     if not given:
         return None

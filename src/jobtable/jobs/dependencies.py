@@ -170,7 +170,7 @@ class Dependencies:
     def _add_opening(self, tx: Transaction, edge: JobDependency, job: Job, gates: JobGates) -> None:
         is_start = edge.gate == "start"
         updates: list[Update] = [(JobGates.open_starts if is_start else JobGates.open_completions).increment(1)]
-        if not is_start and edge.outcome in COUNT_OF:
+        if not is_start and edge.outcome is not None and edge.outcome in COUNT_OF:
             updates.append(COUNT_OF[edge.outcome].increment(-1))
         if gates.broken_by == edge.dependency_job_id:
             others = [each for each in self.edges_of(job.job_id) if each.dependency_job_id != edge.dependency_job_id]

@@ -173,7 +173,7 @@ class JobDependencyRecord(Entity):
 
     job_id: str
     dependency_job_id: str
-    type: str
+    type: Attr[str]
     condition: str | None = None
     created_at: Timestamp
 

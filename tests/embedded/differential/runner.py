@@ -162,7 +162,8 @@ class SideBySide:
     def _clear(self) -> None:
         for peer in self._peers:
             for name in set(peer.ask("ListTables", {}).body["TableNames"]) - set(TABLE_OF):
-                self._remove(peer, name)
+                if not self._has_stuck_table:
+                    self._remove(peer, name)
         for peer, table in itertools.product(self._peers, TABLES):
             names = [name for name, _ in table.key_parts]
             for item in peer.ask("Scan", {"TableName": table.name}).body["Items"]:

@@ -51,7 +51,7 @@ def test_a_token_ends_at_its_time() -> None:
 def test_only_a_digest_is_stored(tokens: Tokens) -> None:
     new = tokens.create(Role.FULL)
     item = AccessToken.__schema__.codec.encode(new.record)
-    secret = new.text.rpartition("_")[2] if new.text.count("_") == 2 else new.text[20:]
+    secret = new.text.split("_", 2)[2]  # which may have this sign itself
     assert secret not in str(item)
     assert len(new.record.secret_sha256) == 64
 

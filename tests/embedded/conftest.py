@@ -11,13 +11,19 @@ from jobtable.embedded import EmbeddedBackend
 
 
 @pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    """The engine in memory, with the tables of side_by_side, empty."""
+def engine() -> Iterator[EmbeddedBackend]:
+    """The engine in memory, without tables."""
     made = EmbeddedBackend(None)
-    for table in TABLES:
-        made.execute("CreateTable", table.definition())
     yield made
     made.close()
+
+
+@pytest.fixture
+def backend(engine: EmbeddedBackend) -> EmbeddedBackend:
+    """The same with the tables of side_by_side, empty."""
+    for table in TABLES:
+        engine.execute("CreateTable", table.definition())
+    return engine
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ from jobtable.errors import RequestRefused
 NAME_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 SHORT_RULE = "Member must have length greater than or equal to 3"
 MANY_UNITS = 10**12 + 1
-
-
-@pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    made = EmbeddedBackend(None)
-    yield made
-    made.close()
 
 
 def broken(*faults: tuple[str, str, str]) -> str:
@@ -147,10 +139,10 @@ def restore(**parameters: Any) -> Request:
     ],
 )
 def test_all_broken_constraints_are_told_at_once(
-    backend: EmbeddedBackend, operation: str, request_: Request, message: str
+    engine: EmbeddedBackend, operation: str, request_: Request, message: str
 ) -> None:
     with pytest.raises(RequestRefused) as caught:
-        backend.execute(operation, request_)
+        engine.execute(operation, request_)
     assert caught.value.message == message
 
 
@@ -205,8 +197,8 @@ def test_all_broken_constraints_are_told_at_once(
     ],
 )
 def test_units_come_before_keys_and_requests_before_tables(
-    backend: EmbeddedBackend, operation: str, request_: Request, message: str
+    engine: EmbeddedBackend, operation: str, request_: Request, message: str
 ) -> None:
     with pytest.raises(RequestRefused) as caught:
-        backend.execute(operation, request_)
+        engine.execute(operation, request_)
     assert caught.value.message == message

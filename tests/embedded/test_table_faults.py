@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,13 +23,6 @@ from tests.embedded.table_definitions import (
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError
-
-
-@pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    made = EmbeddedBackend(None)
-    yield made
-    made.close()
 
 
 def time_to_live(**specification: Any) -> Request:
@@ -379,9 +371,9 @@ FAULTS: list[tuple[str, Request, str]] = [
 
 @pytest.mark.parametrize(("operation", "request_", "message"), FAULTS)
 def test_faults_have_the_words_of_the_service(
-    backend: EmbeddedBackend, operation: str, request_: Request, message: str
+    engine: EmbeddedBackend, operation: str, request_: Request, message: str
 ) -> None:
-    backend.execute("CreateTable", table())
+    engine.execute("CreateTable", table())
     with pytest.raises(RequestError) as caught:
-        backend.execute(operation, request_)
+        engine.execute(operation, request_)
     assert caught.value.message == message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -24,14 +23,6 @@ from tests.embedded.table_definitions import (
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError, RequestRefused
 from jobtable.testing import FakeClock
-
-
-@pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    made = EmbeddedBackend(None)
-    yield made
-    made.close()
-
 
 HIGHER_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 
@@ -84,13 +75,13 @@ def unchanged(named: str, kind: str) -> str:
     ],
 )
 def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service(
-    backend: EmbeddedBackend, change: Request, message: str
+    engine: EmbeddedBackend, change: Request, message: str
 ) -> None:
     of_index = {"GlobalSecondaryIndexes": [index("ggg", "b", ProvisionedThroughput=units(1, 2))]}
     created = locals_(index("lll", "a", "b"), BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 2), **of_index)
-    backend.execute("CreateTable", created)
+    engine.execute("CreateTable", created)
     with pytest.raises(RequestError) as caught:
-        backend.execute("UpdateTable", {"TableName": "tab", **change})
+        engine.execute("UpdateTable", {"TableName": "tab", **change})
     assert caught.value.message == message
     is_limit = "maximum" in message
     assert (caught.value.code == "LimitExceededException") == is_limit
@@ -132,51 +123,51 @@ def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service
     ],
 )
 def test_a_wrong_shape_is_told_before_the_table_is_looked_for(
-    backend: EmbeddedBackend, change: Request, message: str
+    engine: EmbeddedBackend, change: Request, message: str
 ) -> None:
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("UpdateTable", {"TableName": "none", **change})
+        engine.execute("UpdateTable", {"TableName": "none", **change})
     assert caught.value.message == message
 
 
-def test_units_of_an_index_are_given_with_those_of_the_table(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", globals_(index("ggg", "a")))
+def test_units_of_an_index_are_given_with_those_of_the_table(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", globals_(index("ggg", "a")))
     switch: Request = {"TableName": "tab", **CHANGES["provisioned"]}
     with pytest.raises(RequestRefused, match="ProvisionedThroughput must be specified for index: ggg"):
-        backend.execute("UpdateTable", switch)
+        engine.execute("UpdateTable", switch)
     change = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
     with pytest.raises(RequestRefused, match="The only Updates for index: ggg when TableThroughputMode is PAY_PER_REQ"):
-        backend.execute("UpdateTable", update(change))
-    backend.execute("UpdateTable", {**switch, **update(change)})
+        engine.execute("UpdateTable", update(change))
+    engine.execute("UpdateTable", {**switch, **update(change)})
 
 
 def test_changes_of_units_are_told_once_there_are_any() -> None:
     clock = FakeClock()
-    backend = EmbeddedBackend(None, clock=clock)
+    engine = EmbeddedBackend(None, clock=clock)
     of_index = index("ggg", "a", ProvisionedThroughput=units(1, 1))
     created = provisioned(ProvisionedThroughput=units(3, 3), GlobalSecondaryIndexes=[of_index])
-    first = backend.execute("CreateTable", created)["TableDescription"]
+    first = engine.execute("CreateTable", created)["TableDescription"]
     assert first["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(3, 3)}
     assert first["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(1, 1)}
 
     def changed(read: int) -> Any:
         request = {"TableName": "tab", "ProvisionedThroughput": units(read, 3)}
-        return backend.execute("UpdateTable", request)["TableDescription"]["ProvisionedThroughput"]
+        return engine.execute("UpdateTable", request)["TableDescription"]["ProvisionedThroughput"]
 
     assert changed(4) == {"LastIncreaseDateTime": clock.seconds(), "NumberOfDecreasesToday": 0, **units(4, 3)}
     assert [changed(read)["NumberOfDecreasesToday"] for read in (2, 1, 9)] == [1, 2, 2]
-    on_demand = backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
+    on_demand = engine.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
     assert on_demand["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 2
     clock.advance(86_400)
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]["ProvisionedThroughput"]
+    described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]["ProvisionedThroughput"]
     assert described["NumberOfDecreasesToday"] == 0
-    backend.close()
+    engine.close()
 
 
-def test_a_table_has_at_most_twenty_global_indexes(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", globals_(*(index(f"g{number:02}", "a") for number in range(20))))
+def test_a_table_has_at_most_twenty_global_indexes(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", globals_(*(index(f"g{number:02}", "a") for number in range(20))))
     with pytest.raises(RequestError, match="global secondary indexes exceeds per-table limit of 20") as caught:
-        backend.execute("UpdateTable", update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")))
+        engine.execute("UpdateTable", update({"Create": index("new", "a")}, AttributeDefinitions=definitions("a")))
     assert caught.value.code == "LimitExceededException"
 
 
@@ -201,22 +192,22 @@ def test_a_table_has_at_most_twenty_global_indexes(backend: EmbeddedBackend) -> 
     ],
 )
 def test_changes_that_do_not_go_together_are_refused(
-    backend: EmbeddedBackend, one: str, other: str, message: str
+    engine: EmbeddedBackend, one: str, other: str, message: str
 ) -> None:
     """DynamoDB Local makes them all."""
-    backend.execute("CreateTable", globals_(index("old", "a")))
-    before = backend.execute("DescribeTable", {"TableName": "tab"})
+    engine.execute("CreateTable", globals_(index("old", "a")))
+    before = engine.execute("DescribeTable", {"TableName": "tab"})
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("UpdateTable", {"TableName": "tab", **CHANGES[one], **CHANGES[other]})
+        engine.execute("UpdateTable", {"TableName": "tab", **CHANGES[one], **CHANGES[other]})
     assert caught.value.message == INVALID + message
-    assert backend.execute("DescribeTable", {"TableName": "tab"}) == before
+    assert engine.execute("DescribeTable", {"TableName": "tab"}) == before
 
 
 @pytest.mark.parametrize("other", ["limit", "stream", "new index"])
-def test_billing_by_requests_goes_together_with_other_changes(backend: EmbeddedBackend, other: str) -> None:
-    backend.execute("CreateTable", provisioned())
-    backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"], **CHANGES[other]})
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+def test_billing_by_requests_goes_together_with_other_changes(engine: EmbeddedBackend, other: str) -> None:
+    engine.execute("CreateTable", provisioned())
+    engine.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"], **CHANGES[other]})
+    described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
     assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
     assert {"OnDemandThroughput", "StreamSpecification", "GlobalSecondaryIndexes"} & described.keys()
 
@@ -236,8 +227,8 @@ KEY = {"SSEType": "KMS", "KMSMasterKeyId": "arn:aws:kms:ddblocal:000000000000:ke
         (KEY, "key/mine"),
     ],
 )
-def test_encryption_is_described_with_its_key(backend: EmbeddedBackend, given: Request, key: str | None) -> None:
-    created = backend.execute("CreateTable", table(SSESpecification=given))["TableDescription"]
+def test_encryption_is_described_with_its_key(engine: EmbeddedBackend, given: Request, key: str | None) -> None:
+    created = engine.execute("CreateTable", table(SSESpecification=given))["TableDescription"]
     arn = f"arn:aws:kms:ddblocal:000000000000:{key}"
     described = {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": arn}
     assert created.get("SSEDescription") == (described if key else None)
@@ -264,11 +255,11 @@ def test_encryption_is_described_with_its_key(backend: EmbeddedBackend, given: R
     ],
 )
 def test_encryption_that_cannot_be_or_would_not_change_is_refused(
-    backend: EmbeddedBackend, before: Request, given: Request, message: str
+    engine: EmbeddedBackend, before: Request, given: Request, message: str
 ) -> None:
-    backend.execute("CreateTable", table(SSESpecification=before))
+    engine.execute("CreateTable", table(SSESpecification=before))
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": given})
+        engine.execute("UpdateTable", {"TableName": "tab", "SSESpecification": given})
     assert caught.value.message == INVALID + message
 
 
@@ -314,13 +305,13 @@ NOT_WITH_UNITS = "cannot be specified when the table BillingMode is PROVISIONED"
     ],
 )
 def test_limits_on_demand_that_cannot_be_are_refused(
-    backend: EmbeddedBackend, requests: list[Request], message: str
+    engine: EmbeddedBackend, requests: list[Request], message: str
 ) -> None:
     *before, refused = requests
     for created in before:
-        backend.execute("CreateTable", created)
+        engine.execute("CreateTable", created)
     with pytest.raises(RequestError) as caught:
-        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
+        engine.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
     assert caught.value.message == message
 
 
@@ -341,30 +332,30 @@ ONLY_LIMITS = (
         ),
     ],
 )
-def test_an_index_is_not_updated_with_nothing(backend: EmbeddedBackend, change: Request, message: str) -> None:
-    backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput={}, WarmThroughput={})))
+def test_an_index_is_not_updated_with_nothing(engine: EmbeddedBackend, change: Request, message: str) -> None:
+    engine.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput={}, WarmThroughput={})))
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("UpdateTable", update({"Update": {"IndexName": "ggg", **change}}))
+        engine.execute("UpdateTable", update({"Update": {"IndexName": "ggg", **change}}))
     assert caught.value.message == message
 
 
 @pytest.mark.parametrize("name", ["OnDemandThroughput", "WarmThroughput"])
-def test_throughput_that_says_nothing_is_none(backend: EmbeddedBackend, name: str) -> None:
-    created = backend.execute("CreateTable", {**table(), name: {}})["TableDescription"]
+def test_throughput_that_says_nothing_is_none(engine: EmbeddedBackend, name: str) -> None:
+    created = engine.execute("CreateTable", {**table(), name: {}})["TableDescription"]
     assert name not in created
     with pytest.raises(RequestRefused, match="At least one of ProvisionedThroughput, BillingMode"):
-        backend.execute("UpdateTable", {"TableName": "tab", name: {}})
-    changed = backend.execute("UpdateTable", {"TableName": "tab", name: {}, **CHANGES["class"]})["TableDescription"]
+        engine.execute("UpdateTable", {"TableName": "tab", name: {}})
+    changed = engine.execute("UpdateTable", {"TableName": "tab", name: {}, **CHANGES["class"]})["TableDescription"]
     assert changed["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
 
 
-def test_nothing_of_one_billing_is_left_in_the_other(backend: EmbeddedBackend) -> None:
+def test_nothing_of_one_billing_is_left_in_the_other(engine: EmbeddedBackend) -> None:
     limit = {"MaxReadRequestUnits": 5}
-    backend.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput=limit), OnDemandThroughput=limit))
+    engine.execute("CreateTable", globals_(index("ggg", "a", OnDemandThroughput=limit), OnDemandThroughput=limit))
     of_index = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}}
     switch: Request = {**CHANGES["provisioned"], **update(of_index)}
-    described = backend.execute("UpdateTable", switch)["TableDescription"]
+    described = engine.execute("UpdateTable", switch)["TableDescription"]
     assert "OnDemandThroughput" not in described | described["GlobalSecondaryIndexes"][0]
-    back = backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
+    back = engine.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
     assert back["GlobalSecondaryIndexes"][0].get("ProvisionedThroughput", units(0, 0)).items() >= units(0, 0).items()
-    backend.execute("UpdateTable", switch)
+    engine.execute("UpdateTable", switch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,53 +24,46 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AccessDenied, RequestRefused, TableInUse, TableNotFound
 
 
-@pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    made = EmbeddedBackend(None)
-    yield made
-    made.close()
+def put(engine: EmbeddedBackend, **attributes: Any) -> None:
+    engine.execute("PutItem", {"TableName": "tab", "Item": attributes})
 
 
-def put(backend: EmbeddedBackend, **attributes: Any) -> None:
-    backend.execute("PutItem", {"TableName": "tab", "Item": attributes})
-
-
-def test_attributes_are_described_by_name_and_indexes_as_they_were_given(backend: EmbeddedBackend) -> None:
+def test_attributes_are_described_by_name_and_indexes_as_they_were_given(engine: EmbeddedBackend) -> None:
     given = [index("second", "c", Projection=include("z", "x", "y")), index("first", "b")]
     created = globals_(*given, AttributeDefinitions=definitions("c", "a", "b"))
-    described = backend.execute("CreateTable", created)["TableDescription"]
+    described = engine.execute("CreateTable", created)["TableDescription"]
     assert described["AttributeDefinitions"] == definitions("a", "b", "c")
     assert [one["IndexName"] for one in described["GlobalSecondaryIndexes"]] == ["second", "first"]
     assert described["GlobalSecondaryIndexes"][0]["Projection"] == include("x", "y", "z")
 
 
-def test_counts_and_sizes_follow_the_items(backend: EmbeddedBackend) -> None:
+def test_counts_and_sizes_follow_the_items(engine: EmbeddedBackend) -> None:
     small = index("small", "b", Projection={"ProjectionType": "KEYS_ONLY"})
-    backend.execute("CreateTable", globals_(index("ggg", "b"), small, AttributeDefinitions=definitions("a", "b")))
-    put(backend, a={"S": "1"}, b={"S": "2"}, text={"S": "xyz"})
-    put(backend, a={"S": "2"})
-    put(backend, a={"S": "2"}, text={"S": "x"})
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+    engine.execute("CreateTable", globals_(index("ggg", "b"), small, AttributeDefinitions=definitions("a", "b")))
+    put(engine, a={"S": "1"}, b={"S": "2"}, text={"S": "xyz"})
+    put(engine, a={"S": "2"})
+    put(engine, a={"S": "2"}, text={"S": "x"})
+    described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
     assert (described["ItemCount"], described["TableSizeBytes"]) == (2, 11 + 7)
     sizes = {one["IndexName"]: (one["ItemCount"], one["IndexSizeBytes"]) for one in described["GlobalSecondaryIndexes"]}
     assert sizes == {"ggg": (1, 11), "small": (1, 4)}
-    backend.execute("DeleteItem", {"TableName": "tab", "Key": {"a": {"S": "1"}}})
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+    engine.execute("DeleteItem", {"TableName": "tab", "Key": {"a": {"S": "1"}}})
+    described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
     assert (described["ItemCount"], described["TableSizeBytes"]) == (1, 7)
     assert {one["ItemCount"] for one in described["GlobalSecondaryIndexes"]} == {0}
 
 
-def test_an_index_can_be_added_to_a_table_with_items_and_removed(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", table())
-    put(backend, a={"S": "1"}, b={"S": "x"}, c={"N": "2"})
-    put(backend, a={"S": "2"}, b={"S": "x"}, c={"N": "10"})
-    put(backend, a={"S": "3"}, b={"S": "x"})
-    put(backend, a={"S": "4"}, b={"N": "1"}, c={"N": "1"})
-    put(backend, a={"S": "5"}, b={"S": "x"}, c={"S": "of another type"})
+def test_an_index_can_be_added_to_a_table_with_items_and_removed(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table())
+    put(engine, a={"S": "1"}, b={"S": "x"}, c={"N": "2"})
+    put(engine, a={"S": "2"}, b={"S": "x"}, c={"N": "10"})
+    put(engine, a={"S": "3"}, b={"S": "x"})
+    put(engine, a={"S": "4"}, b={"N": "1"}, c={"N": "1"})
+    put(engine, a={"S": "5"}, b={"S": "x"}, c={"S": "of another type"})
     created = {"Create": index("ggg", "b", "c")}
     attributes = definitions("b") + definitions("c", kind="N")
     request = {"TableName": "tab", "AttributeDefinitions": attributes, "GlobalSecondaryIndexUpdates": [created]}
-    described = backend.execute("UpdateTable", request)["TableDescription"]
+    described = engine.execute("UpdateTable", request)["TableDescription"]
     (added,) = described["GlobalSecondaryIndexes"]
     assert (added["IndexStatus"], added["ItemCount"]) == ("ACTIVE", 2)
     query = {
@@ -80,56 +72,56 @@ def test_an_index_can_be_added_to_a_table_with_items_and_removed(backend: Embedd
         "KeyConditionExpression": "b = :b",
         "ExpressionAttributeValues": {":b": {"S": "x"}},
     }
-    assert [one["a"]["S"] for one in backend.execute("Query", query)["Items"]] == ["1", "2"]
+    assert [one["a"]["S"] for one in engine.execute("Query", query)["Items"]] == ["1", "2"]
     with pytest.raises(RequestRefused, match="already exists"):
-        backend.execute("UpdateTable", request)
+        engine.execute("UpdateTable", request)
     removal = {"TableName": "tab", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "ggg"}}]}
-    described = backend.execute("UpdateTable", removal)["TableDescription"]
+    described = engine.execute("UpdateTable", removal)["TableDescription"]
     assert "GlobalSecondaryIndexes" not in described
     assert described["AttributeDefinitions"] == definitions("a")
     with pytest.raises(RequestRefused):
-        backend.execute("Query", query)
+        engine.execute("Query", query)
 
 
-def test_attributes_that_a_new_index_does_not_use_keep_their_type(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", table())
+def test_attributes_that_a_new_index_does_not_use_keep_their_type(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table())
     given = [*definitions("a", "other", kind="N"), *definitions("b")]
-    changed = backend.execute("UpdateTable", update({"Create": index("ggg", "b")}, AttributeDefinitions=given))
+    changed = engine.execute("UpdateTable", update({"Create": index("ggg", "b")}, AttributeDefinitions=given))
     assert changed["TableDescription"]["AttributeDefinitions"] == definitions("a", "b")
-    put(backend, a={"S": "1"})
+    put(engine, a={"S": "1"})
 
 
-def test_an_index_leaves_out_items_whose_values_are_too_long_for_its_key(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", table())
+def test_an_index_leaves_out_items_whose_values_are_too_long_for_its_key(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table())
     for length in (1024, 1025, 2048, 2049):
-        put(backend, a={"S": str(length)}, b={"S": "ä" * (length // 2) + "b" * (length % 2)})
-    put(backend, a={"S": "0"}, b={"B": "AAAA" * 700})
+        put(engine, a={"S": str(length)}, b={"S": "ä" * (length // 2) + "b" * (length % 2)})
+    put(engine, a={"S": "0"}, b={"B": "AAAA" * 700})
     attributes = definitions("a", "b")
     for made in (index("partition", "b"), index("sort", "a", "b")):
         change = {"AttributeDefinitions": attributes, "GlobalSecondaryIndexUpdates": [{"Create": made}]}
-        backend.execute("UpdateTable", {"TableName": "tab", **change})
+        engine.execute("UpdateTable", {"TableName": "tab", **change})
     longest = {"TableName": "tab", "Key": {"a": {"S": "2049"}}, "UpdateExpression": "SET c = a"}
-    backend.execute("UpdateItem", longest)
+    engine.execute("UpdateItem", longest)
 
     def held(name: str) -> set[str]:
-        return {one["a"]["S"] for one in backend.execute("Scan", {"TableName": "tab", "IndexName": name})["Items"]}
+        return {one["a"]["S"] for one in engine.execute("Scan", {"TableName": "tab", "IndexName": name})["Items"]}
 
     assert held("partition") == {"1024", "1025", "2048"}
     assert held("sort") == {"1024"}
 
 
-def test_a_local_index_is_not_deleted(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", locals_(index("lll", "a", "b")))
+def test_a_local_index_is_not_deleted(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", locals_(index("lll", "a", "b")))
     with pytest.raises(RequestRefused):
-        backend.execute("UpdateTable", update({"Delete": {"IndexName": "lll"}}))
+        engine.execute("UpdateTable", update({"Delete": {"IndexName": "lll"}}))
 
 
-def test_names_are_listed_in_order_and_in_pages(backend: EmbeddedBackend) -> None:
+def test_names_are_listed_in_order_and_in_pages(engine: EmbeddedBackend) -> None:
     for number in range(5):
-        backend.execute("CreateTable", table(f"tab{number}"))
-    first = backend.execute("ListTables", {"Limit": 3})
+        engine.execute("CreateTable", table(f"tab{number}"))
+    first = engine.execute("ListTables", {"Limit": 3})
     assert first == {"TableNames": ["tab0", "tab1", "tab2"], "LastEvaluatedTableName": "tab2"}
-    rest = backend.execute("ListTables", {"Limit": 3, "ExclusiveStartTableName": "tab2"})
+    rest = engine.execute("ListTables", {"Limit": 3, "ExclusiveStartTableName": "tab2"})
     assert rest == {"TableNames": ["tab3", "tab4"]}
 
 
@@ -149,17 +141,17 @@ WRONG_INDEX = {"IndexName": "ind", "KeySchema": WRONG_KEYS, "Projection": ALL}
         ),
     ],
 )
-def test_a_wrong_key_type_is_told_with_its_place(backend: EmbeddedBackend, change: Request, path: str) -> None:
+def test_a_wrong_key_type_is_told_with_its_place(engine: EmbeddedBackend, change: Request, path: str) -> None:
     with pytest.raises(RequestRefused, match=f"Value 'SORT' at '{path}.2.member.keyType' failed"):
-        backend.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), **change))
+        engine.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), **change))
 
 
-def test_a_wrong_key_type_of_a_later_index_is_told_with_its_place(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", table())
+def test_a_wrong_key_type_of_a_later_index_is_told_with_its_place(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table())
     creation = [{"Create": WRONG_INDEX}]
     path = "globalSecondaryIndexUpdates.1.member.create.keySchema.2.member.keyType"
     with pytest.raises(RequestRefused, match=f"Value 'SORT' at '{path}' failed"):
-        backend.execute(
+        engine.execute(
             "UpdateTable",
             {
                 "TableName": "tab",
@@ -169,38 +161,38 @@ def test_a_wrong_key_type_of_a_later_index_is_told_with_its_place(backend: Embed
         )
 
 
-def test_a_protected_table_is_not_deleted_and_a_deleted_one_is_gone(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", table(DeletionProtectionEnabled=True))
+def test_a_protected_table_is_not_deleted_and_a_deleted_one_is_gone(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table(DeletionProtectionEnabled=True))
     with pytest.raises(RequestRefused, match="protected against deletion"):
-        backend.execute("DeleteTable", {"TableName": "tab"})
+        engine.execute("DeleteTable", {"TableName": "tab"})
     with pytest.raises(TableInUse):
-        backend.execute("CreateTable", table())
-    backend.execute("UpdateTable", {"TableName": "tab", "DeletionProtectionEnabled": False})
-    put(backend, a={"S": "1"})
-    arn = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]["TableArn"]
-    backend.execute("DeleteTable", {"TableName": arn})
+        engine.execute("CreateTable", table())
+    engine.execute("UpdateTable", {"TableName": "tab", "DeletionProtectionEnabled": False})
+    put(engine, a={"S": "1"})
+    arn = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]["TableArn"]
+    engine.execute("DeleteTable", {"TableName": arn})
     with pytest.raises(TableNotFound):
-        backend.execute("DescribeTable", {"TableName": "tab"})
-    backend.execute("CreateTable", table())
-    assert backend.execute("Scan", {"TableName": "tab"})["Count"] == 0
+        engine.execute("DescribeTable", {"TableName": "tab"})
+    engine.execute("CreateTable", table())
+    assert engine.execute("Scan", {"TableName": "tab"})["Count"] == 0
 
 
-def test_the_answer_to_a_deletion_tells_no_keys_and_no_indexes(backend: EmbeddedBackend) -> None:
+def test_the_answer_to_a_deletion_tells_no_keys_and_no_indexes(engine: EmbeddedBackend) -> None:
     """DynamoDB Local describes the table as it was."""
     indexes = {"GlobalSecondaryIndexes": [index("ggg", "b")]}
-    backend.execute("CreateTable", locals_(index("lll", "a", "b"), **indexes))
-    described = backend.execute("DeleteTable", {"TableName": "tab"})["TableDescription"]
+    engine.execute("CreateTable", locals_(index("lll", "a", "b"), **indexes))
+    described = engine.execute("DeleteTable", {"TableName": "tab"})["TableDescription"]
     assert described["TableStatus"] == "DELETING"
     assert {"BillingModeSummary", "ItemCount", "ProvisionedThroughput", "TableArn", "TableId"} <= described.keys()
     left_out = {"AttributeDefinitions", "CreationDateTime", "KeySchema", *indexes, "LocalSecondaryIndexes"}
     assert left_out.isdisjoint(described)
 
 
-def test_a_change_of_the_table_class_has_its_time(backend: EmbeddedBackend) -> None:
-    created = backend.execute("CreateTable", table(TableClass="STANDARD"))["TableDescription"]
+def test_a_change_of_the_table_class_has_its_time(engine: EmbeddedBackend) -> None:
+    created = engine.execute("CreateTable", table(TableClass="STANDARD"))["TableDescription"]
     assert created["TableClassSummary"] == {"TableClass": "STANDARD"}
     change = {"TableName": "tab", "TableClass": "STANDARD_INFREQUENT_ACCESS"}
-    summary = backend.execute("UpdateTable", change)["TableDescription"]["TableClassSummary"]
+    summary = engine.execute("UpdateTable", change)["TableDescription"]["TableClassSummary"]
     assert summary["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
     assert summary["LastUpdateDateTime"] >= created["CreationDateTime"]
 
@@ -208,20 +200,20 @@ def test_a_change_of_the_table_class_has_its_time(backend: EmbeddedBackend) -> N
 @pytest.mark.parametrize(
     "operation", ["DescribeTable", "UpdateTable", "DeleteTable", "UpdateTimeToLive", "DescribeTimeToLive"]
 )
-def test_a_table_that_is_not_there_is_named(backend: EmbeddedBackend, operation: str) -> None:
+def test_a_table_that_is_not_there_is_named(engine: EmbeddedBackend, operation: str) -> None:
     change: Request = {
         "TimeToLiveSpecification": {"AttributeName": "t", "Enabled": True},
         "DeletionProtectionEnabled": False,
     }
     with pytest.raises(TableNotFound) as caught:
-        backend.execute(operation, {"TableName": "gone", **change})
+        engine.execute(operation, {"TableName": "gone", **change})
     assert caught.value.message == "Requested resource not found: Table: gone not found"
 
 
-def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> None:
-    backend.execute("CreateTable", table())
+def test_a_table_that_is_already_there_is_named(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table())
     with pytest.raises(TableInUse) as caught:
-        backend.execute("CreateTable", table())
+        engine.execute("CreateTable", table())
     assert caught.value.message == "Table already exists: tab"
 
 
@@ -234,17 +226,17 @@ def test_a_table_that_is_already_there_is_named(backend: EmbeddedBackend) -> Non
     ],
 )
 def test_tables_of_others_that_are_not_here_have_their_tags_for_themselves(
-    backend: EmbeddedBackend, operation: str, others: Request
+    engine: EmbeddedBackend, operation: str, others: Request
 ) -> None:
     elsewhere = "arn:aws:dynamodb:us-east-1:123456789012:table/tab"
     with pytest.raises(AccessDenied) as caught:
-        backend.execute(operation, {"ResourceArn": elsewhere, **others})
+        engine.execute(operation, {"ResourceArn": elsewhere, **others})
     assert caught.value.message == (
         f"User: arn:aws:iam::000000000000:root is not authorized to perform: dynamodb:{operation} on resource:"
         f" {elsewhere} because no resource-based policy allows the dynamodb:{operation} action"
     )
-    backend.execute("CreateTable", table())
-    backend.execute(operation, {"ResourceArn": elsewhere, **others})
+    engine.execute("CreateTable", table())
+    engine.execute(operation, {"ResourceArn": elsewhere, **others})
 
 
 @pytest.mark.parametrize(
@@ -266,33 +258,33 @@ def test_tables_of_others_that_are_not_here_have_their_tags_for_themselves(
         table(Tags=[1]),
     ],
 )
-def test_malformed_requests_are_refused(backend: EmbeddedBackend, request_: Request) -> None:
+def test_malformed_requests_are_refused(engine: EmbeddedBackend, request_: Request) -> None:
     with pytest.raises(RequestRefused):
-        backend.execute("CreateTable", request_)
-    assert backend.execute("ListTables", {}) == {"TableNames": []}
+        engine.execute("CreateTable", request_)
+    assert engine.execute("ListTables", {}) == {"TableNames": []}
 
 
-def test_the_endpoint_is_described(backend: EmbeddedBackend) -> None:
-    (endpoint,) = backend.execute("DescribeEndpoints", {})["Endpoints"]
+def test_the_endpoint_is_described(engine: EmbeddedBackend) -> None:
+    (endpoint,) = engine.execute("DescribeEndpoints", {})["Endpoints"]
     assert endpoint["CachePeriodInMinutes"] > 0
 
 
-def test_options_can_be_given_and_changed(backend: EmbeddedBackend) -> None:
+def test_options_can_be_given_and_changed(engine: EmbeddedBackend) -> None:
     limits = {"MaxReadRequestUnits": 5, "MaxWriteRequestUnits": 7}
     options: Request = {"TableClass": "STANDARD_INFREQUENT_ACCESS", "OnDemandThroughput": limits}
-    created = backend.execute("CreateTable", table(SSESpecification={"Enabled": True}, **options))["TableDescription"]
+    created = engine.execute("CreateTable", table(SSESpecification={"Enabled": True}, **options))["TableDescription"]
     assert created["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert created["OnDemandThroughput"] == limits
     assert created["SSEDescription"]["Status"] == "ENABLED"
-    changed = backend.execute("UpdateTable", {"TableName": "tab", "TableClass": "STANDARD"})["TableDescription"]
+    changed = engine.execute("UpdateTable", {"TableName": "tab", "TableClass": "STANDARD"})["TableDescription"]
     assert changed["TableClassSummary"]["TableClass"] == "STANDARD"
-    changed = backend.execute("UpdateTable", {"TableName": "tab", "SSESpecification": {"Enabled": False}})
+    changed = engine.execute("UpdateTable", {"TableName": "tab", "SSESpecification": {"Enabled": False}})
     assert "SSEDescription" not in changed["TableDescription"]
     with pytest.raises(RequestRefused, match="ReplicaUpdates"):
-        backend.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
+        engine.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
 
 
-def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> None:
+def test_limits_on_demand_are_changed_one_by_one(engine: EmbeddedBackend) -> None:
     index = {"IndexName": "by_b", "KeySchema": keys("b"), "Projection": {"ProjectionType": "ALL"}}
     other = {"IndexName": "by_c", "KeySchema": keys("c"), "Projection": {"ProjectionType": "ALL"}}
     request = table(
@@ -301,24 +293,24 @@ def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> No
         OnDemandThroughput={"MaxReadRequestUnits": 10, "MaxWriteRequestUnits": 20},
         WarmThroughput={"ReadUnitsPerSecond": 20000, "WriteUnitsPerSecond": 6000},
     )
-    backend.execute("CreateTable", request)
+    engine.execute("CreateTable", request)
     changes: list[Request] = [
         {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": 30}},
         {"TableName": "tab", "WarmThroughput": {"ReadUnitsPerSecond": 30000}},
         update({"Update": {"IndexName": "by_b", "OnDemandThroughput": {"MaxReadRequestUnits": 7}}}),
     ]
     for change in changes:
-        backend.execute("UpdateTable", change)
-    changed = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+        engine.execute("UpdateTable", change)
+    changed = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
     assert changed["OnDemandThroughput"] == {"MaxReadRequestUnits": 30, "MaxWriteRequestUnits": 20}
     assert changed["WarmThroughput"]["WriteUnitsPerSecond"] == 6000
     by_b, by_c = changed["GlobalSecondaryIndexes"]
     assert (by_b["IndexName"], by_c["IndexName"]) == ("by_b", "by_c")
     assert by_b["OnDemandThroughput"] == {"MaxReadRequestUnits": 7}
     assert "OnDemandThroughput" not in by_c
-    off = backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": -1}})
+    off = engine.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": -1}})
     assert off["TableDescription"]["OnDemandThroughput"] == {"MaxWriteRequestUnits": 20}
-    off = backend.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxWriteRequestUnits": -1}})
+    off = engine.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxWriteRequestUnits": -1}})
     assert "OnDemandThroughput" not in off["TableDescription"]
 
 
@@ -332,19 +324,19 @@ def test_limits_on_demand_are_changed_one_by_one(backend: EmbeddedBackend) -> No
         {"VectorIndexUpdates": [{}]},
     ],
 )
-def test_options_that_cannot_be_are_refused(backend: EmbeddedBackend, change: Request) -> None:
+def test_options_that_cannot_be_are_refused(engine: EmbeddedBackend, change: Request) -> None:
     index = {"IndexName": "by_b", "KeySchema": keys("b"), "Projection": {"ProjectionType": "ALL"}}
-    backend.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), GlobalSecondaryIndexes=[index]))
-    before = backend.execute("DescribeTable", {"TableName": "tab"})
+    engine.execute("CreateTable", table(AttributeDefinitions=definitions("a", "b"), GlobalSecondaryIndexes=[index]))
+    before = engine.execute("DescribeTable", {"TableName": "tab"})
     with pytest.raises(RequestRefused):
-        backend.execute("UpdateTable", {"TableName": "tab", **change})
-    assert backend.execute("DescribeTable", {"TableName": "tab"}) == before
+        engine.execute("UpdateTable", {"TableName": "tab", **change})
+    assert engine.execute("DescribeTable", {"TableName": "tab"}) == before
 
 
 @pytest.mark.parametrize("member", ["ResourcePolicy", "VectorIndexes", "GlobalTableSourceArn"])
-def test_what_the_engine_does_not_keep_is_refused(backend: EmbeddedBackend, member: str) -> None:
+def test_what_the_engine_does_not_keep_is_refused(engine: EmbeddedBackend, member: str) -> None:
     with pytest.raises(RequestRefused, match=member):
-        backend.execute("CreateTable", table(**{member: "x"}))
+        engine.execute("CreateTable", table(**{member: "x"}))
 
 
 @pytest.mark.parametrize(
@@ -358,18 +350,18 @@ def test_what_the_engine_does_not_keep_is_refused(backend: EmbeddedBackend, memb
         ),
     ],
 )
-def test_a_table_is_told_of_as_it_was_named(backend: EmbeddedBackend, operation: str, others: Request) -> None:
-    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+def test_a_table_is_told_of_as_it_was_named(engine: EmbeddedBackend, operation: str, others: Request) -> None:
+    arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
     for name in (arn, "tab"):
-        answer = backend.execute(operation, {"TableName": name, "ReturnConsumedCapacity": "TOTAL", **others})
+        answer = engine.execute(operation, {"TableName": name, "ReturnConsumedCapacity": "TOTAL", **others})
         assert answer["ConsumedCapacity"]["TableName"] == name
     for wrong in ("arn:aws:s3:::table/tab", "arn:foo", "arn:" + "x" * 3000):
         with pytest.raises(RequestRefused):
-            backend.execute(operation, {"TableName": wrong, **others})
+            engine.execute(operation, {"TableName": wrong, **others})
 
 
-def test_tables_of_batches_and_transactions_are_told_of_as_they_were_named(backend: EmbeddedBackend) -> None:
-    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+def test_tables_of_batches_and_transactions_are_told_of_as_they_were_named(engine: EmbeddedBackend) -> None:
+    arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
     key = {"a": {"S": "1"}}
     for name in (arn, "tab"):
         requests: dict[str, Request] = {
@@ -379,5 +371,5 @@ def test_tables_of_batches_and_transactions_are_told_of_as_they_were_named(backe
             "TransactGetItems": {"TransactItems": [{"Get": {"TableName": name, "Key": key}}]},
         }
         for operation, request in requests.items():
-            answer = backend.execute(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
+            answer = engine.execute(operation, {**request, "ReturnConsumedCapacity": "TOTAL"})
             assert [one["TableName"] for one in answer["ConsumedCapacity"]] == [name]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.embedded.table_definitions import BROKEN, INVALID, Request, globals_, index, table
 
@@ -11,22 +9,15 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError, RequestRefused
 
 
-@pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    made = EmbeddedBackend(None)
-    yield made
-    made.close()
-
-
-def test_tags_are_added_replaced_listed_at_once_and_removed(backend: EmbeddedBackend) -> None:
-    created = backend.execute("CreateTable", table(Tags=[{"Key": "team", "Value": "ml"}]))
+def test_tags_are_added_replaced_listed_at_once_and_removed(engine: EmbeddedBackend) -> None:
+    created = engine.execute("CreateTable", table(Tags=[{"Key": "team", "Value": "ml"}]))
     arn = created["TableDescription"]["TableArn"]
     tags = [{"Key": f"key {number:02}/ä", "Value": f"+-=._:@ {number}"} for number in range(12)]
-    backend.execute("TagResource", {"ResourceArn": arn, "Tags": [*tags, {"Key": "team", "Value": "data"}]})
-    listed = backend.execute("ListTagsOfResource", {"ResourceArn": arn})
+    engine.execute("TagResource", {"ResourceArn": arn, "Tags": [*tags, {"Key": "team", "Value": "data"}]})
+    listed = engine.execute("ListTagsOfResource", {"ResourceArn": arn})
     assert listed == {"Tags": [*tags, {"Key": "team", "Value": "data"}]}
-    backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": [tag["Key"] for tag in tags] + ["unknown"]})
-    assert backend.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": [{"Key": "team", "Value": "data"}]}
+    engine.execute("UntagResource", {"ResourceArn": arn, "TagKeys": [tag["Key"] for tag in tags] + ["unknown"]})
+    assert engine.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": [{"Key": "team", "Value": "data"}]}
 
 
 TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided ResourceArn"
@@ -52,12 +43,12 @@ TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided Resour
         ([{"Key": str(number), "Value": ""} for number in range(51)], TOO_MANY_TAGS),
     ],
 )
-def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list[Request] | None, message: str) -> None:
-    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+def test_tags_that_break_a_rule_are_refused(engine: EmbeddedBackend, tags: list[Request] | None, message: str) -> None:
+    arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("TagResource", {"ResourceArn": arn, "Tags": tags})
+        engine.execute("TagResource", {"ResourceArn": arn, "Tags": tags})
     assert caught.value.message == message
-    assert backend.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": []}
+    assert engine.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": []}
 
 
 @pytest.mark.parametrize(
@@ -70,11 +61,11 @@ def test_tags_that_break_a_rule_are_refused(backend: EmbeddedBackend, tags: list
     ],
 )
 def test_keys_of_tags_that_break_a_rule_are_refused(
-    backend: EmbeddedBackend, keys_: list[str] | None, message: str
+    engine: EmbeddedBackend, keys_: list[str] | None, message: str
 ) -> None:
-    arn = backend.execute("CreateTable", table())["TableDescription"]["TableArn"]
+    arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
     with pytest.raises(RequestRefused) as caught:
-        backend.execute("UntagResource", {"ResourceArn": arn, "TagKeys": keys_})
+        engine.execute("UntagResource", {"ResourceArn": arn, "TagKeys": keys_})
     assert caught.value.message == message
 
 
@@ -99,9 +90,9 @@ TABLE_ARN = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
         ),
     ],
 )
-def test_only_tables_have_tags(backend: EmbeddedBackend, arn: str | None, message: str) -> None:
-    backend.execute("CreateTable", globals_(index("ggg", "a")))
+def test_only_tables_have_tags(engine: EmbeddedBackend, arn: str | None, message: str) -> None:
+    engine.execute("CreateTable", globals_(index("ggg", "a")))
     with pytest.raises(RequestError) as caught:
-        backend.execute("ListTagsOfResource", {"ResourceArn": arn})
+        engine.execute("ListTagsOfResource", {"ResourceArn": arn})
     assert caught.value.message == message
     assert (caught.value.code == "ResourceNotFoundException") == ("not found" in message)

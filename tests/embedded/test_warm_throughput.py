@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.embedded.table_definitions import (
     CHANGES,
@@ -22,49 +20,42 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import RequestError
 
 
-@pytest.fixture
-def backend() -> Iterator[EmbeddedBackend]:
-    made = EmbeddedBackend(None)
-    yield made
-    made.close()
-
-
 def warm(read: int, write: int) -> Request:
     return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write}
 
 
-def ready_for(backend: EmbeddedBackend) -> list[tuple[int, int]]:
+def ready_for(engine: EmbeddedBackend) -> list[tuple[int, int]]:
     """The warm throughput of the table, and those of its indexes."""
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+    described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
     told = [one["WarmThroughput"] for one in (described, *described.get("GlobalSecondaryIndexes", ()))]
     assert {one["Status"] for one in told} == {"ACTIVE"}
     return [(one["ReadUnitsPerSecond"], one["WriteUnitsPerSecond"]) for one in told]
 
 
-def test_what_a_table_is_to_be_ready_for_is_noted(backend: EmbeddedBackend) -> None:
+def test_what_a_table_is_to_be_ready_for_is_noted(engine: EmbeddedBackend) -> None:
     """The engine is always ready, and does not throttle."""
-    created = backend.execute("CreateTable", table(WarmThroughput=warm(12_500, 4_000)))["TableDescription"]
+    created = engine.execute("CreateTable", table(WarmThroughput=warm(12_500, 4_000)))["TableDescription"]
     assert created["WarmThroughput"] == {**warm(12_500, 4_000), "Status": "ACTIVE"}
     new = {**index("ggg", "b"), "WarmThroughput": {"WriteUnitsPerSecond": 4_500}}
-    backend.execute("UpdateTable", update({"Create": new}, AttributeDefinitions=definitions("b")))
-    assert ready_for(backend) == [(12_500, 4_000), (12_000, 4_500)]
+    engine.execute("UpdateTable", update({"Create": new}, AttributeDefinitions=definitions("b")))
+    assert ready_for(engine) == [(12_500, 4_000), (12_000, 4_500)]
     change = {"Update": {"IndexName": "ggg", "WarmThroughput": warm(13_000, 5_000)}}
-    backend.execute("UpdateTable", update(change, WarmThroughput={"WriteUnitsPerSecond": 6_000}))
-    assert ready_for(backend) == [(12_500, 6_000), (13_000, 5_000)]
+    engine.execute("UpdateTable", update(change, WarmThroughput={"WriteUnitsPerSecond": 6_000}))
+    assert ready_for(engine) == [(12_500, 6_000), (13_000, 5_000)]
 
 
-def test_a_table_is_ready_for_what_its_billing_gives_it_and_never_for_less(backend: EmbeddedBackend) -> None:
+def test_a_table_is_ready_for_what_its_billing_gives_it_and_never_for_less(engine: EmbeddedBackend) -> None:
     of_index = index("ggg", "a", ProvisionedThroughput=units(7, 8))
-    created = backend.execute("CreateTable", provisioned(GlobalSecondaryIndexes=[of_index]))["TableDescription"]
+    created = engine.execute("CreateTable", provisioned(GlobalSecondaryIndexes=[of_index]))["TableDescription"]
     assert "WarmThroughput" not in created | created["GlobalSecondaryIndexes"][0]
-    assert ready_for(backend) == [(1, 1), (7, 8)]
+    assert ready_for(engine) == [(1, 1), (7, 8)]
     fewer = {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(2, 9)}}
-    backend.execute("UpdateTable", update(fewer, ProvisionedThroughput=units(3, 3)))
-    assert ready_for(backend) == [(3, 3), (7, 9)]
-    backend.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})
-    assert ready_for(backend) == [(12_000, 4_000)] * 2
-    backend.execute("UpdateTable", {**CHANGES["provisioned"], **update(fewer)})
-    assert ready_for(backend) == [(12_000, 4_000)] * 2
+    engine.execute("UpdateTable", update(fewer, ProvisionedThroughput=units(3, 3)))
+    assert ready_for(engine) == [(3, 3), (7, 9)]
+    engine.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})
+    assert ready_for(engine) == [(12_000, 4_000)] * 2
+    engine.execute("UpdateTable", {**CHANGES["provisioned"], **update(fewer)})
+    assert ready_for(engine) == [(12_000, 4_000)] * 2
 
 
 @pytest.mark.parametrize(
@@ -102,24 +93,24 @@ def test_a_table_is_ready_for_what_its_billing_gives_it_and_never_for_less(backe
     ],
 )
 def test_a_table_cannot_be_ready_for_less_than_it_is_or_too_much(
-    backend: EmbeddedBackend, requests: list[Request], message: str
+    engine: EmbeddedBackend, requests: list[Request], message: str
 ) -> None:
     *before, refused = requests
     for created in before:
-        backend.execute("CreateTable", created)
+        engine.execute("CreateTable", created)
     with pytest.raises(RequestError) as caught:
-        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
+        engine.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
     assert caught.value.message == message
 
 
-def test_units_are_described_for_every_index_with_the_times_of_their_changes(backend: EmbeddedBackend) -> None:
+def test_units_are_described_for_every_index_with_the_times_of_their_changes(engine: EmbeddedBackend) -> None:
     """DynamoDB Local tells none of indexes on demand, and times before there was any."""
-    backend.execute("CreateTable", globals_(index("ggg", "a")))
-    described = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]
+    engine.execute("CreateTable", globals_(index("ggg", "a")))
+    described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
     none = {"NumberOfDecreasesToday": 0, **units(0, 0)}
     assert described["ProvisionedThroughput"] == described["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"] == none
     of_index = {"IndexName": "ggg", "ProvisionedThroughput": units(3, 3)}
-    backend.execute("UpdateTable", {**CHANGES["provisioned"], **update({"Update": of_index})})
+    engine.execute("UpdateTable", {**CHANGES["provisioned"], **update({"Update": of_index})})
     more = update({"Update": {**of_index, "ProvisionedThroughput": units(4, 3)}})
-    (told,) = backend.execute("UpdateTable", more)["TableDescription"]["GlobalSecondaryIndexes"]
+    (told,) = engine.execute("UpdateTable", more)["TableDescription"]["GlobalSecondaryIndexes"]
     assert told["ProvisionedThroughput"].keys() - none.keys() == {"LastIncreaseDateTime"}

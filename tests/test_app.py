@@ -139,38 +139,3 @@ def test_services_know_the_objects_of_every_system_and_leave_others_alone() -> N
         for system in ("jobs", "journeys", "conversations"):
             assert not services.is_referenced(object_key(system, "gone", "log", "1.txt"))
         assert services.is_referenced(object_key("photographs", "1.png"))
-
-
-def test_what_the_package_exports() -> None:
-    """A name that is added or taken away is a change for every user."""
-    assert sorted(jobtable.__all__) == [
-        "Attr",
-        "Attribute",
-        "Backend",
-        "Beside",
-        "Condition",
-        "Entity",
-        "Index",
-        "Json",
-        "Key",
-        "Name",
-        "OrNull",
-        "PackedVector",
-        "Page",
-        "Part",
-        "Query",
-        "Selection",
-        "Store",
-        "Stored",
-        "Table",
-        "Timestamp",
-        "Transaction",
-        "Update",
-        "Uuid",
-        "Vector",
-        "__version__",
-        "camel_case",
-        "connect",
-        "default",
-    ]
-    assert all(hasattr(jobtable, name) for name in jobtable.__all__)

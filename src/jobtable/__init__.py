@@ -1,6 +1,6 @@
 """Jobtable: a typed data layer and job engine for DynamoDB, with an embedded engine that needs nothing started."""
 
-from jobtable.app import connect
+from jobtable.app import Services, connect, open_jobs
 from jobtable.model import (
     Attr,
     Attribute,
@@ -45,6 +45,7 @@ __all__ = [
     "Part",
     "Query",
     "Selection",
+    "Services",
     "Store",
     "Stored",
     "Table",
@@ -57,4 +58,5 @@ __all__ = [
     "camel_case",
     "connect",
     "default",
+    "open_jobs",
 ]

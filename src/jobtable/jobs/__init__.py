@@ -1,1 +1,48 @@
 """Jobs, their records, queues and instances: the backbone of the systems."""
+
+from typing import TYPE_CHECKING
+
+from jobtable.exports import offer
+
+if TYPE_CHECKING:
+    from jobtable.jobs.context import JobContext
+    from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
+    from jobtable.jobs.engine import Jobs
+    from jobtable.jobs.entities import Job
+    from jobtable.jobs.leases import Lease, Outcome
+    from jobtable.jobs.records import Status
+    from jobtable.jobs.tasks import FailTask, StopTask, task
+    from jobtable.jobs.worker import Worker
+else:
+    # When they are asked for: a module of tasks needs no worker.
+    __getattr__ = offer(
+        __name__,
+        {
+            "context": ["JobContext"],
+            "definition": ["DependsOn", "EdgeCondition", "NewJob", "ParentWaits", "RetryPolicy"],
+            "engine": ["Jobs"],
+            "entities": ["Job"],
+            "leases": ["Lease", "Outcome"],
+            "records": ["Status"],
+            "tasks": ["FailTask", "StopTask", "task"],
+            "worker": ["Worker"],
+        },
+    )
+
+__all__ = [
+    "DependsOn",
+    "EdgeCondition",
+    "FailTask",
+    "Job",
+    "JobContext",
+    "Jobs",
+    "Lease",
+    "NewJob",
+    "Outcome",
+    "ParentWaits",
+    "RetryPolicy",
+    "Status",
+    "StopTask",
+    "Worker",
+    "task",
+]

@@ -1,1 +1,36 @@
 """Hyperparameter sweeps on the job engine: a parent job, a child job for each trial, and the rules in between."""
+
+from typing import TYPE_CHECKING
+
+from jobtable.exports import offer
+
+if TYPE_CHECKING:
+    from jobtable.sweeps.parameters import choice, float_range, int_range
+    from jobtable.sweeps.samplers import Grid, Optuna, RandomChoice
+    from jobtable.sweeps.service import Sweeps
+    from jobtable.sweeps.stoppers import Asha, Median
+    from jobtable.sweeps.sweep import Sweep
+else:
+    __getattr__ = offer(
+        __name__,
+        {
+            "parameters": ["choice", "float_range", "int_range"],
+            "samplers": ["Grid", "Optuna", "RandomChoice"],
+            "service": ["Sweeps"],
+            "stoppers": ["Asha", "Median"],
+            "sweep": ["Sweep"],
+        },
+    )
+
+__all__ = [
+    "Asha",
+    "Grid",
+    "Median",
+    "Optuna",
+    "RandomChoice",
+    "Sweep",
+    "Sweeps",
+    "choice",
+    "float_range",
+    "int_range",
+]

@@ -1,0 +1,39 @@
+"""The names that users import: one that is added or taken away is a change for every one of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import jobtable
+import jobtable.jobs
+import jobtable.sweeps
+
+EXPORTS = {
+    jobtable: (
+        "Attr Attribute Backend Beside Condition Entity Index Json Key Name OrNull PackedVector Page Part Query "
+        "Selection Services Store Stored Table Timestamp Transaction Update Uuid Vector __version__ camel_case "
+        "connect default open_jobs"
+    ),
+    jobtable.jobs: (
+        "DependsOn EdgeCondition FailTask Job JobContext Jobs Lease NewJob Outcome ParentWaits RetryPolicy Status "
+        "StopTask Worker task"
+    ),
+    jobtable.sweeps: "Asha Grid Median Optuna RandomChoice Sweep Sweeps choice float_range int_range",
+}
+
+
+@pytest.mark.parametrize("package", EXPORTS, ids=lambda package: package.__name__)
+def test_what_a_package_exports(package: ModuleType) -> None:
+    assert sorted(package.__all__) == EXPORTS[package].split()
+    assert all(hasattr(package, name) for name in package.__all__)
+    assert not hasattr(package, "Nothing")
+
+
+def test_a_module_of_tasks_loads_no_worker() -> None:
+    asked = "import sys; from jobtable.jobs import task; print('jobtable.jobs.worker' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

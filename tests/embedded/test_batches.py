@@ -73,6 +73,7 @@ BAD_WRITES: list[Request] = [
         hash=[put(str(n)) for n in range(13)],
         main=[{"DeleteRequest": {"Key": {"pk": S(str(n)), "sk": S("1")}}} for n in range(13)],
     ),
+    items(hash=None),
     items(nope=[put("1")]),
     items(hash=[put("1")], nope=[put("1")]),
     items(**{"a!": [put("1")]}),

@@ -170,7 +170,8 @@ def _read_table(view: View, wanted: _Gets, left: int) -> tuple[list[bytes | None
 def batch_write_item(storage: Storage, request: Request) -> Response:
     """Put and delete items of several tables. Every one of them is done when this returns."""
     check_members(request, _WRITE_MEMBERS)
-    requests: dict[str, Any] = request["RequestItems"]
+    # A list that is null is an empty one.
+    requests = {name: [] if one is None else one for name, one in request["RequestItems"].items()}
     _check_lists_of_writes(requests)
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")

@@ -163,13 +163,20 @@ def _other_order(case: Case) -> bool:
             return _has_several_updates(case)
         if embedded == Stage.OPTIONS:
             return "Segment" in case.embedded.message and "Segment" not in case.local.message
-        return _has_several_conditions(case) or _have_both_maps_faults(case) or _is_of_earlier_expression(case)
+        return (
+            _has_several_conditions(case)
+            or _have_both_maps_faults(case)
+            or _is_of_earlier_expression(case)
+            or _is_of_start(case)
+        )
     return embedded < local
 
 
 def _stage_of_local(case: Case) -> Stage | None:
     if case.local.message in _FAULTS_OF_SUMS and case.operation in ("UpdateItem", "TransactWriteItems"):
         return Stage.ITEM
+    if case.operation in ("Query", "Scan") and case.local.message.startswith("Key attributes must be scalars"):
+        return Stage.ITEM  # Of a query, the service looks at paths into keys behind everything else.
     return stage_of_local(case.local.message)
 
 
@@ -190,6 +197,11 @@ def _is_of_earlier_expression(case: Case) -> bool:
     order = ("Invalid KeyConditionExpression", "Invalid FilterExpression", "Invalid ProjectionExpression")
     named = [answer.message.partition(":")[0] for answer in (case.embedded, case.local)]
     return all(name in order for name in named) and order.index(named[0]) < order.index(named[1])
+
+
+def _is_of_start(case: Case) -> bool:
+    """The service looks at the partition of a start before it looks at the conditions."""
+    return "starting key" in case.embedded.message and "Condition parameter type" in case.local.message
 
 
 def _has_several_conditions(case: Case) -> bool:

@@ -89,6 +89,7 @@ FAULTS = (
     ),
     Fault(Stage.COMBINATION, "{} can only be specified when using expressions{}"),
     Fault(Stage.VALUES, "Supplied AttributeValue {}"),
+    Fault(Stage.VALUES, "The supplied Item contains a null AttributeValue{}"),
     Fault(Stage.VALUES, "Empty attribute name"),
     Fault(
         Stage.VALUES,

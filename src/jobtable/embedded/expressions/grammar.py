@@ -124,7 +124,7 @@ class _Parser:
         self._text = text
         self._tokens = tokens_of(text, is_condition=is_condition)
         self._at = 0
-        self._calls = 0
+        self._deferring = 0
         self._redundant = False
         self._closed: dict[int, int] = {}
         self._operand_start = self._operand_end = self._closing = 0
@@ -177,8 +177,9 @@ class _Parser:
         self._refuse_redundant()
 
     def _refuse_redundant(self) -> None:
-        # DynamoDB sees them before what is wrong further on, but those inside of a call only when it ends.
-        if self._redundant and not self._calls:
+        # DynamoDB sees them before what is wrong further on, but those inside of a call, or around what is compared,
+        # only when it has read that.
+        if self._redundant and not self._deferring:
             raise InvalidExpression("The expression has redundant parentheses;")
 
     def _opens_operand(self) -> bool:
@@ -209,7 +210,7 @@ class _Parser:
         self._closing = at - self._operand_end
 
     def _test(self) -> ConditionNode:
-        first = self.operand()
+        first = self._compared()
         kind = self._kind()
         operands = [first]
         if kind in COMPARATORS:
@@ -229,6 +230,15 @@ class _Parser:
             raise self._error()
         return Test(kind, tuple(operands))
 
+    def _compared(self) -> Operand:
+        """The operand that a test begins with. That nothing is compared with it is seen before its parentheses are."""
+        self._deferring += 1
+        operand = self.operand()
+        self._deferring -= 1
+        if isinstance(operand, Function) or self._kind() in (*COMPARATORS, "BETWEEN", "IN"):
+            self._refuse_redundant()
+        return operand
+
     def operand(self) -> Operand:
         """A path, a value, a function, or one of them in parentheses, on an explicit stack as conditions are."""
         waiting: list[tuple[str, int, list[Operand]]] = []
@@ -244,7 +254,7 @@ class _Parser:
                 name, at, arguments = waiting.pop()
                 if name:
                     self._expect(")")
-                    self._calls -= 1
+                    self._deferring -= 1
                     self._refuse_redundant()
                     found = Function(name, (*arguments, found))
                 else:
@@ -261,7 +271,7 @@ class _Parser:
         if self._kind() == "name" and self._tokens[self._at + 1].kind == "(":
             name = self._expect("name")
             self._at += 1
-            self._calls += 1
+            self._deferring += 1
             return name
         return None
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from jobtable.errors import DefinitionError
 from jobtable.model import Attr, Entity, Index, Key, OrNull, Part, Stored, Table, Timestamp, default
+from jobtable.store import requests
 
 
 def make_table() -> Table:
@@ -218,6 +219,28 @@ def test_an_entity_can_be_the_base_of_another_one() -> None:
     assert (repr(Thing.b), repr(More.b)) == ("Thing.b", "More.b")
     with pytest.raises(ValidationError, match="a\n  Field required"):
         More.model_validate({"c": "2"})
+
+
+def test_a_class_without_a_table_cannot_be_stored_in_place_of_its_base() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+
+    with pytest.raises(DefinitionError, match=r"More derives from Thing and would be stored as one.*give table="):
+
+        class More(Thing):
+            b: str
+
+
+def test_a_class_without_a_table_says_so_when_it_is_used() -> None:
+    class Dated(Entity):
+        key = Key("T#{a}", "T")
+        a: str
+
+    with pytest.raises(DefinitionError, match="give table= in its class line"):
+        Dated.key(a="1")
+    with pytest.raises(DefinitionError, match="Dated has no table; give table= in its class line"):
+        requests.put(Dated(a="1"), None)
 
 
 def test_an_entity_may_have_private_attributes_and_a_beginning_of_its_own() -> None:

@@ -123,6 +123,13 @@ class _FieldOfClass:
         raise AttributeError
 
 
+class _NoSchema:
+    """Stands where a class without a table has no schema."""
+
+    def __get__(self, instance: Entity | None, owner: type[Entity]) -> EntitySchema:
+        raise DefinitionError(f"{owner.__name__} has no table; give table= in its class line")
+
+
 class Entity(Record, metaclass=EntityMeta):
     """One kind of item of a table: its docstring, its keys and its fields.
 
@@ -133,7 +140,7 @@ class Entity(Record, metaclass=EntityMeta):
     key: ClassVar[Key] = Key()
     by_type: ClassVar[Key]
     """All items of the type; there where the table has an index on its type attribute."""
-    __schema__: ClassVar[EntitySchema]
+    __schema__: ClassVar[EntitySchema] = _NoSchema()  # type: ignore[assignment]  # reads as one that is missing
 
     @classmethod
     def __pydantic_init_subclass__(
@@ -148,6 +155,7 @@ class Entity(Record, metaclass=EntityMeta):
     ) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         if table is None:
+            _refuse_entity_as_base(cls)
             return
         schema = Declaration(cls, table, type, envelope, alias, shares_keys_with).schema()
         object.__setattr__(schema, "codec", EntityCodec(schema))
@@ -158,3 +166,13 @@ class Entity(Record, metaclass=EntityMeta):
             setattr(cls, name, _FieldOfClass(cls, Attribute(field)))
         for key in schema.keys:
             setattr(cls, key.name, BoundKey(cls, key))
+
+
+def _refuse_entity_as_base(cls: type[Entity]) -> None:
+    """Refuse a class that has its table, its keys and its codec from another one, which knows none of its fields."""
+    for base in cls.__mro__:
+        if "__schema__" in vars(base) and base is not Entity:
+            raise DefinitionError(
+                f"{cls.__name__} derives from {base.__name__} and would be stored as one, without its own fields; "
+                "give table= and type= in its class line, or derive both from a class without a table"
+            )

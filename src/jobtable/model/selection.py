@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model.schema import FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
 
@@ -35,6 +35,10 @@ class Key:
         self.partition = _texts(partition)
         self.sort = _texts(sort)
         self.index = index
+
+    def __call__(self, **_: Any) -> NoReturn:
+        """What is called is a BoundKey: only a class without a table still has the Key that it declares."""
+        raise DefinitionError("a key selects items only in a class with a table; give table= in its class line")
 
     if TYPE_CHECKING:
 

@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from jobtable.errors import DefinitionError
-from jobtable.model import Attr, Entity, Index, Key, OrNull, Part, Stored, Table, Timestamp, default
+from jobtable.model import Attr, Beside, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, default
 from jobtable.store import requests
 
 
@@ -309,6 +309,29 @@ def test_a_part_is_checked_as_well() -> None:
 
         class Wheel(Part):
             size: int | str
+
+
+def test_two_fields_cannot_be_one_attribute() -> None:
+    with pytest.raises(DefinitionError, match=r"Wheel\.width cannot be the attribute 'size': height is size already"):
+
+        class Wheel(Part):
+            height: Annotated[int, Name("size")]
+            width: Annotated[int, Name("size")]
+
+    with pytest.raises(DefinitionError, match=r"Thing\.b cannot be the attribute 'b': data is Data already"):
+
+        class Thing(Entity, table=make_table(), type="THING", envelope="Data"):
+            key = Key("T#{a}", "T")
+            a: str
+            b: str
+            data: Annotated[str, Beside("Data")]
+
+
+def test_the_name_of_an_attribute_is_not_empty() -> None:
+    with pytest.raises(DefinitionError, match=r"Wheel\.size: the name of an attribute cannot be empty"):
+
+        class Wheel(Part):
+            size: Annotated[int, Name("")]
 
 
 def test_a_table_without_an_index_keeps_everything_else() -> None:

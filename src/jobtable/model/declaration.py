@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -165,11 +165,19 @@ def _check(schema: EntitySchema) -> None:
             raise DefinitionError(f"{schema.name}.{field.name}: a key attribute cannot be written as NULL")
         if field.kind.tag not in ("S", "N", "B"):
             raise DefinitionError(f"{schema.name}.{field.name}: a key attribute is text, a number or binary")
-    taken: dict[tuple[str, ...], str] = {(name,): f"{name} is made from the keys" for name in schema.derived}
-    for field in schema.fields.values():
-        if field.is_key_only:
-            continue
+    refuse_shared_attributes(
+        [field for field in schema.fields.values() if not field.is_key_only],
+        {(name,): f"{name} is made from the keys" for name in schema.derived},
+    )
+
+
+def refuse_shared_attributes(fields: Iterable[FieldSchema], taken: dict[tuple[str, ...], str]) -> None:
+    """Refuse fields of which one would be written over another one, or over what is `taken`."""
+    # Those beside an envelope come first, so that one with the envelope's own name is in the way of those in it.
+    for field in sorted(fields, key=lambda field: len(field.path)):
+        if not all(field.path):
+            raise DefinitionError(f"{field.owner}.{field.name}: the name of an attribute cannot be empty")
         clash = taken.get(field.path) or taken.get(field.path[:1])
         if clash:
-            raise DefinitionError(f"{schema.name}.{field.name} cannot be the attribute {field.attribute!r}: {clash}")
-        taken[field.path] = f"{field.name} is that attribute"
+            raise DefinitionError(f"{field.owner}.{field.name} cannot be the attribute {field.attribute!r}: {clash}")
+        taken[field.path] = f"{field.name} is {'.'.join(field.path)} already"

@@ -12,7 +12,7 @@ from pydantic._internal._model_construction import ModelMetaclass  # pydantic ha
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
 from jobtable.model.codec import EntityCodec, PartCodec
-from jobtable.model.declaration import Alias, Declaration, read_fields
+from jobtable.model.declaration import Alias, Declaration, read_fields, refuse_shared_attributes
 from jobtable.model.expressions import Attribute
 from jobtable.model.instances import AS_READ, UNDECLARED, AsRead, begin, put_undeclared, shallow_copy
 from jobtable.model.schema import EntitySchema, FieldSchema
@@ -98,6 +98,7 @@ class Part(Record, metaclass=PartMeta):
     def __pydantic_init_subclass__(cls, *, alias: Alias | None = None, **kwargs: Any) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         fields = read_fields(cls, alias)
+        refuse_shared_attributes(fields.values(), {})
         cls.__choices__ = _choices_of(fields)
         cls.__codec__ = PartCodec(cls, fields)
 

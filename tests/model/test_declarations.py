@@ -78,6 +78,10 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
         (lambda: declare({"a": str, "b": set[bool]}, key=Key("T#{a}", "T")), r"Thing\.b: a set holds"),
         (lambda: declare({"a": str, "PK": str}, key=Key("T#{a}", "T")), r"Thing\.PK cannot be the attribute 'PK'"),
         (lambda: declare({"a": str, "TYPE": str}, key=Key("T#{a}", "T")), r"Thing\.TYPE cannot be the attribute"),
+        (
+            lambda: declare({"a": str, "ends": Timestamp}, Table("ttl", pk="PK", ttl="ends"), key=Key("T#{a}")),
+            r"Thing\.ends: items expire by ends, .* declare it as int",
+        ),
         (lambda: Table("x", pk="PK"), "3 to 255"),
         (lambda: Table("same", pk="PK", sk="PK"), "'PK' is the partition attribute and the sort attribute"),
         (lambda: Index("many", ("a", "b", "c", "d", "e")), "one to four partition"),

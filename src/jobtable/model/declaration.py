@@ -165,6 +165,12 @@ def _check(schema: EntitySchema) -> None:
             raise DefinitionError(f"{schema.name}.{field.name}: a key attribute cannot be written as NULL")
         if field.kind.tag not in ("S", "N", "B"):
             raise DefinitionError(f"{schema.name}.{field.name}: a key attribute is text, a number or binary")
+    for field in schema.fields.values():
+        if field.path == (schema.table.ttl,) and field.kind.tag != "N":
+            raise DefinitionError(
+                f"{schema.name}.{field.name}: items expire by {schema.table.ttl}, which DynamoDB reads only as a "
+                "number, the seconds since 1970; declare it as int"
+            )
     refuse_shared_attributes(
         [field for field in schema.fields.values() if not field.is_key_only],
         {(name,): f"{name} is made from the keys" for name in schema.derived},

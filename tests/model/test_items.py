@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Line, Stage, Status, Step, Word
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model import Entity, PackedFloats
+from jobtable.model import Entity, PackedFloats, Part
 from jobtable.store import requests
 
 NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
@@ -102,6 +103,22 @@ def test_numbers_in_keys() -> None:
     assert (word["SK"], word["GSI1SK"]) == ({"S": "LINE#00007#WORD#00012"}, {"S": "CONFIDENCE#0.85"})
     metric = encode(JobMetric(job_id="1", metric_name="loss", timestamp=NOON, value=-1.5))
     assert metric["GSI2SK"] == {"S": "VALUE#4007ffffffffffff"}
+
+
+class Unit(StrEnum):
+    MEGA = "M"
+    MILLI = "m"
+    KILO = "k"
+
+
+def test_texts_that_differ_only_in_case_are_members_of_their_own() -> None:
+    class Measure(Part):
+        unit: Unit
+
+    texts = ["M", "m", "k", "K"]
+    members = [Unit.MEGA, Unit.MILLI, Unit.KILO, Unit.KILO]
+    assert [Measure.model_validate({"unit": text}).unit for text in texts] == members
+    assert [Measure.__codec__.decode({"unit": {"S": unit}}).unit for unit in Unit] == list(Unit)
 
 
 @pytest.mark.parametrize(

@@ -143,11 +143,15 @@ class Choice(WireType):
             )
         self.tag = "N" if int in kinds else "S"
         self._by_wire = {str(member.value): member for member in self.enum}
-        self._by_folded = {text.casefold(): member for text, member in self._by_wire.items()}
+        folded = [text.casefold() for text in self._by_wire]
+        pairs = zip(folded, self._by_wire.values(), strict=True)
+        self._by_folded = {text: member for text, member in pairs if folded.count(text) == 1}
 
     def find(self, given: Any) -> Any:
-        """The member for a text in any case; anything else is given back for pydantic to judge."""
-        return self._by_folded.get(given.casefold(), given) if isinstance(given, str) else given
+        """The member for a text as it stands, or in any case if that is one; the rest is left to pydantic to judge."""
+        if not isinstance(given, str):
+            return given
+        return self._by_wire[given] if given in self._by_wire else self._by_folded.get(given.casefold(), given)
 
     def encode(self, value: str, names: Names) -> str:
         return f'{{"{self.tag}": {"str" if self.tag == "N" else ""}({value}.value)}}'

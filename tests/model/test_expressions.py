@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from tests.samples import Job, JobMetric, Stage, Status
+from tests.samples import Comment, Job, JobMetric, Stage, Status
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model.expressions import (
@@ -96,6 +96,7 @@ def test_the_names_of_an_envelope_are_followed() -> None:
         (Job.tags.add(frozenset({"x"})), "ADD #n0 :v0"),
         (Job.tags.discard(frozenset({"x"})), "DELETE #n0 :v0"),
         (Job.history.append("x"), "SET #n0 = list_append(if_not_exists(#n0, :v1), :v0)"),
+        (attribute_of(Comment.embedding).append(0.5), "SET #n0 = list_append(if_not_exists(#n0, :v1), :v0)"),
         (Job.queue.set_if_missing("x"), "SET #n0 = if_not_exists(#n0, :v0)"),
         (Job.limits["memory_mb"].set(3), "SET #n0.#n1 = :v0"),
         (Job.job_config["x"].set(None), "SET #n0.#n1 = :v0"),
@@ -128,6 +129,9 @@ def test_a_plain_value_is_no_condition() -> None:
         (lambda: attribute_of(Job.priority).set("high"), "Job.priority: 'high': Input should be a valid integer"),
         (lambda: Job.priority.set(1000), "less than or equal to 999"),
         (lambda: Job.status == "nonsense", "Job.status: 'nonsense'"),
+        (attribute_of(Job.created_by).remove, "Job.created_by is required, .* set it instead"),
+        (Job.limits["memory_mb"].remove, r"Job.limits\['memory_mb'\] is required"),
+        (lambda: Job.queue.append("x"), "Job.queue is not a list"),
         (Job.status.is_in, "1 to 100 values"),
         (lambda: Job.limits["nothing"], "has no field 'nothing'; it has memory_mb, note"),
         (lambda: Job.priority["x"], "cannot be indexed with 'x'"),

@@ -276,7 +276,8 @@ class Attribute(Generic[T]):
         self.is_nested = bool(steps)
         """Whether this is a place inside the field."""
         self._steps = steps
-        self._kind = kind or field.kind
+        kind = kind or field.kind
+        self._kind = kind.inner if isinstance(kind, wire.Nullable) else kind
         self._slot = slot if steps else field
         self._path = _Path((*field.path, *steps))
         self._default = None if steps else field.default
@@ -318,17 +319,19 @@ class Attribute(Generic[T]):
 
     def amount_form(self, amount: int | float | Decimal) -> WireForm:
         """What is added to a number: itself no value of the field, so the field's limits do not speak of it."""
-        kind = self._kind.inner if isinstance(self._kind, wire.Nullable) else self._kind
-        if not isinstance(kind, wire.Int | wire.Float | wire.DecimalNumber | wire.Anything):
+        if not isinstance(self._kind, wire.Int | wire.Float | wire.DecimalNumber | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a number, so {amount!r} cannot be added to it")
-        if isinstance(kind, wire.Int) and amount % 1:
+        if isinstance(self._kind, wire.Int) and amount % 1:
             raise ValueRefusedError(f"{self!r} is a whole number, so {amount!r} cannot be added to it")
         return wire.wire_form(amount)
 
     def element_form(self, value: Any) -> WireForm:
         """What is put into a list, or looked for in a list, a set or a text, in wire form."""
-        inner = getattr(self._kind, "inner", None)
-        kind = inner if isinstance(self._kind, wire.Many | wire.Distinct) and inner else self._kind
+        kind = self._kind
+        if isinstance(kind, wire.Many | wire.Distinct):
+            kind = kind.inner
+        elif isinstance(kind, wire.Numbers):
+            kind = wire.Float()
         if isinstance(kind, wire.Anything):
             return wire.wire_form(value)
         element = self._slot.element if self._slot is not None else None
@@ -421,7 +424,9 @@ class Attribute(Generic[T]):
         return Update(self, "set_if_missing", self.accept(value))
 
     def remove(self) -> Update:
-        """Take it out of the item."""
+        """Take it out of the item, which can be read without it."""
+        if self._slot is not None and not self._slot.may_be_missing:
+            raise ValueRefusedError(f"{self!r} is required, and an item without it could not be read; set it instead")
         return Update(self, "remove")
 
     def increment(self, by: float = 1) -> Update:
@@ -438,6 +443,8 @@ class Attribute(Generic[T]):
 
     def append(self, *elements: Any) -> Update:
         """Put elements behind the end of a list, which begins empty where it is missing."""
+        if not isinstance(self._kind, wire.Many | wire.Numbers | wire.Anything):
+            raise ValueRefusedError(f"{self!r} is not a list, so nothing can be appended to it")
         return Update(self, "append", elements)
 
 
@@ -445,8 +452,6 @@ def _inside(
     kind: wire.WireType, slot: FieldSchema | Element | None, step: str | int, owner: Attribute[Any]
 ) -> tuple[wire.WireType, FieldSchema | Element | None, str | int]:
     element = None if slot is None else slot.element
-    if isinstance(kind, wire.Nullable):
-        kind = kind.inner
     if isinstance(kind, wire.Nested) and isinstance(step, str):
         fields = kind.part.__codec__.fields
         if step not in fields:

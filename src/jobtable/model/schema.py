@@ -42,6 +42,7 @@ class Element:
     owner: str
     annotation: Any
     is_null_written = True
+    may_be_missing = True
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
@@ -114,6 +115,11 @@ class FieldSchema:
             return None
         made = self.info.default_factory
         return self.info.default if made is None else made() if made in (list, dict) else None
+
+    @property
+    def may_be_missing(self) -> bool:
+        """Whether an item without the attribute can be read."""
+        return self.optional or self.kind.empty_is_absent or not self.info.is_required()
 
     def accept_source(self, value: str, names: Names) -> str:
         """The source of an expression that accepts `value`, without a call where the value needs no look."""

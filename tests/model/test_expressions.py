@@ -133,6 +133,7 @@ def test_a_plain_value_is_no_condition() -> None:
         (Job.limits["memory_mb"].remove, r"Job.limits\['memory_mb'\] is required"),
         (lambda: Job.queue.append("x"), "Job.queue is not a list"),
         (Job.status.is_in, "1 to 100 values"),
+        (lambda: Job.queue.contains(3), "Job.queue is compared with a text, not with 3"),
         (lambda: Job.limits["nothing"], "has no field 'nothing'; it has memory_mb, note"),
         (lambda: Job.priority["x"], "cannot be indexed with 'x'"),
         (lambda: attribute_of(JobMetric.job_id) == "1", "stands only in the key"),

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionFailedError, ItemShapeError, NotFoundError, ValueRefusedError
 from jobtable.model import Attr, Entity, Index, Key, Part, Table, Timestamp, default, unchanged
-from jobtable.model.expressions import Placeholders, Update
+from jobtable.model.expressions import Condition, Placeholders, Update
 from jobtable.store.store import Store
 
 things = Table(
@@ -41,6 +41,7 @@ class Thing(Entity, table=things, type="THING"):
     note: Note = Note()
     secret: Attr[Annotated[str, BeforeValidator(str.lower)]] = default("none")
     tags: Attr[set[str]] = default({"unset"})
+    history: Attr[list[str]] = default(["made"])
 
 
 class Kept(Entity, table=things, type="KEPT"):
@@ -86,11 +87,34 @@ def test_a_missing_attribute_is_the_default_in_conditions_too(store: Store) -> N
         Thing.state.is_in("new", "old"),
         Thing.state != "old",
         Thing.owner == None,  # noqa: E711 - it makes a condition
+        Thing.owner.is_in(None),
+        Thing.owner.is_in("x", None),
+        Thing.state.begins_with("ne"),
+        Thing.state.contains("ew"),
+        Thing.state.size() == 3,
+        Thing.state.size() != 4,
+        Thing.history.contains("made"),
+        Thing.history.size() > 0,
+        Thing.tags == set(),
+        Thing.tags.size() == 0,
+        Thing.tags.size() < 3,
     ):
         assert store.query(KEY, where=condition).count() == 1
         store.update(KEY, Thing.owner.set("x"), when=condition)
         put_raw(store)
-    for condition in (Thing.state != "new", Thing.count > 0, Thing.state == "old", Thing.owner == "x"):
+    for condition in (
+        Thing.state != "new",
+        Thing.count > 0,
+        Thing.state == "old",
+        Thing.owner == "x",
+        Thing.owner.is_in("x", "y"),
+        Thing.state.begins_with("ol"),
+        Thing.state.contains("ol"),
+        Thing.state.size() != 3,
+        Thing.history.contains("sold"),
+        Thing.tags != set(),
+        Thing.tags.size() > 0,
+    ):
         assert store.query(KEY, where=condition).count() == 0
 
 
@@ -104,6 +128,24 @@ def test_a_default_does_not_make_up_for_an_item_that_is_not_there(store: Store) 
 def test_a_counter_that_is_missing_counts_from_its_default(store: Store) -> None:
     put_raw(store)
     assert store.update(KEY, Thing.count.increment(2)).count == 2
+
+
+def test_a_list_that_is_missing_goes_on_behind_its_default(store: Store) -> None:
+    put_raw(store)
+    assert store.update(KEY, Thing.history.append("sold")).history == ["made", "sold"]
+
+
+def test_an_empty_set_is_found_by_conditions(store: Store) -> None:
+    store.batch_put(
+        [Thing(name="a", number=number, tags=tags) for number, tags in enumerate([set(), {"x"}, {"x", "y"}])]
+    )
+
+    def found(condition: Condition) -> list[int]:
+        return [thing.number for thing in store.query(Thing.key(name="a"), where=condition)]
+
+    assert found(Thing.tags == set()) == found(Thing.tags.size() == 0) == found(~Thing.tags.contains("x")) == [0]
+    assert found(Thing.tags != set()) == found(Thing.tags.size() > 0) == [1, 2]
+    assert found(Thing.tags != {"x"}) == found(Thing.tags.size() != 1) == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ Only placeholders reach the text of an expression: names and values from outside
 from __future__ import annotations
 
 import operator
+from binascii import a2b_base64
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
@@ -210,12 +211,17 @@ class Size(Operand):
     """The size of an attribute: the length of a text, the number of elements."""
 
     path: _Path
+    default: int | None
+    """That of what an item without the attribute has as far as entities go, where that has one."""
 
     def write(self, placeholders: Placeholders) -> str:
         return f"size({self.path.write(placeholders)})"
 
     def _compare(self, operator: str, number: int) -> Condition:
-        return _Comparison(self, operator, _Value(wire.wire_form(number)))
+        condition = _Comparison(self, operator, _Value(wire.wire_form(number)))
+        if self.default is None:
+            return condition
+        return _for_default(self.path, condition, operator, _HOLDS[operator](self.default, number))
 
     def __eq__(self, number: int) -> Condition:  # type: ignore[override]  # an expression, not a comparison
         return self._compare("=", number)
@@ -334,8 +340,16 @@ class Attribute(Generic[T]):
             kind = wire.Float()
         if isinstance(kind, wire.Anything):
             return wire.wire_form(value)
+        if isinstance(self._kind, wire.Text):
+            return self._text_form(value)
         element = self._slot.element if self._slot is not None else None
         return self._encoded(kind, value if element is None else element.accept(value))
+
+    def _text_form(self, value: Any) -> WireForm:
+        """A part of a text: itself no value of the field, so the field's limits do not speak of it."""
+        if not isinstance(value, str):
+            raise ValueRefusedError(f"{self!r} is compared with a text, not with {value!r:.100}")
+        return {"S": value}
 
     def _operand(self, value: Any) -> Operand:
         return value.path if isinstance(value, Attribute) else _Value(self.wire_form(value))
@@ -347,22 +361,22 @@ class Attribute(Generic[T]):
         return self._for_default(condition, operator, value)
 
     def _for_default(self, condition: Condition, operator: str, *values: Any) -> Condition:
-        """The condition as it holds for entities: an item without the attribute is one with the field's default."""
         default, accepted = _comparable(self._default), [_comparable(self.accept(value)) for value in values]
-        if _HOLDS[operator](default, *accepted):
-            # Without the attribute, DynamoDB takes every comparison for wrong but the one with <>.
-            return condition if operator == "<>" else _OrDefault(self.path, condition)
-        return self.exists() & condition if operator == "<>" else condition
+        return _for_default(self.path, condition, operator, _HOLDS[operator](default, *accepted))
+
+    def _is_empty_set(self, value: Any) -> bool:
+        """Whether the value is an empty set, which is a missing attribute in an item."""
+        return self._kind.empty_is_absent and not self.is_nested and not isinstance(value, Attribute) and not value
 
     def __eq__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]  # an expression, not a comparison
         if value is None:
             return self._is_none()
-        return self._compare("=", value)
+        return self.missing() if self._is_empty_set(value) else self._compare("=", value)
 
     def __ne__(self, value: T | Attribute[T]) -> Condition:  # type: ignore[override]
         if value is None:
             return ~self._is_none()
-        return self._compare("<>", value)
+        return self.exists() if self._is_empty_set(value) else self._compare("<>", value)
 
     def _is_none(self) -> Condition:
         """None is written in one way, but other programs may write it in the other one."""
@@ -392,6 +406,9 @@ class Attribute(Generic[T]):
         """One of at most 100 values."""
         if not 1 <= len(values) <= 100:
             raise ValueRefusedError(f"{self!r}.is_in takes 1 to 100 values, not {len(values)}")
+        some = [value for value in values if value is not None]
+        if len(some) < len(values):
+            return self._is_none() | self.is_in(*some) if some else self._is_none()
         condition = _In(self.path, tuple(self._operand(value) for value in values))
         return condition if self._default is None else self._for_default(condition, "IN", *values)
 
@@ -405,15 +422,25 @@ class Attribute(Generic[T]):
 
     def begins_with(self, prefix: str) -> Condition:
         """A text that begins so."""
-        return _Function("begins_with", (self.path, _Value({"S": prefix})))
+        condition = _Function("begins_with", (self.path, _Value(self._text_form(prefix))))
+        default = self._default_form
+        return _for_default(self.path, condition, "begins_with", "S" in default and default["S"].startswith(prefix))
 
     def contains(self, element: Any) -> Condition:
         """A text with this part, or a list or set with this element."""
-        return _Function("contains", (self.path, _Value(self.element_form(element))))
+        form, default = self.element_form(element), self._default_form
+        condition = _Function("contains", (self.path, _Value(form)))
+        is_part = "S" in form and "S" in default and form["S"] in default["S"]
+        return _for_default(self.path, condition, "contains", is_part or form in default.get("L", ()))
 
     def size(self) -> Size:
         """The length of a text or binary, or the number of elements."""
-        return Size(self.path)
+        return Size(self.path, 0 if self._is_empty_set(()) else _size_of(self._default_form))
+
+    @property
+    def _default_form(self) -> WireForm:
+        """The default in wire form; nothing where there is none."""
+        return {} if self._default is None else self.encode(self._default)
 
     def set(self, value: T) -> Update:
         """Give it this value; None removes it."""
@@ -442,7 +469,7 @@ class Attribute(Generic[T]):
         return Update(self, "discard", elements)
 
     def append(self, *elements: Any) -> Update:
-        """Put elements behind the end of a list, which begins empty where it is missing."""
+        """Put elements behind the end of a list, or of the field's default where it is missing."""
         if not isinstance(self._kind, wire.Many | wire.Numbers | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a list, so nothing can be appended to it")
         return Update(self, "append", elements)
@@ -483,6 +510,26 @@ def _comparable(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
+def _for_default(path: _Path, condition: Condition, test: str, holds: bool) -> Condition:
+    """The condition as it is for entities, where an item without the attribute has a default for which it `holds`."""
+    if holds:
+        # Without the attribute, DynamoDB takes every test for wrong but the one with <>.
+        return condition if test == "<>" else _OrDefault(path, condition)
+    return _Function("attribute_exists", (path,)) & condition if test == "<>" else condition
+
+
+def _size_of(form: WireForm) -> int | None:
+    """What DynamoDB takes for the size of a value: of a text, the UTF-16 units; None for those without a size."""
+    for tag, content in form.items():
+        if tag == "S":
+            return len(content.encode("utf-16-le")) // 2
+        if tag in ("L", "M"):
+            return len(content)
+        if tag == "B":
+            return len(a2b_base64(content))
+    return None
+
+
 Action = Literal["set", "set_if_missing", "increment", "append", "remove", "add", "discard"]
 Clause = Literal["SET", "REMOVE", "ADD", "DELETE"]
 
@@ -515,8 +562,8 @@ class Update:
                 return "SET", f"{path} = if_not_exists({path}, {placeholders.value(attribute.encode(self.value))})"
             case "append":
                 elements = placeholders.value({"L": [attribute.element_form(each) for each in self.value]})
-                nothing = placeholders.value({"L": []})
-                return "SET", f"{path} = list_append(if_not_exists({path}, {nothing}), {elements})"
+                before = placeholders.value(attribute._default_form or {"L": []})
+                return "SET", f"{path} = list_append(if_not_exists({path}, {before}), {elements})"
             case "increment":
                 before = path
                 if attribute._default is not None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionFailedError, ItemShapeError, NotFoundError, ValueRefusedError
@@ -56,6 +56,34 @@ class Kept(Entity, table=things, type="KEPT"):
 
 
 KEY = Thing.key(name="a", number=1)
+NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
+
+
+class User(Entity, table=things, type="USER"):
+    """An entity whose validators stand in its class."""
+
+    key = Key("USER#{name}", "USER")
+
+    name: str
+    mail: Attr[str]
+    since: Attr[Timestamp | None] = default(None)
+
+    @field_validator("name", "mail", mode="before")
+    @classmethod
+    def _fold(cls, text: str) -> str:
+        return text.lower()
+
+    @field_validator("mail")
+    @classmethod
+    def _has_a_host(cls, mail: str) -> str:
+        if "@" not in mail:
+            raise ValueError("a mail address has an @")
+        return mail
+
+    @field_validator("since")
+    @classmethod
+    def _after_the_name(cls, since: datetime | None, info: ValidationInfo) -> datetime | None:
+        return since if info.data["name"] else None
 
 
 @pytest.fixture
@@ -146,6 +174,23 @@ def test_an_empty_set_is_found_by_conditions(store: Store) -> None:
     assert found(Thing.tags == set()) == found(Thing.tags.size() == 0) == found(~Thing.tags.contains("x")) == [0]
     assert found(Thing.tags != set()) == found(Thing.tags.size() > 0) == [1, 2]
     assert found(Thing.tags != {"x"}) == found(Thing.tags.size() != 1) == [0, 2]
+
+
+def test_a_validator_of_a_class_judges_updates_conditions_and_keys_too(store: Store) -> None:
+    store.put(User(name="Ann", mail="Ann@x"))
+    ann = User.key(name="ANN")
+    assert store.update(ann, User.mail.set("ANN@Y"), User.since.set(NOON), when=User.mail == "ANN@X").mail == "ann@y"
+    assert store.get(ann).since == NOON
+    with pytest.raises(ValueRefusedError, match=r"User\.mail: 'ann': Value error, a mail address has an @"):
+        User.mail.set("ann")
+
+
+def test_a_validator_of_a_class_sees_what_others_wrote(store: Store) -> None:
+    item = {"PK": {"S": "USER#ann"}, "SK": {"S": "USER"}, "TYPE": {"S": "USER"}, "mail": {"S": "Ann@X"}}
+    store.backend.execute("PutItem", {"TableName": "things", "Item": item})
+    ann = store.get(User.key(name="ann"))
+    assert ann.mail == "ann@x"
+    store.update(ann, User.since.set(NOON), when=unchanged(ann, User.mail))
 
 
 @pytest.mark.parametrize(

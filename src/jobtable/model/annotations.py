@@ -13,7 +13,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BeforeValidator, WrapValidator
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
 
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
@@ -69,7 +69,9 @@ class Described:
         """Whether a function of the declaration makes the values, and not one of a type of this package."""
         if any(isinstance(mark, Form) and mark in _FORMS for mark in self.marks):
             return False
-        return any(isinstance(mark, BeforeValidator | AfterValidator | WrapValidator) for mark in self.marks)
+        return any(
+            isinstance(mark, BeforeValidator | AfterValidator | WrapValidator | PlainValidator) for mark in self.marks
+        )
 
     @property
     def name(self) -> Name | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator, WrapValidator
 from pydantic.fields import FieldInfo
 
 from jobtable.errors import DefinitionError
@@ -30,7 +31,8 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
     for name, info in cls.model_fields.items():
         if info.alias is not None or info.validation_alias is not None:
             raise DefinitionError(f"{cls.__name__}.{name}: its name in the item is given by Name, not by an alias")
-        described = describe(info.annotation, info.metadata, f"{cls.__name__}.{name}")
+        validators = _validators_of(cls, name)
+        described = describe(info.annotation, (*info.metadata, *validators), f"{cls.__name__}.{name}")
         named = described.name
         fields[name] = FieldSchema(
             owner=cls.__name__,
@@ -43,10 +45,30 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             is_key_only=False,
             is_stored=described.is_stored,
             is_constrained=described.is_constrained,
-            is_validated=described.is_validated,
+            is_validated=described.is_validated or bool(validators),
             info=info,
+            validators=validators,
         )
     return fields
+
+
+_VALIDATORS: dict[str, tuple[type[Any], int]] = {
+    "before": (BeforeValidator, 1),
+    "after": (AfterValidator, 1),
+    "plain": (PlainValidator, 1),
+    "wrap": (WrapValidator, 2),
+}
+"""By the mode of a @field_validator: the mark that does the same, and how many arguments its function takes."""
+
+
+def _validators_of(cls: type[BaseModel], name: str) -> tuple[Any, ...]:
+    """The @field_validators of a field as marks, without those that look at other fields as well."""
+    found = []
+    for decorator in cls.__pydantic_decorators__.field_validators.values():
+        mark, arguments = _VALIDATORS[decorator.info.mode]
+        if {name, "*"}.intersection(decorator.info.fields) and len(signature(decorator.func).parameters) == arguments:
+            found.append(mark(decorator.func))
+    return tuple(found)
 
 
 def _none_is_not_missing(described: Described, info: FieldInfo) -> bool:

@@ -89,6 +89,8 @@ class FieldSchema:
     """Whether a function of the declaration makes the values, so that it has to see what is read as well."""
     is_key_only: bool
     info: FieldInfo
+    validators: tuple[Any, ...]
+    """Those that the class gives the field by @field_validator; the annotation has the others."""
 
     @cached_property
     def path(self) -> tuple[str, ...]:
@@ -104,7 +106,7 @@ class FieldSchema:
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         annotation: Any = self.info.annotation
-        for mark in self.info.metadata:
+        for mark in (*self.info.metadata, *self.validators):
             annotation = Annotated[annotation, mark]
         return TypeAdapter(annotation)
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from datetime import datetime
 from enum import Enum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
@@ -15,6 +15,8 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 from jobtable.errors import DefinitionError
 from jobtable.model import Attr, Beside, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, default
 from jobtable.store import requests
+
+V = TypeVar("V")
 
 
 def make_table() -> Table:
@@ -142,6 +144,26 @@ def test_a_key_attribute_has_one_type() -> None:
             by_b = Key(index="ByB")
             a: str
             b: int
+
+
+@pytest.mark.filterwarnings("ignore:Field name .key. in .Thing. shadows")
+def test_a_field_does_not_have_the_name_of_a_key() -> None:
+    with pytest.raises(DefinitionError, match=r"Thing\.key is a field and a key; .* Name\(\"key\"\)"):
+        declare({"key": str}, Table("natural", pk="key"))
+
+
+def test_a_base_class_may_leave_the_type_of_a_field_open() -> None:
+    class Measured(Entity, Generic[V]):
+        key = Key("T#{a}", "T")
+        a: str
+        value: V
+
+    class Thing(Measured[int], table=make_table(), type="THING"):
+        """A thing with a whole number."""
+
+    assert Thing.__schema__.codec.encode(Thing(a="1", value=3))["value"] == {"N": "3"}
+    with pytest.raises(ValidationError, match="valid integer"):
+        Thing.model_validate({"a": "1", "value": "many"})
 
 
 @pytest.mark.parametrize(

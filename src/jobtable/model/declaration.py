@@ -98,6 +98,9 @@ class Declaration:
             raise DefinitionError(f"{self.name}: {told_apart}; give type=")
         declared = self._declared_keys()
         fields = read_fields(self.cls, self.alias, self.envelope)
+        for name in declared.keys() & fields.keys():
+            advice = f'call the field otherwise, and its attribute with Annotated[..., Name("{name}")] so'
+            raise DefinitionError(f"{self.name}.{name} is a field and a key; {advice}")
         fields = self._placed(fields, self._key("key", declared["key"], fields))
         keys = {name: self._key(name, key, fields) for name, key in declared.items()}
         schema = EntitySchema(

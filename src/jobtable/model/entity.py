@@ -47,6 +47,7 @@ class Record(BaseModel, frozen=True):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let the keywords of a class line pass; __pydantic_init_subclass__ reads them when the fields are known."""
+        super().__init_subclass__()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import types
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from decimal import Decimal
 from enum import Enum
+from http import HTTPMethod
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, Field, PositiveInt, PrivateAttr, ValidationError
 
 from jobtable.errors import DefinitionError
 from jobtable.model import Attr, Beside, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, default
@@ -108,6 +111,37 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
 def test_it_says_what_is_wrong(make: Callable[[], object], message: str) -> None:
     with pytest.raises(DefinitionError, match=message):
         make()
+
+
+class Color(Enum):
+    RED = "red"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [(str, None), (bool, None), (bool, 0), (int, True), (str, 5), (Decimal, 0), (Color, "red"), (list[str], [1])],
+)
+def test_a_default_that_could_not_be_stored_is_refused(annotation: Any, value: object) -> None:
+    with pytest.raises(DefinitionError, match=rf"Thing\.b cannot hold its default, {re.escape(repr(value))}; "):
+        declare({"a": str, "b": annotation}, key=Key("T#{a}", "T"), b=value)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (str | None, None),
+        (float, 0),
+        (PositiveInt, 0),
+        (str, HTTPMethod.GET),
+        (Timestamp, datetime(2025, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_default_that_can_be_stored_is_taken(annotation: Any, value: object) -> None:
+    thing = declare({"a": str, "b": annotation}, key=Key("T#{a}", "T"), b=value)
+    assert isinstance(thing, type)
+    assert issubclass(thing, Entity)
+    codec = thing.__schema__.codec
+    assert codec.decode(codec.encode(thing(a="1"))) == thing(a="1")
 
 
 def test_a_type_is_needed_where_items_are_told_apart_by_it() -> None:

@@ -49,6 +49,9 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             info=info,
             validators=validators,
         )
+        if not fields[name].is_default_storable:
+            advice = "declare it as optional" if info.default is None else "give one of its type"
+            raise DefinitionError(f"{cls.__name__}.{name} cannot hold its default, {info.default!r:.100}; {advice}")
     return fields
 
 
@@ -97,10 +100,10 @@ class Declaration:
             told_apart = f"table {self.table.name} tells its items apart by {self.table.type_attribute}"
             raise DefinitionError(f"{self.name}: {told_apart}; give type=")
         declared = self._declared_keys()
-        fields = read_fields(self.cls, self.alias, self.envelope)
-        for name in declared.keys() & fields.keys():
+        for name in declared.keys() & self.cls.model_fields.keys():
             advice = f'call the field otherwise, and its attribute with Annotated[..., Name("{name}")] so'
             raise DefinitionError(f"{self.name}.{name} is a field and a key; {advice}")
+        fields = read_fields(self.cls, self.alias, self.envelope)
         fields = self._placed(fields, self._key("key", declared["key"], fields))
         keys = {name: self._key(name, key, fields) for name, key in declared.items()}
         schema = EntitySchema(

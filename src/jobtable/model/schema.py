@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import to_json
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model import wire
@@ -117,6 +118,22 @@ class FieldSchema:
             return None
         made = self.info.default_factory
         return self.info.default if made is None else made() if made in (list, dict) else None
+
+    @property
+    def is_default_storable(self) -> bool:
+        """Whether the default is of the field's type. Pydantic takes any, also one that its constraints refuse."""
+        value = self.info.default
+        if self.info.is_required() or self.info.default_factory is not None:
+            return True
+        if value is None:
+            return self.optional
+        if type(value) is _AS_GIVEN.get(type(self.kind)):
+            return True
+        try:
+            accepted = value if self.is_constrained else self.accept(value)
+            return to_json(self.kind.to_wire(value)) == to_json(self.kind.to_wire(accepted))
+        except (ValueRefusedError, TypeError, AttributeError, KeyError):
+            return False
 
     @property
     def may_be_missing(self) -> bool:

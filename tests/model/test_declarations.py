@@ -6,16 +6,17 @@ import re
 import types
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from http import HTTPMethod
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar
 
 import pytest
 from pydantic import BaseModel, Field, PositiveInt, PrivateAttr, ValidationError
+from typing_extensions import TypeAliasType
 
-from jobtable.errors import DefinitionError
+from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import Attr, Beside, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, default
 from jobtable.store import requests
 
@@ -74,7 +75,13 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
             "two keys are for the same index",
         ),
         (lambda: declare({"a": str, "b": datetime}, key=Key("T#{a}", "T")), r"Thing\.b: declare a time as Timestamp"),
-        (lambda: declare({"a": str, "b": Plain}, key=Key("T#{a}", "T")), r"Thing\.b: .*Part"),
+        (lambda: declare({"a": str, "b": Plain}, key=Key("T#{a}", "T")), r"Thing\.b: .* derive it from Part"),
+        (lambda: declare({"a": str, "b": tuple[int, int]}, key=Key("T#{a}", "T")), r"Thing\.b: .* as a list"),
+        (lambda: declare({"a": str, "b": set}, key=Key("T#{a}", "T")), r"Thing\.b: .* say what it holds"),
+        (lambda: declare({"a": str, "b": timedelta}, key=Key("T#{a}", "T")), r"Thing\.b: .* a number, of seconds"),
+        (lambda: declare({"a": str, "b": complex}, key=Key("T#{a}", "T")), r"Thing\.b: .* as text, as a number, or"),
+        (lambda: declare({"a": str, "b": set[str | None]}, key=Key("T#{a}", "T")), r"Thing\.b: a set holds"),
+        (lambda: declare({"a": str, "b": set[str] | None}, key=Key("T#{a}", "T")), r"Thing\.b: .* without None"),
         (lambda: declare({"a": str, "b": str | int}, key=Key("T#{a}", "T")), r"Thing\.b: .*no form in DynamoDB"),
         (
             lambda: declare({"a": str, "b": dict[int, str]}, key=Key("T#{a}", "T")),
@@ -369,6 +376,34 @@ def test_a_part_is_checked_as_well() -> None:
 
         class Wheel(Part):
             size: int | str
+
+
+def test_a_part_cannot_be_inside_itself() -> None:
+    with pytest.raises(DefinitionError, match=r"Node\.children: .* of its own kind as Json"):
+
+        class Node(Part):
+            children: list[Node]
+
+
+Label = NewType("Label", str)
+Counts = TypeAliasType("Counts", dict[Label, int])
+
+
+def test_names_of_types_are_the_types_that_they_are_names_of() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: Label
+        counts: Attr[Counts] = Field(default_factory=dict)
+        colors: Attr[set[Color]] = Field(default_factory=set)
+        names: list[Label | None] = []
+
+    thing = Thing(a=Label("1"), counts={Label("x"): 2}, colors={Color.RED}, names=[Label("y"), None])
+    codec = Thing.__schema__.codec
+    item = codec.encode(thing)
+    assert (item["counts"], item["colors"]) == ({"M": {"x": {"N": "2"}}}, {"SS": ["red"]})
+    assert codec.decode(item) == codec._decode_loosely(item) == thing
+    with pytest.raises(ValueRefusedError, match=r"Thing\.counts: 'many': Input should be a valid integer"):
+        Thing.counts["x"].set("many")
 
 
 def test_two_fields_cannot_be_one_attribute() -> None:

@@ -6,14 +6,14 @@ import functools
 import operator
 import types
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BeforeValidator, PlainValidator, WrapValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator, WrapValidator
 
 from jobtable.errors import DefinitionError
 from jobtable.model import wire
@@ -89,6 +89,10 @@ def describe(annotation: Any, metadata: Sequence[Any], owner: str) -> Described:
         inner, more = _unwrap(rest[0] if len(rest) == 1 else functools.reduce(operator.or_, rest))
         marks = (*marks, *more)
     kind = _kind(inner, marks, owner)
+    if optional and kind.empty_is_absent:
+        raise DefinitionError(
+            f"{owner}: DynamoDB has no empty set, so None and one are the same; declare it without None"
+        )
     return Described(kind, optional or isinstance(kind, wire.Anything), marks, get_origin(inner) is not Literal)
 
 
@@ -103,7 +107,7 @@ def element_of(annotation: Any) -> Any:
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Take Attr[...], Annotated[...] and type aliases off an annotation, and collect the marks."""
+    """Take Attr[...], Annotated[...], NewTypes and type aliases off an annotation, and collect the marks."""
     marks: tuple[Any, ...] = ()
     while True:
         origin = get_origin(annotation)
@@ -112,6 +116,10 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             marks = (*marks, *more)
         elif origin is Attr:
             (annotation,) = get_args(annotation)
+        elif isinstance(annotation, NewType):
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":  # there are two, of typing and of typing_extensions
+            annotation = annotation.__value__
         else:
             return annotation, marks
 
@@ -138,25 +146,34 @@ def _compound(annotation: Any, owner: str) -> wire.WireType:
     if origin is list:
         return wire.Many(_element(arguments[0], owner) if arguments else wire.Anything())
     if origin in (dict, Mapping):
-        if arguments and arguments[0] is not str:
+        if arguments and _unwrap(arguments[0])[0] is not str:
             raise DefinitionError(f"{owner}: the keys of a map are text, not {arguments[0]}")
         return wire.Mapped(_element(arguments[1], owner) if arguments else wire.Anything())
     if origin in (set, frozenset) and arguments:
         inner = _element(arguments[0], owner)
-        if inner.tag in ("S", "N", "B") and not isinstance(inner, wire.Anything | wire.Choice):
+        if inner.tag in ("S", "N", "B") and not isinstance(inner, wire.Anything | wire.Nullable):
             return wire.Distinct(inner, frozen=origin is frozenset)
         raise DefinitionError(f"{owner}: a set holds texts, numbers or binaries")
-    raise DefinitionError(f"{owner}: {annotation!r} has no form in DynamoDB; {_advice(annotation, origin)}")
+    raise DefinitionError(f"{owner}: {annotation!r} has no form in DynamoDB; {_advice(annotation, origin, owner)}")
 
 
-def _advice(annotation: Any, origin: Any) -> str:
+def _advice(annotation: Any, origin: Any, owner: str) -> str:
     if annotation is uuid.UUID:
         return "declare it as Uuid"
+    if annotation is timedelta:
+        return "declare a duration as a number, of seconds"
     if origin in (Union, types.UnionType):
         return "a field has one type, or that and None"
     if origin is Literal:
         return "a Literal is of texts"
-    return "a model nested in an entity derives from Part"
+    if origin in (tuple, Sequence, Iterable):
+        return "declare it as a list"
+    if origin in (set, frozenset):
+        return "say what it holds, as in set[str]"
+    if is_dataclass(annotation) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        is_inside_itself = owner.startswith(f"{annotation.__name__}.")
+        return "declare what it holds of its own kind as Json" if is_inside_itself else "derive it from Part"
+    return "declare it as text, as a number, or as a Part"
 
 
 def _element(annotation: Any, owner: str) -> wire.WireType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.samples import Comment, Job, JobMetric, Stage, Status
@@ -116,6 +117,13 @@ def test_clauses_are_grouped() -> None:
 def test_a_condition_has_no_truth_value() -> None:
     with pytest.raises(TypeError, match=r"& \| ~"):
         assert Job.priority > 3 and Job.attempts > 1  # noqa: PT018 - what a newcomer would write
+
+
+def test_the_elements_of_a_field_are_not_there_to_be_iterated() -> None:
+    history: Any = Job.history
+    for wrong in (lambda: list(history), lambda: "x" in history):
+        with pytest.raises(TypeError, match="not iterable"):
+            wrong()
 
 
 def test_a_plain_value_is_no_condition() -> None:

@@ -298,6 +298,9 @@ class Attribute(Generic[T]):
         kind, slot, name = _inside(self._kind, self._slot, step, self)
         return Attribute(self.field, (*self._steps, name), kind, slot)
 
+    __iter__ = None
+    """Python would ask for one element after the other, and there is always another one to speak of."""
+
     @property
     def path(self) -> _Path:
         """The steps from the item to the value."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from jobtable.errors import CursorError, ValueRefusedError
@@ -88,6 +92,40 @@ def test_a_cursor_fits_only_a_query_with_the_same_limit(store: Store) -> None:
     for other in (store.query(SHELF), store.query(SHELF, limit=3)):
         with pytest.raises(CursorError, match="another query"):
             other.page(cursor)
+
+
+def test_a_cursor_of_a_collection_is_good_in_other_processes() -> None:
+    """Each of them has an order of its own for what is in a set."""
+    program = """
+from jobtable.embedded import EmbeddedBackend
+from jobtable.model import Entity, Index, Key, Table
+from jobtable.store import Store
+
+table = Table("tiles", pk="tile_id", indexes=[Index("ByPlace", ("north", "east", "layer"), "tile_id")])
+
+class Tile(Entity, table=table):
+    by_place = Key(index="ByPlace")
+    tile_id: str
+    north: int
+    east: int
+    layer: str
+
+with Store(EmbeddedBackend(None)) as store:
+    store.tables.create(table)
+    store.batch_put([Tile(tile_id=text, north=1, east=2, layer="x") for text in "ab"])
+    print(store.collection(Tile.by_place(north=1, east=2, layer="x")).page(size=1).cursor)
+"""
+    cursors = set()
+    for seed in "123":
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        cursors.add(done.stdout)
+    assert len(cursors) == 1
 
 
 def test_one_range_is_given_not_two(store: Store) -> None:

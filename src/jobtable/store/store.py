@@ -201,7 +201,8 @@ class Store:
         """
         schema = selection.entity.__schema__
         placeholders = Placeholders()
-        partition = {part.attribute for part in selection.key.partition}
+        # In order, and not as a set: a cursor fits the same text in every process.
+        partition = [part.attribute for part in selection.key.partition]
         texts = [f"{placeholders.name(n)} = {placeholders.value(selection.equal[n])}" for n in partition]
         if until is not None:
             texts.append(span_text(selection, until, placeholders))

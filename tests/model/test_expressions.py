@@ -140,6 +140,7 @@ def test_a_plain_value_is_no_condition() -> None:
         (attribute_of(Job.created_by).remove, "Job.created_by is required, .* set it instead"),
         (Job.limits["memory_mb"].remove, r"Job.limits\['memory_mb'\] is required"),
         (lambda: Job.queue.append("x"), "Job.queue is not a list"),
+        (lambda: Job.job_config == 1e300, r"Job.job_config: 1E\+300 is outside"),
         (Job.status.is_in, "1 to 100 values"),
         (lambda: Job.queue.contains(3), "Job.queue is compared with a text, not with 3"),
         (lambda: Job.limits["nothing"], "has no field 'nothing'; it has memory_mb, note"),

@@ -216,6 +216,28 @@ def test_a_value_that_does_not_fit_is_refused(entity: Any, message: str) -> None
         encode(entity())
 
 
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        (
+            lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={"x": [1e300]}),
+            r"Job PK='JOB#1' SK='JOB': job_config: 1E\+300 is outside",
+        ),
+        (
+            lambda: Job(job_id="", created_at=NOON, created_by="a", job_config=1e300),
+            r"Job: PK \(JOB#\{job_id\}\): a part of a key is empty",
+        ),
+        (
+            lambda: Job(job_id="1", created_at=NOON, created_by="a", queue=""),
+            r"Job: GSI3PK \(QUEUE#\{queue\}\): a part of a key is empty",
+        ),
+    ],
+)
+def test_who_puts_a_value_that_does_not_fit_is_told_the_field_and_the_key(entity: Any, message: str) -> None:
+    with pytest.raises(ValueRefusedError, match=message):
+        requests.put(entity(), None)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
 def test_no_field_holds_nan_or_infinity(value: float) -> None:
     with pytest.raises(ValidationError, match="finite"):

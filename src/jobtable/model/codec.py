@@ -360,6 +360,24 @@ class EntityCodec:
                 more[envelope] = {"M": rest}
         return more
 
+    def refusal_of(self, entity: Any, error: ValueRefusedError) -> ValueRefusedError:
+        """The error of an entity that cannot be encoded, naming field and key, which generated code does not."""
+        try:
+            key = self.describe_key(self.key_of(entity))
+            for index in self.schema.indexes.values():
+                if all(getattr(entity, name) is not None for name in index.inputs):
+                    self._render_parts(index.parts, entity.__dict__)
+        except ValueRefusedError as of_key:
+            return of_key
+        for field in self.schema.fields.values():
+            value = getattr(entity, field.name)
+            try:
+                if value is not None:
+                    field.kind.to_wire(value)
+            except ValueRefusedError as of_field:
+                return ValueRefusedError(f"{self.schema.name} {key}: {field.name}: {of_field}")
+        return error
+
     def describe_key(self, item: Mapping[str, Any]) -> str:
         """The primary key of an item, for a message."""
         names = self.schema.table.primary

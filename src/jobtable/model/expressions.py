@@ -323,6 +323,8 @@ class Attribute(Generic[T]):
     def _encoded(self, kind: wire.WireType, value: Any) -> WireForm:
         try:
             return kind.to_wire(value)
+        except ValueRefusedError as error:
+            raise ValueRefusedError(f"{self!r}: {error}") from error
         except (TypeError, AttributeError, KeyError) as error:
             raise ValueRefusedError(f"{self!r} cannot hold {value!r:.100}") from error
 

@@ -122,7 +122,10 @@ def _conditional(condition: Condition | None, placeholders: Placeholders) -> dic
 
 
 def _encoded(entity: Entity, schema: EntitySchema) -> Item:
-    item = schema.codec.encode(entity)
+    try:
+        item = schema.codec.encode(entity)
+    except ValueRefusedError as error:
+        raise schema.codec.refusal_of(entity, error) from error
     body = _json_of(item, schema)
     # What the entity does not declare was taken over from elsewhere, in whatever form.
     if schema.codec.has_more(entity):

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Line, Stage, Status, Step, Word
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model import Entity, PackedFloats, Part
+from jobtable.model import Entity, Key, PackedFloats, Part, Table
 from jobtable.store import requests
 
 NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
@@ -66,6 +66,16 @@ def test_an_item_in_an_envelope() -> None:
             }
         },
     }
+
+
+def test_an_item_without_its_envelope_has_the_defaults() -> None:
+    class Light(Entity, table=Table("lights", pk="PK"), envelope="Data"):
+        key = Key("LIGHT#{name}")
+        name: str
+        is_on: bool = False
+
+    codec = Light.__schema__.codec
+    assert codec.decode({"PK": {"S": "LIGHT#hall"}}) == Light(name="hall")
 
 
 def test_natural_keys() -> None:

@@ -314,7 +314,7 @@ class EntityCodec:
         """The fields that the item has in another form than the one in which they are written."""
         forms = {}
         for field in self.schema.fields.values():
-            holder = item if field.envelope is None else item[field.envelope]["M"]
+            holder = item if field.envelope is None else item.get(field.envelope, {}).get("M", {})
             if not field.is_key_only and field.attribute in holder:
                 value, stored = getattr(entity, field.name), holder[field.attribute]
                 if stored != ({"NULL": True} if value is None else field.kind.to_wire(value)):

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Line, Stage, Status, Step, Word
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model import Entity, Key, PackedFloats, Part, Table
+from jobtable.model import Entity, Index, Key, PackedFloats, Part, Table
 from jobtable.store import requests
 
 NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
@@ -224,6 +224,19 @@ def test_a_missing_attribute_is_named() -> None:
 def test_a_value_that_does_not_fit_is_refused(entity: Any, message: str) -> None:
     with pytest.raises(ValueRefusedError, match=message):
         encode(entity())
+
+
+@pytest.mark.parametrize(("place", "shelf"), [("", None), (None, b""), ("x" * 3000, None)])
+def test_a_key_of_an_index_that_may_be_missing_is_not_empty_or_too_long(place: str | None, shelf: bytes | None) -> None:
+    class Box(Entity, table=Table("boxes", pk="name", indexes=[Index("ByPlace", "place", "shelf")])):
+        by_place = Key(index="ByPlace")
+        name: str
+        place: str | None
+        shelf: bytes | None
+
+    with pytest.raises(ValueRefusedError, match=r"a key attribute is empty|3000 bytes"):
+        encode(Box(name="a", place=place, shelf=shelf))
+    assert encode(Box(name="a", place=None, shelf=None)) == {"name": {"S": "a"}}
 
 
 @pytest.mark.parametrize(

@@ -212,14 +212,23 @@ class EntityCodec:
                 name = texts.get(part.template.text) or render_source(part.template, writer, texts, indent)
                 self._size_check(part, name, writer, indent)
                 sources[part.attribute] = f'{{"S": {name}}}'
-            elif part.natural is not None and part.natural.kind.tag in ("S", "B") and not part.natural.optional:
-                check = writer.names.of(self.encode_natural, "natural")
-                writer.line(f"{indent}{check}({writer.names.of(part.natural, 'field')}, d[{part.natural.name!r}])")
+            elif part.natural is not None and not part.natural.optional:
+                self._natural_check(part.natural, writer, indent)
         return sources
+
+    def _natural_check(self, field: FieldSchema, writer: Source, indent: str) -> None:
+        if field.kind.tag in ("S", "B"):
+            check, named = writer.names.of(self.encode_natural, "natural"), writer.names.of(field, "field")
+            writer.line(f"{indent}{check}({named}, d[{field.name!r}])")
 
     def _index_source(self, key: KeySchema, writer: Source, texts: dict[str, str]) -> None:
         optional = [name for name in key.inputs if self.schema.fields[name].optional]
         indent = "    "
+        for part in key.parts:
+            if part.natural is not None and part.natural.optional:  # DynamoDB looks at it whatever the others are
+                writer.line(f"    if d[{part.natural.name!r}] is not None:")
+                writer.line("        pass")
+                self._natural_check(part.natural, writer, "        ")
         if optional:
             condition = " and ".join(f"d[{name!r}] is not None" for name in optional)
             writer.line(f"    if {condition}:")

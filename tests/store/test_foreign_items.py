@@ -173,6 +173,7 @@ def test_an_empty_set_is_found_by_conditions(store: Store) -> None:
 
     assert found(Thing.tags == set()) == found(Thing.tags.size() == 0) == found(~Thing.tags.contains("x")) == [0]
     assert found(Thing.tags != set()) == found(Thing.tags.size() > 0) == [1, 2]
+    assert found(Thing.tags.is_in(set(), {"x"})) == [0, 1]
     assert found(Thing.tags != {"x"}) == found(Thing.tags.size() != 1) == [0, 2]
 
 

@@ -411,7 +411,7 @@ class Attribute(Generic[T]):
         """One of at most 100 values."""
         if not 1 <= len(values) <= 100:
             raise ValueRefusedError(f"{self!r}.is_in takes 1 to 100 values, not {len(values)}")
-        some = [value for value in values if value is not None]
+        some = [value for value in values if value is not None and not self._is_empty_set(value)]
         if len(some) < len(values):
             return self._is_none() | self.is_in(*some) if some else self._is_none()
         condition = _In(self.path, tuple(self._operand(value) for value in values))

@@ -183,6 +183,7 @@ class EntityCodec:
         writer.line("    d = entity.__dict__")
         texts: dict[str, str] = {}
         head = self._key_source(schema.primary, writer, texts)
+        self._check_naturals(schema.primary, writer)
         if schema.table.type_attribute and schema.table.type_attribute not in head:
             head[schema.table.type_attribute] = f'{{"S": {schema.type_name!r}}}'
         stored = [f for f in schema.fields.values() if not f.is_key_only]
@@ -212,23 +213,19 @@ class EntityCodec:
                 name = texts.get(part.template.text) or render_source(part.template, writer, texts, indent)
                 self._size_check(part, name, writer, indent)
                 sources[part.attribute] = f'{{"S": {name}}}'
-            elif part.natural is not None and not part.natural.optional:
-                self._natural_check(part.natural, writer, indent)
         return sources
 
-    def _natural_check(self, field: FieldSchema, writer: Source, indent: str) -> None:
-        if field.kind.tag in ("S", "B"):
-            check, named = writer.names.of(self.encode_natural, "natural"), writer.names.of(field, "field")
-            writer.line(f"{indent}{check}({named}, d[{field.name!r}])")
+    def _check_naturals(self, key: KeySchema, writer: Source) -> None:
+        """Write the checks of key attributes that are fields. DynamoDB looks at each, also where others are missing."""
+        check = writer.names.of(self.encode_natural, "natural")
+        for field in [part.natural for part in key.parts if part.natural and part.natural.kind.tag in ("S", "B")]:
+            unless_none = f"d[{field.name!r}] is None or " if field.optional else ""
+            writer.line(f"    {unless_none}{check}({writer.names.of(field, 'field')}, d[{field.name!r}])")
 
     def _index_source(self, key: KeySchema, writer: Source, texts: dict[str, str]) -> None:
         optional = [name for name in key.inputs if self.schema.fields[name].optional]
         indent = "    "
-        for part in key.parts:
-            if part.natural is not None and part.natural.optional:  # DynamoDB looks at it whatever the others are
-                writer.line(f"    if d[{part.natural.name!r}] is not None:")
-                writer.line("        pass")
-                self._natural_check(part.natural, writer, "        ")
+        self._check_naturals(key, writer)
         if optional:
             condition = " and ".join(f"d[{name!r}] is not None" for name in optional)
             writer.line(f"    if {condition}:")
@@ -374,8 +371,10 @@ class EntityCodec:
         try:
             key = self.describe_key(self.key_of(entity))
             for index in self.schema.indexes.values():
-                if all(getattr(entity, name) is not None for name in index.inputs):
-                    self._render_parts(index.parts, entity.__dict__)
+                for part in index.parts:
+                    needed = index.inputs if part.template else part.inputs
+                    if all(getattr(entity, name) is not None for name in needed):
+                        self.render_part(part, entity.__dict__)
         except ValueRefusedError as of_key:
             return of_key
         for field in self.schema.fields.values():

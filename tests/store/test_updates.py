@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests import systems
+from tests.declared import entity_classes
 from tests.samples import ENTITIES, TABLES, Job
 
 from jobtable.embedded import EmbeddedBackend
@@ -68,6 +69,15 @@ def test_an_update_gives_the_item_that_a_put_would(store: Store, cls: type[Entit
 @given(data=st.data())
 def test_so_it_does_for_every_entity_of_the_systems(store: Store, cls: type[Entity], data: st.DataObject) -> None:
     check_update(store, cls, data)
+
+
+@settings(max_examples=60, suppress_health_check=SLOW_TO_DRAW)
+@given(data=st.data())
+def test_and_for_entities_that_strangers_declare(data: st.DataObject) -> None:
+    cls = data.draw(entity_classes())
+    with Store(EmbeddedBackend(None)) as own:
+        own.tables.create(cls.__schema__.table)
+        check_update(own, cls, data)
 
 
 def check_update(store: Store, cls: type[Entity], data: st.DataObject) -> None:

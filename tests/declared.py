@@ -58,6 +58,11 @@ _SPECIAL: list[Any] = [Vector, PackedVector, Json]
 _SETS: list[Any] = [set[str], frozenset[str], set[int], set[Decimal], frozenset[bytes], set[Tone], set[date]]
 
 
+_STORED: Any = Stored
+_OR_NULL: Any = OrNull
+"""As values, because a checker knows types that are made from types only where they stand for one."""
+
+
 def _wrapped(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return inner.flatmap(lambda kind: st.sampled_from([list[kind], dict[str, kind], list[kind | None]]))  # type: ignore[valid-type]
 
@@ -87,7 +92,7 @@ def _optional(draw: st.DrawFn) -> Any:
     kind = draw(_types)
     if kind is Json or kind in _SETS:
         return kind
-    return draw(st.sampled_from([kind, kind | None, OrNull[kind], Annotated[kind, Name("another name")]]))
+    return draw(st.sampled_from([kind, kind | None, _OR_NULL[kind], Annotated[kind, Name("another name")]]))
 
 
 @dataclass
@@ -104,7 +109,7 @@ def _templates(draw: st.DrawFn, name: str, fields: dict[str, Any], *, optional: 
     pieces = [name]
     for kind in draw(st.lists(st.sampled_from(list(_IN_KEYS)), min_size=1, max_size=3)):
         field = f"{name}_{len(pieces)}"
-        forms = [kind, kind | None] if optional else [kind, Stored[kind]]
+        forms = [kind, kind | None] if optional else [kind, _STORED[kind]]
         fields[field] = draw(st.sampled_from(forms))
         pieces.append(f"{{{field}{_IN_KEYS[kind]}}}")
     return "#".join(pieces)

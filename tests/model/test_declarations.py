@@ -148,7 +148,8 @@ def test_a_default_that_can_be_stored_is_taken(annotation: Any, value: object) -
     assert isinstance(thing, type)
     assert issubclass(thing, Entity)
     codec = thing.__schema__.codec
-    assert codec.decode(codec.encode(thing(a="1"))) == thing(a="1")
+    made = thing.model_validate({"a": "1"})
+    assert codec.decode(codec.encode(made)) == made
 
 
 def test_a_type_is_needed_where_items_are_told_apart_by_it() -> None:
@@ -393,8 +394,8 @@ def test_names_of_types_are_the_types_that_they_are_names_of() -> None:
     class Thing(Entity, table=make_table(), type="THING"):
         key = Key("T#{a}", "T")
         a: Label
-        counts: Attr[Counts] = Field(default_factory=dict)
-        colors: Attr[set[Color]] = Field(default_factory=set)
+        counts: Attr[Counts] = default({})
+        colors: Attr[set[Color]] = default(set())
         names: list[Label | None] = []
 
     thing = Thing(a=Label("1"), counts={Label("x"): 2}, colors={Color.RED}, names=[Label("y"), None])

@@ -170,7 +170,7 @@ def _advice(annotation: Any, origin: Any, owner: str) -> str:
         return "declare it as a list"
     if origin in (set, frozenset):
         return "say what it holds, as in set[str]"
-    if is_dataclass(annotation) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+    if isinstance(annotation, type) and (is_dataclass(annotation) or issubclass(annotation, BaseModel)):
         is_inside_itself = owner.startswith(f"{annotation.__name__}.")
         return "declare what it holds of its own kind as Json" if is_inside_itself else "derive it from Part"
     return "declare it as text, as a number, or as a Part"

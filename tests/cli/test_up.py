@@ -125,6 +125,29 @@ def _statuses(folder: Path) -> set[str]:
     return {job["status"] for job in json.loads(listed.stdout)}
 
 
+_TOLD_TO_END_WHILE_IT_STARTS = """
+import signal
+from contextlib import nullcontext
+
+from jobtable.cli import up
+from jobtable.cli.main import run
+
+up.watched = lambda services: nullcontext(signal.raise_signal(signal.SIGTERM))
+run()
+"""
+
+
+def test_a_signal_while_it_starts_ends_it(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _TOLD_TO_END_WHILE_IT_STARTS, "up", "--no-worker", "--port", "0", "--data", tmp_path],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.stderr.endswith("Stopped.\n")
+
+
 def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from jobtable.cli.output import say
 from jobtable.cli.watching import watched
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings, without_secret
+
+if TYPE_CHECKING:  # needs an extra, and is slow to import
+    from uvicorn import Server
 
 app = typer.Typer(rich_markup_mode=None)
 _LOOK_SECONDS = 1.0
@@ -85,7 +88,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         services = cleanup.enter_context(Services.open(settings.store, settings.objects))
         server = server_on(create_app(services, settings))
         workers = _workers(settings) if with_worker else None
-        cleanup.enter_context(_second_signal_is_urgent(workers))
+        cleanup.enter_context(_ended_by_signals(server, workers))
         if workers is not None:
             cleanup.enter_context(workers)
             cleanup.enter_context(_kept_alive(workers))
@@ -123,13 +126,17 @@ def _kept_alive(workers: LocalWorkers) -> Iterator[None]:
 
 
 @contextmanager
-def _second_signal_is_urgent(workers: LocalWorkers | None) -> Iterator[None]:
-    """The server takes the first SIGINT or SIGTERM and raises it again when it has ended; one more means: at once."""
+def _ended_by_signals(server: Server, workers: LocalWorkers | None) -> Iterator[None]:
+    """The first SIGINT or SIGTERM ends the server; one more means: at once.
+
+    A server that runs takes the first one itself, and raises it again when it has ended.
+    """
     seen = 0
 
     def handle(signum: int, frame: object) -> None:
         nonlocal seen
         seen += 1
+        server.should_exit = True
         if seen > 1 and workers is not None:
             workers.hurry()
 

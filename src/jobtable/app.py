@@ -87,10 +87,9 @@ def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Bac
         if path:
             raise ConnectionUrlError(f"{url!r}: a store in memory has no path; write memory:")
         return EmbeddedBackend(None, clock=clock)
-    path = unquote(path.removeprefix("//"))
-    if not path:
+    if not path.removeprefix("//"):
         raise ConnectionUrlError(f"{url!r} names no file: write file:PATH")
-    return EmbeddedBackend(Path(path), durability="normal" if durability == "normal" else "full", clock=clock)
+    return EmbeddedBackend(store_file(url), durability="normal" if durability == "normal" else "full", clock=clock)
 
 
 def _dynamodb(url: str, options: dict[str, str]) -> Backend:
@@ -118,14 +117,23 @@ def _dynamodb(url: str, options: dict[str, str]) -> Backend:
     )
 
 
+def store_url(file: Path) -> str:
+    """The URL of the embedded store on this file, whatever characters its path has."""
+    return "file:" + str(file).replace("%", "%25").replace("?", "%3F")
+
+
+def store_file(url: str) -> Path:
+    """The file of an embedded store that is not in memory."""
+    return Path(unquote(url.removeprefix("file:").partition("?")[0].removeprefix("//")))
+
+
 def default_objects_url(store_url: str) -> str:
     """Where the objects of a store are unless someone says otherwise: beside its file, or in memory with it."""
-    scheme, _, rest = store_url.partition(":")
+    scheme = store_url.partition(":")[0]
     if scheme == "memory":
         return "memory:"
     if scheme == "file":
-        path = unquote(rest.partition("?")[0].removeprefix("//"))
-        return f"file:{path}.objects"
+        return f"file:{store_file(store_url)}.objects"
     raise ConnectionUrlError(
         f"the store {without_secret(store_url)!r} has no place for objects: name one, as in "
         "s3://BUCKET/PREFIX?region=REGION"

@@ -125,6 +125,16 @@ def _statuses(folder: Path) -> set[str]:
     return {job["status"] for job in json.loads(listed.stdout)}
 
 
+def test_the_folder_of_the_data_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "50%25 off? #1"
+    folder.mkdir()
+    with up(folder, "--no-worker", "--demo") as running:
+        running.read_until("Jobtable is at", _START_SECONDS)
+        running.interrupt()
+    assert list(tmp_path.iterdir()) == [folder]
+    assert {"jobtable.db", "jobtable.db.objects", "demo"} <= {found.name for found in folder.iterdir()}
+
+
 _TOLD_TO_END_WHILE_IT_STARTS = """
 import signal
 from contextlib import nullcontext

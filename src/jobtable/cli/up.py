@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtable.app import Services
+from jobtable.app import Services, store_file, store_url
 from jobtable.cli.demo_progress import DemoProgress
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, resolved
@@ -56,7 +56,7 @@ def up(
         raise typer.BadParameter("--data and --store both say where everything is kept: give one of them")
     if data is not None:
         _make_folder(data)
-        store = f"file:{data / 'jobtable.db'}"
+        store = store_url(data / "jobtable.db")
     settings = resolved(store=store, objects=objects, host=host, port=port, slots=slots).settings
     if settings.store.startswith("memory:") and worker:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
@@ -74,7 +74,7 @@ def _demo_folder(settings: Settings) -> Path:
     """Where the demonstration keeps its files: beside the store's file."""
     if not settings.store.startswith("file:"):
         raise typer.BadParameter("the demonstration runs on the embedded store: give --data DIR, or no --store")
-    folder = Path(settings.store.removeprefix("file:").partition("?")[0]).parent / "demo"
+    folder = store_file(settings.store).parent / "demo"
     _make_folder(folder)
     return folder
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import CommandLine
 
 from jobtable.app import Services
 from jobtable.jobs.definition import NewJob
@@ -176,6 +177,15 @@ def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
             assert ended.returncode == 2
             assert told in ended.stderr
             assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize(("arguments", "extras"), [([], "web"), (["--demo"], "web,conversations,sweeps")])
+def test_extras_that_are_missing_are_named(
+    monkeypatch: pytest.MonkeyPatch, cli: CommandLine, arguments: list[str], extras: str
+) -> None:
+    monkeypatch.setattr("jobtable.cli.up.find_spec", lambda module: None)
+    told = cli.run("up", *arguments, code=2).stderr
+    assert f"pip install 'jobtable[{extras}]'" in told
 
 
 def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +53,7 @@ def up(
     Example:
         jobtable up --demo --port 8123 --data ./try
     """
+    _refuse_without_extras(demo=demo)
     if data is not None and names_store(resolved(store=store)):
         raise typer.BadParameter("--data and --store both say where everything is kept: give one of them")
     if data is not None:
@@ -61,6 +63,13 @@ def up(
     if settings.store.startswith("memory:") and worker:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     _run(settings, with_worker=worker, demo_folder=_demo_folder(settings) if demo else None)
+
+
+def _refuse_without_extras(*, demo: bool) -> None:
+    needed = {"web": "uvicorn"} | ({"conversations": "sklearn", "sweeps": "optuna"} if demo else {})
+    missing = [extra for extra, module in needed.items() if find_spec(module) is None]
+    if missing:
+        raise typer.BadParameter(f"this needs what is not installed: pip install 'jobtable[{','.join(missing)}]'")
 
 
 def _make_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import JOBTABLE
+from tests.cli.conftest import JOBTABLE, CommandLine
 
 import jobtable
 
@@ -58,6 +58,29 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], complaint: str) -> 
     assert done.returncode == 2
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("jobs", "list", "--limit", "9" * 30),
+        ("jobs", "logs", "x", "--search", "y", "--limit", "9" * 30),
+        ("journeys", "logs", "x", "--limit", "9" * 30),
+        ("objects", "list", "--limit", "9" * 30),
+        ("objects", "sweep", "--dry-run", "--grace", "999999d"),
+        ("tokens", "create", "--role", "read", "--expires", "9" * 30 + "s"),
+    ],
+    ids=" ".join,
+)
+def test_a_number_that_is_too_large_is_wrong_usage(cli: CommandLine, arguments: tuple[str, ...]) -> None:
+    assert "Error: Invalid value" in cli.run(*arguments, code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("objects", "sweep", "--yes", "--grace"), ("tokens", "create", "--role", "read", "--expires")]
+)
+def test_a_thousand_years_can_be_counted(cli: CommandLine, command: tuple[str, ...]) -> None:
+    cli.run(*command, "365000d")
 
 
 def test_a_busy_port_is_one_line_and_ends_with_1() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, say, visible
 from jobtable.jobs.entities import JobLog
 from jobtable.jobs.log_lines import as_text
@@ -36,7 +36,7 @@ def logs(
         bool, typer.Option("--ignore-case", "-i", help="With --search: upper and lower case are the same.")
     ] = False,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=1, help="With --search: so many lines at most.")
+        int | None, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="With --search: so many lines at most.")
     ] = None,
     run: Annotated[
         int | None, typer.Option("--run", min=1, help="With --full or --search: this run of the job.")

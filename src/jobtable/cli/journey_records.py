@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
 from jobtable.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
@@ -33,7 +33,11 @@ def logs(
     limit: Annotated[
         int | None,
         typer.Option(
-            "--limit", "-n", min=1, help="How many lines to show at most. Without it: 100, with --full all of them."
+            "--limit",
+            "-n",
+            min=1,
+            max=MOST_LINES,
+            help="How many lines to show at most. Without it: 100, with --full all of them.",
         ),
     ] = None,
     store: StoreUrl = None,

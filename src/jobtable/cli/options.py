@@ -16,6 +16,9 @@ from jobtable.settings import Resolved, Settings, resolve
 from jobtable.store import Store
 
 _GIVEN: ContextVar[Mapping[str, str]] = ContextVar("flags before the command", default={})  # noqa: B039 - never changed
+MOST_LINES = 1_000_000_000
+"""The largest count that can be asked for: some of what counts lines overflows beyond."""
+_LONGEST = timedelta(days=365_000)  # so that now, a duration ago and a duration ahead are all years of the calendar
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 StoreUrl = Annotated[
@@ -41,7 +44,7 @@ User = Annotated[
     typer.Option("--user", metavar="NAME", help="In whose name. Without it: JOBTABLE_USER, jobtable.toml, or local."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many to show at most.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="How many to show at most.")]
 
 
 def duration(text: str | timedelta) -> timedelta:
@@ -52,9 +55,12 @@ def duration(text: str | timedelta) -> timedelta:
     if unit is None or not number.isdecimal():
         raise typer.BadParameter(f"{text!r} is no duration: write a number and s, m, h, d or w, as in 24h")
     try:
-        return timedelta(**{unit: int(number)})
-    except OverflowError as error:
-        raise typer.BadParameter(f"{text!r} is longer than can be counted") from error
+        length = timedelta(**{unit: int(number)})
+    except (OverflowError, ValueError):  # Python does not read thousands of digits
+        length = timedelta.max
+    if length > _LONGEST:
+        raise typer.BadParameter(f"{text!r} is longer than can be counted: write {_LONGEST.days}d at most")
+    return length
 
 
 def give(**flags: str | None) -> None:

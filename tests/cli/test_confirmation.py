@@ -36,6 +36,15 @@ def test_without_a_terminal_it_is_refused(cli: CommandLine, command: tuple[str, 
     assert refused.stdout == ""
 
 
+def test_without_standard_input_it_is_refused(cli: CommandLine) -> None:
+    command = [str(JOBTABLE), "objects", "sweep", "--store", cli.store]
+    refused = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert refused.returncode == 2
+    assert "There is no terminal to ask in: add --yes" in refused.stderr
+
+
 def answered(folder: Path, answer: bytes, *command: str) -> int:
     """How a command ends that is asked something in a terminal."""
     ours, theirs = pty.openpty()

@@ -14,6 +14,6 @@ def confirm(question: str, *, yes: bool) -> None:
     """Go on if the person has said yes, or says so now; where nobody can be asked, refuse."""
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():  # None: it is closed
         raise typer.BadParameter(f"{question} There is no terminal to ask in: add --yes")
     typer.confirm(question, abort=True, err=True)

@@ -14,7 +14,14 @@ from rich.console import Console
 
 from jobtable.cli import output
 from jobtable.cli.output import ExitCode, bar, exit_code_of, line_of, print_fields, print_json, print_table
-from jobtable.errors import AlreadyExistsError, JobtableError, NotFoundError, StorageError, TableNotFound
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConnectionUrlError,
+    JobtableError,
+    NotFoundError,
+    StorageError,
+    TableNotFound,
+)
 
 ROWS: list[dict[str, Any]] = [
     {"job": "5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11", "status": "FAILED", "name": "a name " * 9, "attempts": 3},
@@ -90,6 +97,7 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
         (NotFoundError("x"), ExitCode.NOT_FOUND),
         (AlreadyExistsError("x"), ExitCode.CONFLICT),
         (StorageError("x"), ExitCode.FAILED),
+        (ConnectionUrlError("x"), ExitCode.USAGE),
     ],
 )
 def test_errors_have_codes(error: JobtableError, code: ExitCode) -> None:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from jobtable.errors import (
     ConflictError,
+    ConnectionUrlError,
     JobtableError,
     NotFoundError,
     ObjectNotFoundError,
@@ -51,6 +52,7 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
     (ObjectNotFoundError, ExitCode.NOT_FOUND),
     (ConflictError, ExitCode.CONFLICT),
     (SettingsError, ExitCode.USAGE),
+    (ConnectionUrlError, ExitCode.USAGE),
 )
 
 LISTING_OF_KIND = {

@@ -83,6 +83,32 @@ def test_a_thousand_years_can_be_counted(cli: CommandLine, command: tuple[str, .
     cli.run(*command, "365000d")
 
 
+def test_output_that_cannot_be_written_is_one_line(cli: CommandLine) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [JOBTABLE, "tables", "list", "--store", cli.store, "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "Error: the output could not be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_the_output_is_utf_8_in_every_locale(cli: CommandLine, form: list[str]) -> None:
+    cli.run("queues", "create", "q", "--description", "schön → ✓")
+    printed = subprocess.run(
+        [JOBTABLE, "queues", "show", "q", "--store", cli.store, *form],
+        capture_output=True,
+        timeout=60,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": "latin-1"},
+    )
+    assert "schön → ✓" in printed.stdout.decode("utf-8")
+
+
 def test_a_busy_port_is_one_line_and_ends_with_1() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 try:
@@ -10,6 +11,7 @@ except ModuleNotFoundError:  # The command is installed with the package, its de
     sys.exit("The command line needs the extra 'cli': pip install 'jobtable[cli]'")
 
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 A module is loaded when its command is used, so that no command waits for the libraries of the others.
 """
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 ALIASES = {"sweep": "sweeps"}
 """Other names of commands, which are understood and not listed."""
 
@@ -82,9 +85,9 @@ class Commands(TyperGroup):
             say(line_of(error))
             raise typer.Exit(exit_code_of(error)) from error
         except OSError as error:
-            if error.filename is None:
+            if error.filename is None and error.errno not in _WRITE_ERRORS:
                 raise
-            say(f"Error: {error.filename}: {error.strerror}")
+            say(f"Error: {error.filename or 'the output could not be written'}: {error.strerror}")
             raise typer.Exit(ExitCode.FAILED) from error
 
 
@@ -139,5 +142,8 @@ def main(
 
 
 def run() -> None:
-    """Run the command line."""
+    """Run the command line. It prints UTF-8 whatever the locale is: names and log lines may have any character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # one that is closed is None
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     app()

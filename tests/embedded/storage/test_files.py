@@ -62,6 +62,18 @@ def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
         Storage(path)
 
 
+def test_a_table_that_a_newer_version_has_described_is_refused(path: Path) -> None:
+    storage = Storage(path)
+    create_table(storage)
+    storage.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE tables SET record = json_set(CAST(record AS TEXT), '$.novelty', 1)")
+    again = Storage(path)
+    with pytest.raises(StorageError, match=r"does not understand \(novelty\): upgrade Jobtable"):
+        again.table("tab")
+    again.close()
+
+
 def test_a_file_of_an_older_version_is_upgraded(path: Path) -> None:
     old = Storage(path)
     create_table(old)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.schema import IndexSchema, KeyAttribute, TableSchema
+from jobtable.errors import StorageError
 
 Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
@@ -19,6 +20,18 @@ class Record(BaseModel):
     """Something that the catalogue stores as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def from_stored(cls, stored: bytes) -> Self:
+        """What was stored; StorageError if it has what this version does not know, and so could only lose."""
+        try:
+            return cls.model_validate_json(stored)
+        except ValidationError as error:
+            unknown = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors())
+            raise StorageError(
+                f"the file describes a table in a way that this version of Jobtable does not understand ({unknown}): "
+                "upgrade Jobtable"
+            ) from error
 
 
 class Throughput(Record):
@@ -171,7 +184,7 @@ class Cache:
 def read_record(connection: sqlite3.Connection, name: str) -> TableRecord | None:
     """What is stored about a table, or None."""
     row = connection.execute("SELECT record FROM tables WHERE name = ?", (name,)).fetchone()
-    return None if row is None else TableRecord.model_validate_json(row[0])
+    return None if row is None else TableRecord.from_stored(row[0])
 
 
 def catalogue_version(connection: sqlite3.Connection) -> int:

@@ -96,7 +96,7 @@ def streams(view: View, table_name: str | None = None, after: tuple[str, str] | 
         " ORDER BY table_name, label DESC"
     )
     names = {"table": table_name, "after_table": after_table, "after_label": after_label}
-    return [StreamRecord.model_validate_json(row) for (row,) in view.connection.execute(sql, names)]
+    return [StreamRecord.from_stored(row) for (row,) in view.connection.execute(sql, names)]
 
 
 def save_stream(transaction: Transaction, stream: StreamRecord) -> None:

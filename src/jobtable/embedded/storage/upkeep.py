@@ -147,7 +147,7 @@ def _horizon(transaction: Transaction, table_id: int, now: float) -> float | Non
     if any(stream.table_id == table_id for stream in journal.streams(transaction)):
         needed.append(now - journal.STREAM_SECONDS)
     row = transaction.connection.execute("SELECT record FROM tables WHERE id = ?", (table_id,)).fetchone()
-    record = None if row is None else TableRecord.model_validate_json(row[0])
+    record = None if row is None else TableRecord.from_stored(row[0])
     if record is not None and record.recovery is not None:
         needed.append(now - record.recovery.days * 86_400)
     return min(needed, default=None)

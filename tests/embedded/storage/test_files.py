@@ -74,6 +74,25 @@ def test_a_table_that_a_newer_version_has_described_is_refused(path: Path) -> No
     again.close()
 
 
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_nothing_is_written_to_a_file_that_was_moved_away(
+    path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
+) -> None:
+    monkeypatch.setattr(files, "_SECONDS_BETWEEN_LOOKS", 0)
+    storage = Storage(path)
+    create_table(storage)
+    put(storage, item("1", "1"))
+    away = path.rename(path.with_suffix(".away"))
+    if is_replaced:
+        path.touch()
+    with pytest.raises(BackendUnavailable, match="was deleted, moved or replaced while it was in use"):
+        put(storage, item("2", "2"))
+    away.rename(path)
+    put(storage, item("3", "3"))
+    assert sorted(found["p"]["S"] for found in everything(storage)) == ["1", "3"]
+    storage.close()
+
+
 def test_a_file_of_an_older_version_is_upgraded(path: Path) -> None:
     old = Storage(path)
     create_table(old)

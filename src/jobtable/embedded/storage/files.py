@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ _BUSY_SECONDS = 10.0
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 1000
 _LARGEST_IDLE_WAL = 64 * 1024 * 1024
+_SECONDS_BETWEEN_LOOKS = 1.0
 
 
 def create_private(path: str) -> None:
@@ -70,6 +72,34 @@ def upgrade(path: str, durability: Durability) -> None:
     """Bring the database to this version, while no other process writes; StorageError if it cannot be written."""
     with _opened(path, durability) as connection:
         _upgrade(connection)
+
+
+class Whereabouts:
+    """Tells a writer when the file at a path is not the one that was opened.
+
+    SQLite goes on writing into a file that has been deleted or replaced, and all of it is gone with the process.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._opened = _identity(path)
+        self._next_look = 0.0
+
+    def check(self, now: float) -> None:
+        """Raise OSError if the file is another one, or none; looks once a second of a monotonic clock."""
+        if now < self._next_look:
+            return
+        if _identity(self._path) != self._opened:
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextlib.contextmanager

@@ -26,6 +26,7 @@ _ADVICE_OF_SYSTEM = {
     errno.EACCES: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
     errno.EPERM: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
     errno.EROFS: _ADVICE_OF_SQLITE["SQLITE_READONLY"],
+    errno.ESTALE: "it was deleted, moved or replaced while it was in use: put it back, or start this program again",
 }
 
 Failure = sqlite3.Error | OSError

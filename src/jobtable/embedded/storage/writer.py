@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage.catalogue import Cache, catalogue_version
+from jobtable.embedded.storage.files import Whereabouts
 from jobtable.embedded.storage.problems import is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
@@ -64,6 +65,7 @@ class Writer:
         self._connect = connect
         self._connection: sqlite3.Connection | None = None
         self._wal = WalBound(home.path)
+        self._whereabouts = Whereabouts(home.path)
         self._mutex = threading.Lock()
         self._waiting: deque[_Call] = deque()
         self._is_led = False
@@ -210,7 +212,9 @@ class Writer:
     def _batch(self, taken: list[_Call]) -> Iterator[_Call]:
         """The calls that were taken and have not failed, and then those that wait, while there is time."""
         yield from [call for call in taken if call.error is None]
-        deadline = time.monotonic() + _LONGEST_BATCH
+        now = time.monotonic()
+        self._whereabouts.check(now)  # here, because the clock is read only once for a commit
+        deadline = now + _LONGEST_BATCH
         while self._waiting and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
             with self._mutex:
                 if not self._waiting or self._waiting[0].action is _nothing:

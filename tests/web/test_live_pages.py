@@ -14,6 +14,7 @@ from tests.web.browsing import Watched, watch
 from tests.web.conftest import Served
 from tests.web.world import TASKS
 
+from jobtable.access.entities import Role
 from jobtable.sweeps.parameters import Choice, FloatRange
 from jobtable.sweeps.sweep import Sweep
 
@@ -412,6 +413,21 @@ def test_an_error_says_what_is_wrong(page: Page, served: Served) -> None:
     page.route("**/pause", lambda route: route.fulfill(status=401, json={"title": "Unauthorized"}))
     pause.click()
     page.wait_for_url("**/login?next=%2Fqueues%2Fwrong")
+
+
+def test_who_must_log_in_again_is_led_there_though_nothing_is_clicked(browser: Browser, guarded: Served) -> None:
+    shown = Watched(browser, guarded)
+    page, lasting = shown.page, guarded.client(Role.FULL)
+    page.goto("/login")
+    page.get_by_label("Token").fill(guarded.token(Role.READ))
+    page.get_by_role("button", name="Log in").click()
+    page.locator(LIVE).wait_for(state="attached")
+    (own,) = [each for each in lasting.get("/api/v1/tokens").json()["items"] if each["role"] == "read"]
+    lasting.delete(f"/api/v1/tokens/{own['token_id']}")
+    page.wait_for_timeout(2_000)  # so long a stream goes on without a look at its token
+    lasting.post("/api/v1/queues", json={"queue_name": "told to nobody"})
+    page.wait_for_url("**/login?next=%2F")
+    shown.close()
 
 
 def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watched: Watched, served: Served) -> None:

@@ -151,6 +151,8 @@ function watchTopic() {
       if (isFirst) refreshRegions().catch(() => {});
       else refreshSoon();
     },
+    // Perhaps the login is over: who must log in again is led there.
+    refused: () => askServer("/api/v1/me").catch(() => {}),
   });
 }
 

@@ -38,6 +38,12 @@ function close() {
   watched.clear();
 }
 
+// The browser tries again by itself after a lost connection, but not after an answer that is a refusal.
+function tryAgainLater(topics) {
+  for (const port of viewers.keys()) port.postMessage({ name: "refused" });
+  again = setTimeout(() => open(topics), pauseMilliseconds);
+}
+
 function open(topics) {
   close();
   watched = new Set(topics);
@@ -50,8 +56,7 @@ function open(topics) {
   source.addEventListener("error", () => {
     state = "lost";
     tellState();
-    // The browser tries again by itself after a lost connection, but not after an answer that is a refusal.
-    if (source.readyState === EventSource.CLOSED) again = setTimeout(() => open(topics), pauseMilliseconds);
+    if (source.readyState === EventSource.CLOSED) tryAgainLater(topics);
   });
   for (const name of events) source.addEventListener(name, (event) => pass(name, JSON.parse(event.data)));
 }

@@ -86,6 +86,23 @@ def test_a_limit_holds_for_counts_and_for_all_pages_together(store: Store, limit
         assert paged == found
 
 
+@pytest.mark.parametrize("limit", [None, 3])
+def test_a_page_ends_where_enough_was_looked_at(store: Store, limit: int | None) -> None:
+    store.batch_put([Book(shelf="long", number=number, pages=number % 90) for number in range(300)])
+    query = store.query(Book.key(shelf="long"), where=Book.pages == 80, limit=limit)
+    found, cursor, sizes = list[Book](), None, list[int]()
+    while True:
+        page = query.page(cursor, size=50, most_examined=100)
+        found += page.items
+        sizes.append(len(page.items))
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == list(query)
+    assert sizes == ([1, 1, 1] if limit else [1, 1, 1, 0])
+    assert [each.number for each in query.page(size=50).items] == [80, 170, 260]
+
+
 def test_a_cursor_fits_only_a_query_with_the_same_limit(store: Store) -> None:
     cursor = store.query(SHELF, limit=4).page(size=2).cursor
     assert cursor is not None

@@ -15,6 +15,7 @@ from jobtable.access.entities import AnsweredRequest
 from jobtable.jobs.entities import Job
 from jobtable.receipts.entities import ReceiptChatGPTValidation, ResultType
 from jobtable.receipts.validation import Finding, ValidationService
+from jobtable.web import dependencies
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
 from jobtable.web.strictness import mistyped
 
@@ -284,6 +285,20 @@ def test_a_log_is_searched_page_by_page(client: httpx.Client) -> None:
     assert client.get(f"{at}/search", params={"text": "line"}).json() == {"items": [], "cursor": None}
     assert client.get(f"{at}/search", params={"text": ""}).status_code == 422
     assert client.get("/api/v1/jobs/none/logs/search", params={"text": "x"}).status_code == 404
+
+
+def test_rare_lines_are_looked_for_page_by_page(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dependencies, "_MOST_EXAMINED", 100)
+    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "rare"}).json()
+    (lease,) = client.post("/api/v1/queues/rare/claim", json={"instance_id": "w"}).json()
+    lines = [{"message": f"{number}", "level": "ERROR" if number == 250 else "INFO"} for number in range(300)]
+    at = f"/api/v1/jobs/{job['job_id']}/logs"
+    client.post(at, json={"instance_id": "w", "epoch": lease["epoch"], "lines": lines})
+    first = client.get(at, params={"level": "ERROR"}).json()
+    assert first["items"] == []
+    second = client.get(at, params={"level": "ERROR", "cursor": first["cursor"]}).json()
+    third = client.get(at, params={"level": "ERROR", "cursor": second["cursor"]}).json()
+    assert [each["message"] for each in second["items"] + third["items"]] == ["250"]
 
 
 def test_why_a_job_waits_is_told(client: httpx.Client) -> None:

@@ -96,24 +96,32 @@ class Query(Generic[T]):
             # One of them is of another type, or of another shape, which is an error when its turn comes.
             return map(self._read, self._own([from_json(body) for body in items]))
 
-    def page(self, cursor: str | None = None, size: int = 50) -> Page[T]:
+    def page(self, cursor: str | None = None, size: int = 50, *, most_examined: int | None = None) -> Page[T]:
         """Up to `size` results behind the cursor: as many, unless it is the last page.
 
-        The limit of the query holds for all its pages together.
+        The limit of the query holds for all its pages together. With `most_examined` a page ends, full or not, when
+        that many items were looked at: a filter may leave out most of a table.
         """
         if size < 1:
             raise ValueRefusedError(f"a page of {size}; it has at least 1")
         start, left = self._read_cursor(cursor) if cursor else (None, self._limit)
         most = size if left is None else min(size, left)
         found: list[Item] = []
+        behind: Item | None = None
+        examined = 0
         for response in self._raw(self._request, start, most + 1):
             found += self._own(response["Items"])
+            examined += response["ScannedCount"]
             if len(found) > most:
+                behind = found[most - 1]
+                break
+            if most_examined is not None and examined >= most_examined:
+                behind = response.get("LastEvaluatedKey")
                 break
         items = [self._read(item) for item in found[:most]]
-        if len(found) <= most or left == most:
+        if behind is None or left == len(items):
             return Page(items, None)
-        return Page(items, self._write_cursor(found[most - 1], None if left is None else left - most))
+        return Page(items, self._write_cursor(behind, None if left is None else left - len(items)))
 
     def count(self) -> int:
         """How many there are, up to the limit; reads them, but sends none."""

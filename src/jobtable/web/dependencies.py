@@ -23,6 +23,9 @@ from jobtable.web.guard import Caller
 
 T = TypeVar("T")
 
+_MOST_EXAMINED = 10_000
+"""A page of a list with a filter ends after so many items, with a cursor to look further."""
+
 
 # All of them are coroutines: FastAPI would run a plain function in a thread of its own, for nothing.
 
@@ -85,7 +88,10 @@ TheTokens = Annotated[Tokens, Depends(_tokens)]
 
 
 class PageOf(BaseModel, Generic[T]):
-    """A part of a list, and the cursor that gives the next part; null behind the last one."""
+    """A part of a list, and the cursor that gives the next part; null behind the last one.
+
+    With a filter it may be shorter than asked for, or empty, although its cursor leads on.
+    """
 
     items: list[T]
     cursor: str | None = Field(None, examples=["eyJQSyI6"])
@@ -103,7 +109,7 @@ class Position:
 
         `under` gets what the list belongs to, and raises where there is none. Only an empty list asks for it.
         """
-        found = query.page(self.cursor, size=self.limit)
+        found = query.page(self.cursor, size=self.limit, most_examined=_MOST_EXAMINED)
         if under is not None and not found.items:
             under()
         return PageOf.model_construct(items=found.items, cursor=found.cursor)

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import (
-    Job,
-    JobArtifact,
-    JobDependency,
-    JobLogText,
-    JobMetric,
-)
+from jobtable.jobs.entities import Job, JobArtifact, JobDependency, JobLogText
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.jobs.resubmission import copy_of, why_no_copy
@@ -27,14 +19,13 @@ from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
+from jobtable.web.pages.metric_series import metric_series
 
 router = APIRouter(route_class=PageRoute)
 
 _PAGE = 50
 _MOST_CHILDREN = 100
 _MOST_LINES = 300
-_MOST_VALUES = 20_000
-_MOST_POINTS = 500
 
 
 class FilterForm(BaseModel):
@@ -132,41 +123,10 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
         log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
         resources=queries.list_resources(job_id).page(size=50).items,
-        series=metric_series(queries, job_id),
+        series=metric_series(store, job_id),
     )
 
 
 def _with_jobs(store: Store, edges: list[JobDependency], end: str) -> list[tuple[JobDependency, Job | None]]:
     jobs = store.batch_get(Job.key(job_id=getattr(edge, end)) for edge in edges)
     return list(zip(edges, jobs, strict=True))
-
-
-def metric_series(queries: JobQueries, job_id: str) -> list[dict[str, Any]]:
-    """Each metric of a job as a line to draw, with as many points as an eye can tell apart."""
-    values: dict[str, list[tuple[Any, float]]] = defaultdict(list)
-    counted_by: dict[str, str] = {}
-    for metric in islice(queries.list_metrics(job_id), _MOST_VALUES):
-        by = counted_by.setdefault(metric.metric_name, _counted_by(metric))
-        at = metric.timestamp.isoformat() if by == "time" else getattr(metric, by)
-        values[metric.metric_name].append((at, metric.value))
-    return [
-        {
-            "name": name,
-            "by": counted_by[name],
-            "x": [at for at, _ in _thinned(points)],
-            "y": [value for _, value in _thinned(points)],
-        }
-        for name, points in values.items()
-    ]
-
-
-def _counted_by(metric: JobMetric) -> str:
-    """What a metric's values are drawn over: its steps, else its epochs, else time."""
-    if metric.step is not None:
-        return "step"
-    return "time" if metric.epoch is None else "epoch"
-
-
-def _thinned(points: list[Any]) -> list[Any]:
-    step = max(1, len(points) // _MOST_POINTS)
-    return points[::step] if step == 1 or (len(points) - 1) % step == 0 else [*points[::step], points[-1]]

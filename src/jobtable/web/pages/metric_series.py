@@ -1,0 +1,72 @@
+"""The metrics of a job as lines to draw, with as many points as an eye can tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby, islice
+from typing import Any
+
+from jobtable.jobs.entities import JobMetric
+from jobtable.store import Store
+
+_MOST_VALUES = 5000
+"""So many values are read one by one, of all metrics together; of a metric with more, samples are."""
+_MOST_SAMPLES = 200
+_MOST_METRICS = 50
+_MOST_POINTS = 500
+
+
+def metric_series(store: Store, job_id: str) -> list[dict[str, Any]]:
+    """Each metric of a job as a line, from its first value to its last, however many there are."""
+    return [_line(values) for values in _read(store, job_id)]
+
+
+def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
+    first = list(islice(store.query(JobMetric.key(job_id=job_id)), _MOST_VALUES + 1))
+    if len(first) <= _MOST_VALUES:
+        for _, values in groupby(first, key=lambda value: value.metric_name):
+            yield list(values)
+        return
+    names = list(islice(_names(store, job_id), _MOST_METRICS))
+    most = _MOST_VALUES // len(names)
+    for name in names:
+        values = list(islice(store.query(JobMetric.key(job_id=job_id, metric_name=name)), most + 1))
+        yield values if len(values) <= most else _samples(store, values[0], _MOST_SAMPLES // len(names))
+
+
+def _names(store: Store, job_id: str) -> Iterator[str]:
+    """The names of a job's metrics, each found behind the one before it."""
+    name = None
+    while (found := store.query(JobMetric.key(job_id=job_id), after=name).first()) is not None:
+        name = found.metric_name
+        yield name
+
+
+def _samples(store: Store, first: JobMetric, count: int) -> list[JobMetric]:
+    """Values of a metric at even distances in time, and its last one."""
+    of_metric = JobMetric.key(job_id=first.job_id, metric_name=first.metric_name)
+    last = store.query(of_metric, newest_first=True).first() or first
+    distance = (last.timestamp - first.timestamp) / max(count, 1)
+    found = [first]
+    while (value := store.query(of_metric, after=found[-1].timestamp + distance).first()) is not None:
+        found.append(value)
+    return found if found[-1] == last else [*found, last]
+
+
+def _line(values: list[JobMetric]) -> dict[str, Any]:
+    by = _counted_by(values[0])
+    points = [(each.timestamp.isoformat() if by == "time" else getattr(each, by), each.value) for each in values]
+    shown = _thinned(points)
+    return {"name": values[0].metric_name, "by": by, "x": [at for at, _ in shown], "y": [value for _, value in shown]}
+
+
+def _counted_by(metric: JobMetric) -> str:
+    """What a metric's values are drawn over: its steps, else its epochs, else time."""
+    if metric.step is not None:
+        return "step"
+    return "time" if metric.epoch is None else "epoch"
+
+
+def _thinned(points: list[Any]) -> list[Any]:
+    step = max(1, len(points) // _MOST_POINTS)
+    return points[::step] if step == 1 or (len(points) - 1) % step == 0 else [*points[::step], points[-1]]

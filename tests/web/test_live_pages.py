@@ -175,6 +175,21 @@ def test_a_fast_log_and_many_values_leave_no_gap(watched: Watched, served: Serve
     page.wait_for_function("() => document.querySelector('[data-chart]')?.data?.[0].x.at(-1) === 499")
 
 
+def test_a_job_that_tells_much_is_not_fetched_each_time(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "talkative")
+    open_live(page, f"/jobs/{run.job_id}")
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url))
+    for percent in range(1, 17):
+        run.tell("report", progress=percent)
+        page.wait_for_timeout(300)
+    expect(page.locator('[data-region="summary"] .progress-value')).to_have_text("16%")
+    assert len(fetched) <= 8
+    run.tell("finish", kind="completed")
+    expect(page.locator('[data-region="status"] .badge')).to_have_text("completed")
+
+
 def test_what_happens_before_the_stream_is_ready_is_read(watched: Watched, served: Served) -> None:
     page = watched.page
     page.add_init_script(NO_SHARED_WORKER)

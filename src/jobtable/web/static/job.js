@@ -221,6 +221,8 @@ function countSeconds() {
 
 // --- what happens ---
 
+const status = () => document.querySelector('[data-region="status"] .badge');
+
 function readWhatWasMissed() {
   missedSince = performance.now();
   toldSince = [];
@@ -241,6 +243,7 @@ document.addEventListener("changes", ({ detail }) => {
     return;
   }
   let isOther = false;
+  let hasNewStatus = false;
   const told = [];
   for (const { type, kind, values } of detail.changes) {
     if (type === "JobLog" && kind === "added") told.push(values);
@@ -249,9 +252,11 @@ document.addEventListener("changes", ({ detail }) => {
       if (missedSince !== undefined) toldSince.push(values);
     } else if (type === "Job" && kind === "removed") return leaveFor("/jobs");
     else if (type !== "JobTimeline" && kind !== "removed") isOther = true;
+    if (type === "Job") hasNewStatus = values.status.toLowerCase() !== status().textContent;
   }
   if (told.length) addLines(told);
-  if (isOther) refreshRegions().catch(() => {});
+  if (hasNewStatus) refreshRegions().catch(() => {});
+  else if (isOther) refreshSoon(); // some jobs tell how far they are many times a second
 });
 
 document.querySelector("[data-log-level]").addEventListener("change", filterLines);

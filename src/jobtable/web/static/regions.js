@@ -1,6 +1,8 @@
 // Live regions: the page is fetched again, and what differs in its regions is changed. What is the same stays as it is,
 // with its focus, selection, scrolling, typed text and opened parts.
-import { logInAgain } from "./server.js";
+import { logInAgain, reach } from "./server.js";
+
+const longestMilliseconds = 30000; // a page that takes longer does not come any more
 
 const naming = ["id", "data-job", "data-act", "data-send", "href", "name"];
 
@@ -84,24 +86,30 @@ function updateRegion(region, fresh) {
 }
 
 export async function fetchPage(address) {
-  const answer = await fetch(address, { headers: { Accept: "text/html" } });
+  const answer = await reach(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(longestMilliseconds) });
   if (answer.redirected && new URL(answer.url).pathname === "/login") logInAgain();
   return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : undefined;
 }
 
-let asked = 0;
-let shown = 0;
-export async function refreshRegions() {
-  const number = (asked += 1);
+async function refresh() {
   const askedAt = performance.now();
   const fresh = await fetchPage(location.href);
-  if (!fresh || number < shown) return; // one that was asked later has come before
-  shown = number;
+  if (!fresh) return;
   for (const region of document.querySelectorAll("[data-region]")) {
     const other = fresh.querySelector(`[data-region="${region.dataset.region}"]`);
     if (other) updateRegion(region, other);
   }
   document.dispatchEvent(new CustomEvent("regions", { detail: { askedAt } }));
+}
+
+// One at a time: who asks while the page is on its way gets the next one, which is fetched once for all of them.
+let current;
+let next;
+export function refreshRegions() {
+  if (current) return (next ??= current.catch(() => {}).then(refreshRegions));
+  next = undefined;
+  current = refresh().finally(() => (current = undefined));
+  return current;
 }
 
 export function showRegion(name, html) {

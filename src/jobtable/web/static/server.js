@@ -4,7 +4,7 @@ export function logInAgain() {
   location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-async function reach(path, options) {
+export async function reach(path, options) {
   try {
     return await fetch(path, options);
   } catch {

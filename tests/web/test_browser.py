@@ -376,7 +376,7 @@ def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: 
     page.locator("[data-region=rules]", has_text="inactive").wait_for()
     off = [rule for rule in served.services.journeys.list_rules(world.journey) if rule.status == "inactive"]
     assert len(off) == 1
-    page.get_by_role("button", name=f"Switch {off[0].title} on").click()
+    page.get_by_role("button", name=f"Switch on {off[0].title}").click()
     page.locator("[data-region=rules]", has_not_text="inactive").wait_for()
 
 
@@ -452,6 +452,20 @@ def test_the_theme_is_switched_and_kept(watched: Watched) -> None:
     assert page.evaluate(ground) != light
     page.goto("/jobs")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: Served) -> None:
+    page, jobs = watched.page, served.services.jobs
+    params = {f"parameter {number}": number for number in range(60)}
+    job = jobs.submit(NewJob(name="much to tell", queue="scrolled", params=params))
+    (lease,) = jobs.claim("scrolled", limit=1, instance_id="w", lease_seconds=60)
+    for percent in range(40):
+        jobs.report(lease, progress=percent)
+    page.goto(f"/jobs/{job.job_id}")
+    for place in (".timeline", "pre.code"):
+        assert page.locator(place).evaluate("each => each.scrollHeight > each.clientHeight"), place
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
 
 
 def test_the_keyboard_is_enough(watched: Watched) -> None:

@@ -16,6 +16,7 @@ from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 from jobtable.access.entities import Role
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
+from jobtable.web.pages import sweeps
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
 
@@ -187,6 +188,19 @@ def test_what_is_not_there_is_a_page_that_says_so(browser: httpx.Client, path: s
     assert page.status_code == 404
     assert page.headers["content-type"].startswith("text/html")
     assert f'<a class="button" href="{path.rpartition("/")[0] or "/"}">' in page.text
+
+
+def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
+    world: World, served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeps, "_MOST_TRIALS", 2)
+    monkeypatch.setattr(sweeps, "_MOST_ROWS", 3)
+    page = browser.get(f"/sweeps/{world.sweep}").text
+    listed = page.partition('data-region="trials"')[2]
+    best = served.services.sweeps.list_best(world.sweep, limit=3)
+    assert re.findall('href="/jobs/([^"]+)"', listed) == [trial.job_id for trial in best]
+    assert "3 of 12 trials are shown" in listed
+    assert page.count("of the first 2 trials") == 3
 
 
 @pytest.mark.parametrize("path", ["/jobs?cursor=x", "/queues?cursor=x", "/tables/jobtable?partition=a&cursor=x"])

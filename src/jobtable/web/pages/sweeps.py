@@ -37,6 +37,8 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
     valued = [trial for trial in trials if trial.value is not None]
     is_max = definition.direction == "maximize"
     ranked = sorted(valued, key=lambda trial: trial.value or 0.0, reverse=is_max)
+    is_cut = len(trials) == _MOST_TRIALS
+    best = services.sweeps.list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
     names = sorted({name for trial in trials for name in trial.params})
     return render(
         request,
@@ -45,8 +47,8 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         sweep=services.sweeps.get_progress(sweep_id),
         definition=definition,
         job=services.jobs.queries.get_job(sweep_id),
-        trials=(ranked + [trial for trial in trials if trial.value is None])[:_MOST_ROWS],
-        trial_count=len(trials),
+        trials=(best + [trial for trial in trials if trial.value is None])[:_MOST_ROWS],
+        drawn=f"of the first {len(trials):,} trials" if is_cut else "",
         names=names,
         importance=parameter_importance([(trial.params, trial.value) for trial in valued if trial.value is not None]),
         history=_history(valued, definition.objective, is_max),

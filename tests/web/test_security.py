@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import socket
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -237,6 +238,19 @@ def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(s
     untold = client.post("/api/v1/queues", content=(b"x" * 500 for _ in range(9)))
     assert untold.status_code == 413
     assert client.post("/api/v1/queues", json={"queue_name": "q"}).status_code == 201
+
+
+def test_who_leaves_before_the_body_has_come_is_no_fault_of_the_server(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = serve()
+    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as leaving:
+        leaving.sendall(b"POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+    counted = None
+    while counted is None:
+        counted = re.search('route="api.jobs.submit_job",status="(.+?)"', served.client().get("/metrics").text)
+    assert counted[1] == "400"
+    assert caplog.text == ""
 
 
 # --- headers --------------------------------------------------------------------------------------------------------

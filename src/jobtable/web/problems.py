@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field, ValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable import errors
@@ -146,6 +147,8 @@ def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
             return _problem(status_of(error), str(error), type(error).__name__)
         case RecursionError():
             return _problem(422, "the request is nested too deeply")
+        case ClientDisconnect():
+            return _problem(400, "the body ended before it was whole")  # which is counted; nobody hears it
         case _:
             return _problem(500, "something is wrong in the server; its log says what")
 

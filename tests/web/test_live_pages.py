@@ -471,12 +471,13 @@ def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watch
 @pytest.mark.parametrize("width", [390, 1280])
 def test_long_names_stay_in_their_place(browser: Browser, served: Served, width: int) -> None:
     client = served.client()
-    assert client.post("/api/v1/jobs", json={"name": "in a long queue", "queue": LONG}).is_success
+    job = {"name": "in a long queue", "queue": LONG, "job_id": f"long {width}", "description": LONG}
+    assert client.post("/api/v1/jobs", json=job).is_success
     shown = Watched(browser, served, width)
-    for path in ("/jobs", "/queues"):
+    for path in ("/jobs", "/queues", f"/jobs/long {width}", "/submit?like=" + LONG):
         shown.page.goto(path)
         assert shown.page.evaluate("document.documentElement.scrollWidth") <= width, path
-        hidden = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+        hidden = "[0, ...[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)]"
         assert max(shown.page.evaluate(hidden)) <= 0, path
     shown.close()
 

@@ -24,8 +24,8 @@ def metric_series(store: Store, job_id: str) -> list[dict[str, Any]]:
 def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
     first = list(islice(store.query(JobMetric.key(job_id=job_id)), _MOST_VALUES + 1))
     if len(first) <= _MOST_VALUES:
-        for _, values in groupby(first, key=lambda value: value.metric_name):
-            yield list(values)
+        for _, of_name in groupby(first, key=lambda value: value.metric_name):
+            yield list(of_name)
         return
     names = list(islice(_names(store, job_id), _MOST_METRICS))
     most = _MOST_VALUES // len(names)

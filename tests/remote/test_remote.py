@@ -8,6 +8,7 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,13 @@ class _Odd(http.server.BaseHTTPRequestHandler):
         status, _, text = self.path.removeprefix("/api/v1/").partition("/")
         content = text.replace("_", " ").encode()
         self.send_response(int(status))
-        self.send_header("Content-Length", str(len(content)))
+        if content == b"cut":
+            self.send_header("Content-Length", "1000")
+        elif content == b"torn":
+            self.send_header("Transfer-Encoding", "chunked")
+            content = b"3e8\r\ntorn"
+        else:
+            self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
         self.close_connection = True
@@ -248,6 +255,15 @@ def test_every_answer_becomes_an_error_of_ours(odd: Server, path: str, kind: typ
             odd.read("GET", path)
         assert said in str(raised.value)
     odd.close()
+
+
+@pytest.mark.parametrize("path", ["/200/cut", "/200/torn", "/500/cut"])
+def test_a_file_whose_end_is_lost_is_not_taken_for_whole(odd: Server, path: str) -> None:
+    for size in (2, 10_000, -1):
+        with pytest.raises(BackendUnavailable), odd.open(path) as stream:
+            list(iter(partial(stream.read, size), b""))
+    with odd.open("/200/whole") as stream:
+        assert (stream.status, stream.read(2), stream.read()) == (200, b"wh", b"ole")
 
 
 class TestOnTheCommandLine:

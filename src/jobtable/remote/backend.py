@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from http.client import HTTPResponse
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, RequestRefused
 from jobtable.objects import ListedObject, ObjectInfo, Source, key_parts
 from jobtable.objects.store import CHUNK_SIZE, check_range
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server import Body, Server, path_of
 from jobtable.store.backend import Request, Response
 
 _READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems", "Query"})
@@ -48,9 +47,9 @@ class ServerObjects:
 
     def open(self, key: str) -> BinaryIO:
         """The object as a stream; the caller closes it."""
-        return cast(BinaryIO, self._opened(key))  # it has what reading a stream needs
+        return self._opened(key)
 
-    def _opened(self, key: str, part: range | None = None) -> HTTPResponse:
+    def _opened(self, key: str, part: range | None = None) -> Body:
         key_parts(key)  # refuses what is no key
         try:
             return self._server.open(path_of("objects", *key.split("/")), part=part)

@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import LeaseLostError, ObjectNotFoundError, ValueRefusedError
@@ -204,7 +204,7 @@ class HeldObjects(ServerObjects):
         """The object as a stream; the caller closes it."""
         path = path_of("jobs", self._lease.job.job_id, "checkpoints", key_parts(key)[-1])
         try:
-            return cast(BinaryIO, self._server.open(path, lease_of(self._lease)))  # it has what reading needs
+            return self._server.open(path, lease_of(self._lease))
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(f"there is no object {key} on {self._server.url}") from error
 

@@ -115,19 +115,21 @@ class Server:
             finally:
                 connection.close()
 
-    def open(
-        self, path: str, query: Mapping[str, Any] | None = None, *, part: range | None = None
-    ) -> http.client.HTTPResponse:
+    def open(self, path: str, query: Mapping[str, Any] | None = None, *, part: range | None = None) -> Body:
         """The body of an answer as a stream; the caller closes it. Of a part that is not there the status is 416."""
-        # So that closing the stream closes the connection.
         more = {"Connection": "close"} | ({"Range": f"bytes={part[0]}-{part[-1]}"} if part else {})
+        connection = self._connect()
         try:
-            response = self._send(self._connect(), "GET", path + _asked(query), more=more)
+            response = self._send(connection, "GET", path + _asked(query), more=more)
+            if response.status >= 400 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self._answer(response)
         except (OSError, http.client.HTTPException) as error:
+            connection.close()
             raise self._unreachable(error) from error
-        if response.status >= 400 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            self._answer(response)
-        return response
+        except JobtableError:
+            connection.close()
+            raise
+        return Body(response, connection, self.url)
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -216,6 +218,43 @@ class Server:
     def _unreachable(self, error: Exception) -> BackendUnavailable:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return BackendUnavailable(f"{self.url} cannot be reached: {reason}")
+
+
+class Body(io.BufferedReader):
+    """The body of an answer: all of it, or BackendUnavailable where the connection broke before its end."""
+
+    def __init__(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, url: str) -> None:
+        super().__init__(_Received(response, connection, url), _CHUNK_BYTES)
+        self.status = response.status
+
+
+class _Received(io.RawIOBase):
+    """What has come of a body. http.client itself takes a connection that ends for the end of the body."""
+
+    def __init__(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, url: str) -> None:
+        self._response = response
+        self._connection = connection
+        self._url = url
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            count = self._response.readinto(buffer)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._broken() from error
+        if count == 0 and self._response.length:
+            raise self._broken()
+        return count
+
+    def close(self) -> None:
+        self._response.close()
+        self._connection.close()
+        super().close()
+
+    def _broken(self) -> BackendUnavailable:
+        return BackendUnavailable(f"{self._url} was lost in the middle of an answer: ask again")
 
 
 class _Begun:

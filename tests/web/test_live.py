@@ -142,6 +142,29 @@ def test_the_overview_is_made_once_for_all(serve: Callable[..., Served]) -> None
     assert len(made) < 5
 
 
+def test_what_nobody_has_foreseen_does_not_end_live_views(
+    serve: Callable[..., Served], caplog: pytest.LogCaptureFixture
+) -> None:
+    served = serve()
+    feed: LiveFeed = served.app.state.feed
+    faults = iter([KeyError("unforeseen")])
+
+    def fail_once() -> Any:
+        for fault in faults:
+            raise fault
+        return "made"
+
+    feed._summaries = {"overview": fail_once}
+    writer = served.client()
+    with served.client().stream("GET", "/api/v1/live", params={"topic": ["overview"]}) as response:
+        stream = events(response)
+        for expected in ("ready", "reload", "ready"):
+            assert wait_for(stream, lambda event: True)[0] == expected
+            writer.post("/api/v1/jobs", json={"name": "seen"})
+        assert wait_for(stream, lambda event: event[0] == "overview") == ("overview", "made")
+    assert "unforeseen" in caplog.text
+
+
 def test_nothing_is_read_while_nobody_looks(serve: Callable[..., Served]) -> None:
     served = serve()
     served.client().get("/")

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from jobtable.errors import JobtableError, StreamExpired, TableNotFound
+from jobtable.errors import StreamExpired, TableNotFound
 from jobtable.model import Table
 from jobtable.store import Store
 from jobtable.store.changes import Change, Feed
@@ -138,7 +138,7 @@ class LiveFeed:
                 pause = _PAUSE_SECONDS
             except StreamExpired:
                 self._tell_all(RELOAD)
-            except JobtableError:
+            except Exception:  # whatever it is, pages that look on must not stand still and seem to be live
                 _log.exception("the changes of the store cannot be read; live pages wait")
                 self._stopped.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)

@@ -320,6 +320,16 @@ def test_a_sweep_is_deleted_with_all_that_belongs_to_it() -> None:
         assert list(driver.jobs.objects.list("")) == []
 
 
+def test_a_worker_takes_a_sweep_under_the_id_of_a_deleted_one_for_what_it_is() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finish(driver, plane(sweep_tasks.bowl, trials=2))
+        driver.jobs.delete("s", tree=True)
+        driver.clock.advance(1)
+        finished = finish(driver, plane(sweep_tasks.bowl, trials=2, space={**PLANE, "x": float_range(6, 7)}))
+        assert [trial.status for trial in finished.trials] == [Status.COMPLETED] * 2
+
+
 class CutOffError(Exception):
     """The process is gone."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -14,18 +15,22 @@ from jobtable.jobs.tasks import StopTask, resolve, task
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
 from jobtable.sweeps.sweep import Sweep
-from jobtable.sweeps.trials import config_of
+from jobtable.sweeps.trials import TrialConfig, config_of
 
-_DEFINITIONS: WeakKeyDictionary[Jobs, dict[str, Sweep]] = WeakKeyDictionary()
-"""The sweeps that this process has run trials of. A definition never changes, and is read once."""
+_DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
+"""The sweeps that this process has run trials of. A definition never changes, and is read once.
+
+When a sweep was created belongs to its name here: one that was deleted may have left its id to another.
+"""
 _NOTHING = EarlierRuns(at_rungs={}, stopped_at=None, last_report=None)
 
 
-def _definition(jobs: Jobs, sweep_id: str, desk: SweepDesk) -> Sweep:
+def _definition(jobs: Jobs, config: TrialConfig, desk: SweepDesk) -> Sweep:
     known = _DEFINITIONS.setdefault(jobs, {})
-    if sweep_id not in known:
-        known[sweep_id] = desk.get_definition()
-    return known[sweep_id]
+    sweep = (config.sweep_id, config.sweep_created_at)
+    if sweep not in known:
+        known[sweep] = desk.get_definition()
+    return known[sweep]
 
 
 @task
@@ -47,7 +52,7 @@ class Trial:
         self._job = job
         self._config = config_of(job.lease.job)
         self._desk = job.jobs.desk(SweepDesk, job.lease)
-        self._sweep = _definition(job.jobs, self._config.sweep_id, self._desk)
+        self._sweep = _definition(job.jobs, self._config, self._desk)
         self._earlier = _NOTHING if job.epoch == 1 else self._desk.find_earlier_runs()
         self._at_rungs = dict(self._earlier.at_rungs)
         self._last_value = self._earlier.last_report

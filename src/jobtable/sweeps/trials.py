@@ -48,6 +48,11 @@ class TrialConfig(BaseModel):
     metrics_ttl_seconds: float | None = None
     """How long reports are kept under the sweep."""
 
+    @property
+    def sweep_created_at(self) -> datetime:
+        """When the sweep was created."""
+        return self.recorded_at - timedelta(microseconds=self.number)
+
 
 def config_of(job: Job) -> TrialConfig:
     """The place of a child in its sweep; ValueRefusedError if the job is no trial."""

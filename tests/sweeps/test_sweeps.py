@@ -14,7 +14,7 @@ from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConflictError, LeaseLostError, ValueRefusedError
+from jobtable.errors import ConflictError, JobStateError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
@@ -290,6 +290,28 @@ def test_a_stopped_sweep_goes_on_where_it_was_and_ends_as_if_it_had_not_been() -
             (t.params, t.status, t.value) for t in expected.trials
         ]
         assert driver.jobs.queries.get_job("s").status is Status.COMPLETED
+
+
+@pytest.mark.parametrize("runs", [0, 13])
+def test_a_stopped_sweep_is_not_resumed_before_its_runs_have_ended(runs: int) -> None:
+    """A trial, or the planning, that ends behind the resumption would be missing in what is decided from then on."""
+    expected = undisturbed("TPE with ASHA")
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(**KINDS["TPE with ASHA"]), sweep_id="s")
+        driver.run(most=runs)
+        (lease,) = driver.jobs.claim("default", limit=1, instance_id="a", lease_seconds=30)
+        sweeps.stop("s")
+        with pytest.raises(JobStateError, match=f"{lease.job.job_id} was asked to stop and has not ended yet"):
+            sweeps.resume("s")
+        assert sweeps.get_progress("s").status is Status.STOPPED
+        driver.jobs.finish(lease, Outcome.stopped())
+        sweeps.resume("s")
+        driver.run()
+        assert [(t.params, t.status, t.value) for t in sweeps.list_trials("s")] == [
+            (t.params, t.status, t.value) for t in expected.trials
+        ]
 
 
 def test_a_submission_that_was_interrupted_is_finished_by_the_same_one() -> None:

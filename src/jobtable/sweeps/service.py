@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from jobtable.errors import ConflictError, NotFoundError
+from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.definition import NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, SweepEntry
@@ -92,21 +92,26 @@ class Sweeps:
         """Put every trial back into the queue that has ended but is not COMPLETED; gives their number.
 
         Each goes on from its last checkpoint. Trials that a stopper has ended stay so, because it would decide so
-        again. Trials whose worker died are taken up by any worker without this.
+        again. Trials whose worker died are taken up by any worker without this. JobStateError while workers are still
+        to end what was stopped.
         """
         sweep = sweep_of(self._jobs.queries.get_job(sweep_id))
+        planning = self._store.find(Job.key(job_id=planning_id(sweep_id)))
+        for job in () if planning is None else self._jobs.queries.list_children(planning):
+            _refuse_while_it_ends(job)
         stopped = self._jobs.queries.list_metric(sweep_id, stopped_name(sweep.objective))
         settled = {metric.child_job_id for metric in stopped}
-        requeued = 0
+        requeued = []
         for job in self._jobs.queries.list_unfinished_children(sweep_id):
+            _refuse_while_it_ends(job)
             if job.is_final and job.job_id not in settled:
-                self._jobs.retry(job.job_id, by=by)
-                requeued += 1
-        planning = self._store.find(Job.key(job_id=planning_id(sweep_id)))
+                requeued.append(job.job_id)
+        for job_id in requeued:
+            self._jobs.retry(job_id, by=by)
         if planning is not None and planning.is_final and planning.status is not Status.COMPLETED:
             self._jobs.retry(planning.job_id, by=by, tree=True)
         self.submit(sweep, sweep_id=sweep_id)
-        return requeued
+        return len(requeued)
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
@@ -226,6 +231,15 @@ def _entry(parent: Job, sweep: Sweep) -> SweepEntry:
         direction=sweep.direction,
         trial_count=sweep.trial_count(),
     )
+
+
+def _refuse_while_it_ends(job: Job) -> None:
+    """A run that was asked to end would do so behind a resumption, and the sweep would go on without it."""
+    if job.requested is not None:
+        raise JobStateError(
+            f"job {job.job_id} was asked to {job.requested} and has not ended yet: resume the sweep when it has; "
+            "if its worker is gone, any `jobtable worker` ends it"
+        )
 
 
 def _result(sweep: Sweep, job: Job, value: float | None) -> TrialResult:

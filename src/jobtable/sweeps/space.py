@@ -9,7 +9,7 @@ from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, RootModel, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, RootModel, model_validator
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.tasks import CONTEXT_NAME
@@ -19,7 +19,7 @@ from jobtable.sweeps.parameters import Choice, FloatRange, IntRange, Parameter, 
 def _choice_of(given: Any) -> Any:
     if isinstance(given, list):
         return {"type": "choice", "values": given}
-    if isinstance(given, dict) and "type" not in given:
+    if not isinstance(given, BaseModel) and not (isinstance(given, dict) and "type" in given):
         raise ValueError(
             "a parameter is a list of values, or has a type: {type: choice, values: [...]}, or {type: int, low: 1, "
             "high: 9}, or {type: float, low: 0.1, high: 1, log: true}"

@@ -12,7 +12,7 @@ from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
-from jobtable.jobs.runner import StopFlag, run_task
+from jobtable.jobs.runner import Report, StopFlag, run_task
 from jobtable.store import Store
 from jobtable.sweeps.service import Sweeps, TrialResult
 from jobtable.sweeps.sweep import Sweep
@@ -50,14 +50,18 @@ class Driver:
                 runs += 1
         return runs
 
-    def run_one(self, lease: Lease, *, dies_after: int | None = None) -> None:
+    def run_one(self, lease: Lease, *, dies_after: int | None = None, is_asked_to_end: bool = False) -> Report:
         """Run a claimed job; a worker that dies after so many epochs says nothing of how it ended."""
-        with JobContext(self.jobs, lease) as context:
+        stop = StopFlag()
+        if is_asked_to_end:
+            stop.ask()
+        with JobContext(self.jobs, lease, should_stop=stop.should_stop) as context:
             sweep_tasks.DEATH.after = dies_after
-            report = run_task(lease.job.definition, StopFlag(), lambda: context)
+            report = run_task(lease.job.definition, stop, lambda: context)
             sweep_tasks.DEATH.after = None
         if dies_after is None:
             self.jobs.finish(lease, report.outcome())
+        return report
 
     def _recovered(self) -> bool:
         """Let the time pass after which the jobs of dead workers go on, and retries come due."""

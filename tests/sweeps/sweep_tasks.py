@@ -50,10 +50,25 @@ def descend(job: JobContext, x: float, y: float, epochs: int = 9, seconds: float
         job.checkpoint(str(epoch).encode(), epoch=epoch)
 
 
+@task(inline=True)
+def obey(job: JobContext, x: float, y: float) -> dict[str, float]:
+    """Ends with what it has when it is asked to."""
+    return {"so_far": x} if job.should_stop() else {"loss": x + y}
+
+
 @task
 def train(job: JobContext, x: float, y: float, epochs: int = 9, seconds: float = 0.0) -> None:
     """The same in a process of its own."""
     descend(job, x, y, epochs, seconds)
+
+
+@task(inline=True)
+def struggle(job: JobContext, x: float, y: float, epochs: int = 9) -> float:
+    """Descends as `descend` does, and fails on the way where x is very low."""
+    descend(job, x, y, epochs if x > -3 else 4)
+    if x <= -3:
+        raise ValueError("x is too low")
+    return x + y
 
 
 @task(inline=True)

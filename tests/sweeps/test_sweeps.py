@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from random import Random
 from typing import Any
@@ -267,6 +268,19 @@ def test_a_sweep_is_concluded_even_if_the_last_worker_died_before_it_could(monke
         driver.jobs.observer().recover()
         assert sweeps.get_progress("s").status is Status.COMPLETED
         check_records(driver.jobs)
+
+
+@pytest.mark.parametrize(("task", "heeds"), [(sweep_tasks.bowl, False), (sweep_tasks.obey, True)])
+def test_a_trial_that_was_asked_to_end_has_a_value_unless_it_heeds_it(task: Any, heeds: bool) -> None:
+    """A worker that drains keeps what comes to its end by itself, and gives the rest back."""
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        Sweeps(driver.jobs).submit(plane(task, trials=1), sweep_id="s")
+        driver.run(most=1)
+        (lease,) = driver.jobs.claim("default", limit=1, instance_id="a", lease_seconds=30)
+        report = driver.run_one(lease, is_asked_to_end=True)
+        assert report.knew_of_stop is heeds
+        assert ("loss" in json.loads(report.result)) is not heeds
 
 
 # --- stopping, resuming, submitting again ---------------------------------------------------------------------------

@@ -62,6 +62,8 @@ class JobContext:
         self.params: Mapping[str, Any] = self.definition.params
         self.on_metric: Callable[[str, float, int | None, int | None], None] | None = None
         """Hears of every metric that is reported (name, value, step, epoch); what it raises ends the task."""
+        self.knows_of_stop = False
+        """Whether the task has learned from should_stop() that it is to end."""
         self._lease = lease
         self._asked_to_stop = should_stop
         self._flush_seconds = flush_seconds
@@ -247,7 +249,9 @@ class JobContext:
 
     def should_stop(self) -> bool:
         """Whether the task is to end by itself, soon: someone asked for it, or another worker has the job."""
-        return self._lost is not None or self._asked_to_stop()
+        if self._lost is not None or self._asked_to_stop():
+            self.knows_of_stop = True
+        return self.knows_of_stop
 
     def flush(self) -> None:
         """Store all that was told. If that fails it raises, and everything is kept to be tried again."""

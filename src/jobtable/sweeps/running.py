@@ -64,7 +64,7 @@ class Trial:
         own = self._sweep.space.restored(params)
         returned = resolve(self._sweep.task).call(self._job, {**self._sweep.params, **own})
         result = dict(returned) if isinstance(returned, Mapping) else {}
-        if self._job.should_stop():
+        if self._job.knows_of_stop:
             return result  # It ended because it was asked to: what it has is not its final value.
         value = self._objective(returned)
         self._adapt()

@@ -15,7 +15,7 @@ from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConflictError, JobStateError, LeaseLostError, ValueRefusedError
+from jobtable.errors import ConflictError, JobStateError, LeaseLostError, NotFoundError, ValueRefusedError
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
@@ -423,6 +423,19 @@ def test_promising_trials_come_first() -> None:
         jobs = store.batch_get([Job.key(job_id=place.job_id) for place in raised])
         losses = [sweep_tasks.bowl(**job.definition.params) for job in jobs if job is not None]
         assert sum(losses) / len(losses) < 10 < sum(t.value for t in plain.trials) / 120
+
+
+def test_a_trial_does_not_fail_because_others_could_not_be_put_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(adaptation: Adaptation, sweep_id: str, sweep: Sweep) -> int:
+        raise NotFoundError("there is no job s-000001")  # it was deleted just now
+
+    monkeypatch.setattr(Adaptation, "adapt", fail)
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finished = finish(driver, plane(sweep_tasks.bowl, trials=1, adapt_every=1))
+        assert [trial.status for trial in finished.trials] == [Status.COMPLETED]
+        (line,) = driver.jobs.queries.list_logs(trial_id("s", 0))
+        assert "not put in order: there is no job s-000001" in line.message
 
 
 def test_asha_by_whoever_is_there_stops_from_the_first_generation_on() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from jobtable.errors import TaskError
+from jobtable.errors import JobtableError, TaskError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.reports import stored_number
@@ -134,5 +134,9 @@ class Trial:
 
     def _adapt(self) -> None:
         every = self._sweep.adapt_every
-        if every is not None and (self._config.number + 1) % every == 0:
+        if every is None or (self._config.number + 1) % every != 0:
+            return
+        try:
             self._desk.adapt()
+        except JobtableError as error:  # It is only about the order of others: this trial has its value.
+            self._job.warning(f"the trials that wait were not put in order: {error}")

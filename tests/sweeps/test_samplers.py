@@ -5,20 +5,26 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Sequence
 
+import optuna
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.exceptions import ExperimentalWarning
+from optuna.trial import TrialState
 from tests.sweeps.spaces import EVERYTHING, spaces
 from tests.sweeps.test_space import as_stored
 
 from jobtable.errors import TaskError
+from jobtable.sweeps.ask_and_tell import _distribution, _sampler
 from jobtable.sweeps.parameters import Params, float_range, int_range
 from jobtable.sweeps.samplers import Ended, Grid, Optuna, Proposal, Question, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
 
 PLANE = Space({"x": float_range(-5, 5), "y": float_range(-5, 5)})
+MIXED = Space({"x": float_range(-5, 5), "y": float_range(-5, 5, step=0.5), "z": int_range(1, 64, log=True)})
 NAMES = ["tpe", "cmaes", "qmc", "nsgaii"]
 
 
@@ -80,6 +86,25 @@ def test_whoever_takes_over_asks_for_the_same(name: str) -> None:
         expected = ended[generation * 8 : generation * 8 + 8]
         assert [p.params for p in again] == [e.params for e in expected]
     assert len({json.dumps(e.params, sort_keys=True) for e in ended}) == len(ended)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sampler_proposes_what_it_proposes_in_optuna(name: str) -> None:
+    """Told of trials by their records, it asks for what it asks for in the study that has made them."""
+    ours = swept(Optuna.model_validate({"name": name}), MIXED, 4)
+    study = optuna.create_study()
+    for first in range(0, len(ours), 8):
+        with warnings.catch_warnings(action="ignore", category=ExperimentalWarning):
+            study.sampler = _sampler(name, {}, Question(MIXED, 1, "minimize", [], first, 8))
+        generation = ours[first : first + 8]
+        trials = [study.ask({name: _distribution(MIXED.root[name]) for name in MIXED.names}) for _ in generation]
+        for trial, ended in zip(trials, generation, strict=True):
+            assert trial.params == pytest.approx(ended.params)
+        for trial, ended in zip(trials, generation, strict=True):
+            for epoch, value in ended.reports.items():
+                trial.report(value, epoch)
+            state = {"failed": TrialState.FAIL, "stopped": TrialState.PRUNED}.get(ended.ending)
+            study.tell(trial, ended.value, state=state)
 
 
 @pytest.mark.parametrize("name", NAMES)

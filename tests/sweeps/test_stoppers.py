@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import optuna
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from optuna.trial import TrialState
 from pydantic import ValidationError
 
 from jobtable.sweeps.samplers import Direction
@@ -35,6 +37,39 @@ def test_asha_lets_the_best_part_go_on(peers: list[float], own: float, direction
     assert cutoff is not None
     better = sum(is_worse(own, peer, direction) for peer in peers)
     assert is_worse(own, cutoff, direction) == (better >= max(1, (len(peers) + 1) // factor))
+
+
+def pruned(value: float, study: optuna.Study) -> bool:
+    """Whether Optuna prunes the next trial of a study when it reports a value at the first epoch."""
+    trial = study.ask()
+    trial.report(value, 1)
+    is_pruned = trial.should_prune()
+    study.tell(trial, None if is_pruned else value, state=TrialState.PRUNED if is_pruned else None)
+    return is_pruned
+
+
+@settings(max_examples=30)
+@given(values, directions, st.integers(2, 4))
+def test_asha_stops_whom_optuna_stops(values: list[float], direction: Direction, factor: int) -> None:
+    """Only where there are few peers it does not: there Optuna compares with whoever is there."""
+    pruner = optuna.pruners.SuccessiveHalvingPruner(min_resource=1, reduction_factor=factor)
+    study = optuna.create_study(direction=direction, pruner=pruner)
+    for number, value in enumerate(values):
+        is_pruned = pruned(value, study)
+        cutoff = Asha(factor=factor).cutoff(values[:number], direction)
+        assert cutoff is None or is_worse(value, cutoff, direction) == is_pruned
+
+
+@settings(max_examples=30)
+@given(values.filter(lambda values: len(values) % 2), st.floats(-100, 100), directions)
+def test_the_median_stops_whom_optuna_stops(peers: list[float], own: float, direction: Direction) -> None:
+    """With an even number of peers it does not always: there Optuna takes the mean of the two in the middle."""
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=0)
+    study = optuna.create_study(direction=direction, pruner=pruner)
+    study.add_trials([optuna.create_trial(value=peer, intermediate_values={1: peer}) for peer in peers])
+    cutoff = Median(fewest_peers=1).cutoff(peers, direction)
+    assert cutoff is not None
+    assert is_worse(own, cutoff, direction) == pruned(own, study)
 
 
 @given(values, directions)

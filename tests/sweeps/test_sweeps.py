@@ -240,6 +240,25 @@ def test_a_sweep_that_cannot_be_planned_fails_and_says_why() -> None:
         check_records(driver.jobs)
 
 
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"space": {**PLANE, "z": [1]}}, "unexpected keyword argument 'z'; it takes (x: 'float', y: 'float'"),
+        ({"params": {"epohcs": 3}}, "unexpected keyword argument 'epohcs'"),
+        ({"space": {"x": [1, 2]}}, "missing a required argument: 'y'"),
+    ],
+)
+def test_a_sweep_whose_task_takes_other_parameters_fails_before_all_its_trials_do(
+    changes: dict[str, Any], problem: str
+) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        assert finish(driver, plane(**changes)).trials == []
+        progress = Sweeps(driver.jobs).get_progress("s")
+        assert progress.status is Status.FAILED
+        assert problem in str(progress.problem)
+
+
 def test_what_a_lost_worker_records_is_refused() -> None:
     with Store(EmbeddedBackend(None)) as store:
         driver = Driver.on(store)

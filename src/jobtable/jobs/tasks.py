@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, TypeVar, get_type_hints, overload
@@ -104,10 +104,7 @@ class Task:
 
     def arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """The params as the function's annotations want them, or TaskError."""
-        try:
-            self._signature.bind(**params)
-        except TypeError as error:
-            raise TaskError(f"{self.path}: {error}; it takes ({self._taken()}), not {sorted(params)}") from error
+        self.check_names(params)
         arguments = dict(params)
         for name, checked in self._adapters.items():
             if name in arguments:
@@ -117,6 +114,13 @@ class Task:
                     told = "; ".join(_told(name, problem["loc"], problem["msg"]) for problem in error.errors())
                     raise TaskError(f"{self.path}: {told}; it takes ({self._taken()})") from error
         return arguments
+
+    def check_names(self, names: Iterable[str]) -> None:
+        """TaskError if the function takes no param of such a name, or needs others."""
+        try:
+            self._signature.bind(**dict.fromkeys(names))
+        except TypeError as error:
+            raise TaskError(f"{self.path}: {error}; it takes ({self._taken()}), not {sorted(names)}") from error
 
     @cached_property
     def _adapters(self) -> dict[str, TypeAdapter[Any]]:

@@ -11,4 +11,7 @@ from jobtable.sweeps.desk import SweepDesk
 def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str, int]:
     """Make the trials of a generation, and the job that plans the next. Which one, the desk reads of the job itself."""
     desk = job.jobs.desk(SweepDesk, job.lease)
-    return {"trials": desk.plan(is_inline=resolve(desk.get_definition().task).is_inline)}
+    sweep = desk.get_definition()
+    swept = resolve(sweep.task)
+    swept.check_names((*sweep.params, *sweep.space.root))  # else every single trial would fail of it
+    return {"trials": desk.plan(is_inline=swept.is_inline)}

@@ -72,6 +72,13 @@ def struggle(job: JobContext, x: float, y: float, epochs: int = 9) -> float:
 
 
 @task(inline=True)
+def worsen(job: JobContext, x: float) -> float:
+    """Looks better on the way than it is at the end."""
+    job.metric("loss", x, epoch=1)
+    return x + 100
+
+
+@task(inline=True)
 def vanish(job: JobContext, x: float, y: float) -> float:
     """Comes nearer to zero than a table has numbers for."""
     for epoch in range(1, 10):

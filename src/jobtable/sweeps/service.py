@@ -162,13 +162,20 @@ class Sweeps:
             yield from (_result(sweep, job, values.get(job.job_id)) for job in there)
 
     def get_progress(self, sweep_id: str) -> Progress:
-        """How far the sweep is: as many reads for a million trials as for one."""
+        """How far the sweep is: as many reads for a million trials as for one. NotFoundError if there is none."""
+        progress = self.find_progress(sweep_id)
+        if progress is None:
+            raise NotFoundError(f"there is no sweep {sweep_id}")
+        return progress
+
+    def find_progress(self, sweep_id: str) -> Progress | None:
+        """The same, or None if there is no such sweep, or what is left of it is being deleted."""
         planning = JobDependency.key(job_id=sweep_id, dependency_job_id=planning_id(sweep_id))
         parent, gates, edge = self._store.get_together(
             Job.key(job_id=sweep_id), JobGates.key(job_id=sweep_id), planning
         )
         if parent is None or gates is None:
-            raise NotFoundError(f"there is no sweep {sweep_id}")
+            return None
         sweep = sweep_of(parent)
         entry = self._store.find(SweepEntry.key(job_id=sweep_id))
         # The sweep waits for its planning as it does for its trials; that one is not counted here.

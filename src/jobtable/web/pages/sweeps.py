@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
+from jobtable.jobs.records import Status
 from jobtable.sweeps.service import TrialResult
 from jobtable.web.dependencies import AllServices, path_id
 from jobtable.web.guard import READ, PageRoute, allow
@@ -24,7 +25,8 @@ _MOST_ROWS = 200
 def show_sweeps(request: Request, services: AllServices, cursor: str = "") -> Response:
     """All sweeps, the newest first, with how far they are."""
     page = services.sweeps.list_sweeps().page(cursor or None, size=20)
-    rows = [(entry, services.sweeps.get_progress(entry.job_id)) for entry in page.items]
+    found = ((entry, services.sweeps.find_progress(entry.job_id)) for entry in page.items)
+    rows = [(entry, progress) for entry, progress in found if progress is not None]  # some are being deleted
     return render(request, "sweeps.html", title="Sweeps", rows=rows, cursor=page.cursor, is_first=not cursor)
 
 
@@ -36,7 +38,10 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
     trials = list(islice(services.sweeps.list_trials(sweep_id), _MOST_TRIALS))
     valued = [trial for trial in trials if trial.value is not None]
     is_max = definition.direction == "maximize"
-    ranked = sorted(valued, key=lambda trial: trial.value or 0.0, reverse=is_max)
+    completed = [trial for trial in valued if trial.status is Status.COMPLETED]
+    # What a trial had when it was stopped is no result, however good it looks.
+    stopped = [trial for trial in valued if trial.status is not Status.COMPLETED]
+    ranked = [*_ranked(completed, is_max), *_ranked(stopped, is_max)]
     is_cut = len(trials) == _MOST_TRIALS
     best = services.sweeps.list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
     names = sorted({name for trial in trials for name in trial.params})
@@ -51,21 +56,26 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         drawn=f"of the first {len(trials):,} trials" if is_cut else "",
         names=names,
         importance=parameter_importance([(trial.params, trial.value) for trial in valued if trial.value is not None]),
-        history=_history(valued, definition.objective, is_max),
+        history=_history(valued, completed, definition.objective, is_max),
         coordinates=_coordinates(ranked, names, definition.objective),
     )
 
 
-def _history(trials: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:
-    """Each value, and the best so far."""
-    numbers = [trial.number for trial in trials]
-    values = [trial.value or 0.0 for trial in trials]
-    best = list(accumulate(values, max if is_max else min))
+def _ranked(trials: list[TrialResult], is_max: bool) -> list[TrialResult]:
+    """Trials that have a value, the best first."""
+    return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=is_max)
+
+
+def _history(valued: list[TrialResult], completed: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:
+    """Each value, and the best so far of those that ran to their end."""
+    numbers, values = [trial.number for trial in valued], [trial.value for trial in valued]
+    ended = [trial.number for trial in completed]
+    best = list(accumulate((trial.value or 0.0 for trial in completed), max if is_max else min))
     return {
         "title": "",
         "traces": [
             {"x": numbers, "y": values, "mode": "markers", "name": objective, "colour": "muted"},
-            {"x": numbers, "y": best, "mode": "lines", "name": "best so far", "colour": "good-fill", "shape": "hv"},
+            {"x": ended, "y": best, "mode": "lines", "name": "best so far", "colour": "good-fill", "shape": "hv"},
         ],
         "x": "trial",
         "y": objective,

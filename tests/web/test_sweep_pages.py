@@ -1,0 +1,53 @@
+"""The pages of sweeps: what they call the best, and what they show while a sweep is deleted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from tests.sweeps import sweep_tasks
+from tests.sweeps.driving import Driver, finish
+from tests.web.conftest import Served
+
+from jobtable.jobs.entities import JobGates
+from jobtable.sweeps.stoppers import Asha
+from jobtable.sweeps.sweep import Sweep
+
+SWEEP = Sweep(
+    name="worse and worse",
+    task=sweep_tasks.worsen,
+    space={"x": [1, 2, 3, 4]},
+    objective="loss",
+    sampler="grid",
+    stopper=Asha(factor=2, last_epoch=2),
+    generation_size=2,
+)
+
+
+def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable[..., Served]) -> None:
+    served = serve()
+    finished = finish(Driver.on(served.services.jobs.store), SWEEP)
+    assert [(trial.status.value, trial.value) for trial in finished.trials] == [
+        ("COMPLETED", 101),
+        ("COMPLETED", 102),
+        ("STOPPED", 3),
+        ("STOPPED", 4),
+    ]
+    shown = served.client(Accept="text/html").get("/sweeps/s").text
+    history, coordinates = map(json.loads, re.findall(r"<script type=.application/json.>(.*?)</script>", shown))
+    assert history["traces"][1]["y"] == [101, 101]
+    assert [row[-1] for row in coordinates["rows"]] == [101, 102, 3, 4]
+    assert re.findall(r"/jobs/s-\d*(\d).>\d</a></td>", shown) == ["0", "1", "2", "3"]
+
+
+def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:
+    served = serve()
+    sweeps = served.services.sweeps
+    for sweep_id in ("going", "staying"):
+        sweeps.submit(SWEEP, sweep_id=sweep_id)
+    served.services.jobs.store.delete(JobGates.key(job_id="going"))
+    answer = served.client(Accept="text/html").get("/sweeps")
+    assert answer.status_code == 200
+    assert "/sweeps/staying" in answer.text
+    assert "/sweeps/going" not in answer.text

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
 from pydantic import ValidationError
 from tests.sweeps import sweep_tasks
+from tests.sweeps.spaces import spaces
 
 from jobtable.errors import TaskError, ValueRefusedError
 from jobtable.sweeps.file import parse_sweep, read_sweep
 from jobtable.sweeps.parameters import choice, float_range, int_range
 from jobtable.sweeps.samplers import Optuna
+from jobtable.sweeps.space import Space
 from jobtable.sweeps.stoppers import Asha
 from jobtable.sweeps.sweep import Sweep
 
@@ -108,6 +113,15 @@ def test_what_is_wrong_in_a_file_is_said(text: str, problem: str) -> None:
     with pytest.raises(ValueRefusedError, match=f"^sweep.yaml.*{problem}.*$") as refused:
         parse_sweep(text, "sweep.yaml", name="sweep")
     assert "\n" not in str(refused.value)
+
+
+@settings(max_examples=10)
+@given(spaces())
+def test_a_sweep_comes_back_from_json_and_yaml_as_it_was(space: Space) -> None:
+    sweep = Sweep(name="\U0001f680", task="a:b", space=space, trials=3)
+    plain = sweep.model_dump(mode="json")
+    for text in (json.dumps(plain), yaml.safe_dump(plain)):
+        assert parse_sweep(text, "text", name="mine") == sweep
 
 
 def test_numbers_are_written_as_in_python() -> None:

@@ -45,6 +45,11 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.MarkedYAMLError(problem=f"{key.value} stands there twice", problem_mark=key.start_mark)
         return node
 
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        """The text of a node. JSON writes a sign beyond U+FFFF as two escapes, which YAML does not put together."""
+        text = str(super().construct_scalar(node))
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
 
 _Loader.add_implicit_resolver(
     "tag:yaml.org,2002:float",

@@ -8,15 +8,33 @@ from itertools import pairwise
 from jobtable.jobs.definition import EdgeCondition
 from jobtable.jobs.edges import condition_of, count_dependents, count_edges, is_met_by
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobDependency, JobGates, QueueJob, main
+from jobtable.jobs.entities import (
+    InstanceJob,
+    Job,
+    JobArtifact,
+    JobCheckpoint,
+    JobDependency,
+    JobGates,
+    JobLogText,
+    JobMetric,
+    JobResource,
+    JobStatus,
+    QueueJob,
+    main,
+)
 from jobtable.jobs.leases import has_lease
+from jobtable.jobs.locations import JobObjects
 from jobtable.jobs.records import CLAIMABLE, FINAL, Status
+from jobtable.objects import key_parts
 from jobtable.objects.memory import MemoryObjectStore
+from jobtable.objects.sweep import DEFAULT_GRACE, sweep
 from jobtable.store import Store
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.testing import FakeClock
 
 LEASE_SECONDS = 30.0
+_RECORDED = (JobArtifact, JobCheckpoint, JobLogText)
+_UNDER_JOBS = (*_RECORDED, InstanceJob, JobGates, JobMetric, JobResource, JobStatus, QueueJob)
 
 
 def engine(store: Store, clock: FakeClock | None = None) -> Jobs:
@@ -61,6 +79,8 @@ def check_records(jobs: Jobs) -> None:
         for place in places:
             _check_place(place, everyone[place.job_id])
     for job in everyone.values():
+        if job.deleted_at is not None:
+            continue  # what stands under it goes before it does
         _check_history(jobs, job)
         assert job.dependents == count_dependents(jobs.queries.list_dependents(job.job_id))
         if job.is_gated:
@@ -111,3 +131,32 @@ def _check_history(jobs: Jobs, job: Job) -> None:
         if earlier.status in FINAL:
             assert later.message is not None
             assert later.message.startswith("retried"), "a final status is left by a retry only"
+
+
+def check_ended(jobs: Jobs) -> None:
+    """All jobs have ended in order, no queue has any, every gate tells how, and nothing is left of who is gone."""
+    check_records(jobs)
+    everyone = {job.job_id: job for job in jobs.queries.list_jobs()}
+    assert [job for job in everyone.values() if not job.is_final] == []
+    assert [queue for queue in jobs.queries.list_queues() if queue.job_count] == []
+    for edge in jobs.store.query(JobDependency.by_type()):
+        if condition_of(edge) is not EdgeCondition.STARTED:
+            _check_order(edge, everyone[edge.job_id], everyone[edge.dependency_job_id])
+    for kind in _UNDER_JOBS:
+        assert {item.model_dump()["job_id"] for item in jobs.store.query(kind.by_type())} <= everyone.keys()
+    jobs.clock.sleep(2 * DEFAULT_GRACE.total_seconds())
+    sweep(jobs.objects, JobObjects(jobs.store).is_referenced, clock=jobs.clock)
+    kept = {found.key for found in jobs.objects.list("jobs")}
+    for kind in _RECORDED:
+        assert {item.model_dump()["s3_key"] for item in jobs.store.query(kind.by_type())} <= kept
+    assert {key_parts(key)[1] for key in kept} <= everyone.keys()
+
+
+def _check_order(edge: JobDependency, job: Job, dependency: Job) -> None:
+    assert edge.outcome is dependency.status
+    if job.status is Status.COMPLETED:
+        assert is_met_by(condition_of(edge), dependency)
+        assert job.ended_at is not None
+        assert job.started_at is not None
+        assert dependency.ended_at is not None
+        assert (job.started_at if edge.gate == "start" else job.ended_at) > dependency.ended_at

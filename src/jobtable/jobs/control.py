@@ -8,16 +8,16 @@ from typing import Literal
 
 from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, ConflictError, JobStateError, TransactionFailedError
+from jobtable.jobs.beginnings import Beginnings
 from jobtable.jobs.definition import EdgeCondition
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.edges import condition_of
 from jobtable.jobs.endings import Endings
-from jobtable.jobs.entities import Job, JobGates, JobMetric, QueueJob, main
+from jobtable.jobs.entities import Job, JobMetric, QueueJob, main
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
-from jobtable.jobs.transitions import Refused, Transition
 from jobtable.model import Entity, unchanged
 from jobtable.objects import ObjectStore, object_key
 from jobtable.store import Store, Undeclared
@@ -39,6 +39,7 @@ class Control:
         queries: JobQueries,
         endings: Endings,
         dependencies: Dependencies,
+        beginnings: Beginnings,
     ) -> None:
         self._store = store
         self._objects = objects
@@ -46,6 +47,7 @@ class Control:
         self._queries = queries
         self._endings = endings
         self._dependencies = dependencies
+        self._beginnings = beginnings
 
     # --- ending -----------------------------------------------------------------------------------------------------
 
@@ -104,9 +106,9 @@ class Control:
         if not chosen and not (tree and job.status is Status.RUNNING):
             raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
         for each in self._in_order(chosen):
-            self._begin(each, by)
-        for each in chosen:
-            self._reopen_groups_above(each, by)
+            fresh = self._queries.get_job(each.job_id)
+            if _can_be_retried(fresh):  # a group begins with the first of its jobs
+                self._beginnings.begin(fresh, by)
         return self._queries.get_job(job_id)
 
     def _in_order(self, jobs: list[Job]) -> list[Job]:
@@ -118,84 +120,6 @@ class Control:
                 if edge.dependency_job_id in by_id and condition_of(edge) is not EdgeCondition.STARTED:
                     sorter.add(job.job_id, edge.dependency_job_id)
         return [by_id[job_id] for job_id in sorter.static_order()]
-
-    def _begin(self, job: Job, by: str) -> Job:
-        if job.deleted_at is not None:
-            raise JobStateError(f"job {job.job_id} is being deleted: it cannot be retried any more")
-        if job.dependents:
-            self._endings.settle(job)
-        self._write_beginning(job, by)
-        self._dependencies.reopen(job)
-        if job.is_gated:
-            self._endings.go_on(job.job_id)
-        begun = self._queries.get_job(job.job_id)
-        if begun.is_final:  # already again: whoever was made to wait since is to be told
-            self._endings.settle(begun)
-        return begun
-
-    def _write_beginning(self, job: Job, by: str) -> None:
-        for _ in range(_MOST_TRIES):
-            transition = Transition(self._store, self._clock)
-            gates = self._dependencies.recount(transition.tx, job.job_id) if job.is_gated else None
-            if gates is not None and gates.broken_by is not None and not job.definition.is_group:
-                raise JobStateError(f"job {job.job_id} waits for job {gates.broken_by}, which must be retried first")
-            self._add_beginning(transition, job, gates, by)
-            try:
-                transition.commit()
-            except Refused as refused:
-                fresh = self._queries.get_job(job.job_id)
-                if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
-                    raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
-            else:
-                return
-        raise ConflictError(f"job {job.job_id} could not be retried: what it waits for changes all the time")
-
-    def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
-        is_group = job.definition.is_group
-        transition.change(
-            job,
-            Status.RUNNING if is_group else Status.PENDING,
-            transition.time_for(job),
-            Job.attempts.set(0),
-            Job.interruptions.set(0),
-            Job.progress.set(0),
-            Job.ended_at.set(None),
-            Job.result.set(None),
-            Job.instance_id.set(None),
-            Job.is_awaiting.set(is_group),
-            message=f"retried by {by}",
-            by=by,
-            when=Job.deleted_at.missing(),
-        )
-        if job.queue_name is None:
-            return
-        is_ready = not is_group and (gates is None or gates.open_starts == 0)
-        transition.tx.add(
-            QueueJob(
-                queue_name=job.queue_name,
-                job_id=job.job_id,
-                enqueued_at=self._clock.now(),
-                priority=job.priority,
-                rank=rank_of(job.priority) if is_ready else None,
-                sweep_id=(job.definition.model_extra or {}).get("sweep_id"),
-            )
-        )
-        transition.count(job.queue_name, jobs=1)
-
-    def _reopen_groups_above(self, job: Job, by: str) -> None:
-        """Let the groups go on that had ended because this job had, also those that were COMPLETED by its end."""
-        while job.parent_job_id is not None:
-            job = self._queries.get_job(job.parent_job_id)
-            if not job.definition.is_group or not job.is_final:
-                return
-            if job.status is Status.COMPLETED and not self._waits_again(job):
-                return
-            job = self._begin(job, by)
-
-    def _waits_again(self, group: Job) -> bool:
-        """Whether an ended group has children that began anew."""
-        gates = self._store.find(JobGates.key(job_id=group.job_id))
-        return gates is not None and gates.open_completions > 0
 
     # --- order ------------------------------------------------------------------------------------------------------
 

@@ -133,39 +133,44 @@ class Dependencies:
                 broken_by = dependency.job_id
         return broken_by
 
-    def reopen(self, job: Job) -> None:
-        """Open the gates of everyone who waits for a job that begins anew, but not of whoever waited for its start.
+    def find_breaker_of(self, job: Job) -> str | None:
+        """A job that has ended so that this one, which waited for it, cannot begin."""
+        return self._find_breaker(list(self.edges_of(job.job_id))) if job.is_gated else None
 
-        A gate that has let its job start stays as it is.
+    def reopen(self, dependency: Job) -> None:
+        """Open the gates of everyone who waits for a job that is to begin anew, but not of who waited for its start.
+
+        A gate that has let its job start stays as it is. Nothing is opened without the place that the job holds in its
+        queue meanwhile: by that it is told that the job has ended, should it not begin.
         """
-        for edge in self._queries.list_dependents(job.job_id):
-            if condition_of(edge) is not EdgeCondition.STARTED or job.started_at is None:
-                self._reopen(edge)
+        for edge in self._queries.list_dependents(dependency.job_id):
+            if condition_of(edge) is not EdgeCondition.STARTED or dependency.started_at is None:
+                self._reopen(edge, dependency)
 
-    def _reopen(self, edge: JobDependency) -> None:
+    def _reopen(self, edge: JobDependency, dependency: Job) -> None:
         for _ in range(_MOST_TRIES):
             fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
             job, gates = self._store.get_together(Job.key(job_id=edge.job_id), JobGates.key(job_id=edge.job_id))
-            if fresh is None or job is None or gates is None or not self._can_be_reopened(fresh, job):
+            if fresh is None or job is None or gates is None or not _can_be_reopened(fresh, job):
                 return
             tx = self._store.transaction()
             self._add_opening(tx, fresh, job, gates)
+            _require_place(tx, dependency, fresh)
             try:
                 tx.commit()
             except TransactionFailedError:
-                continue
+                if self._has_place(dependency):
+                    continue
             return
         raise ConflictError(
             f"job {edge.job_id} was not made to wait for {edge.dependency_job_id} again: it changes all the time"
         )
 
-    def _can_be_reopened(self, edge: JobDependency, job: Job) -> bool:
-        if edge.outcome is None:
-            return False
-        if edge.gate == "start" and not job.is_final and (job.status is not Status.PENDING or job.attempts):
-            return False  # it has let the job start
-        # Nobody would tell of the end of a job that has ended again already.
-        return not edge.met_at_once or not self._queries.get_job(edge.dependency_job_id).is_final
+    def _has_place(self, ended: Job) -> bool:
+        """Whether an ended job is as it was, and has a place in its queue still."""
+        fresh = self._store.find(Job.key(job_id=ended.job_id))
+        is_same = fresh is not None and fresh.changed_at == ended.changed_at
+        return is_same and (ended.queue_name is None or self._queries.find_place(ended) is not None)
 
     def _add_opening(self, tx: Transaction, edge: JobDependency, job: Job, gates: JobGates) -> None:
         is_start = edge.gate == "start"
@@ -181,8 +186,6 @@ class Dependencies:
         tx.check(job, unchanged(job, Job.status, Job.attempts))
         if is_start and job.status in CLAIMABLE and job.queue_name is not None:
             tx.update(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id), QueueJob.rank.set(None))
-        if edge.met_at_once:
-            watch(tx, edge.dependency_job_id, [condition_of(edge)])
 
     def remove_all(self, job_id: str) -> int:
         """Remove the edges from and to an ended job, and what other jobs count of them."""
@@ -213,6 +216,23 @@ class Dependencies:
         # Edges that an earlier version has written do not say that they are not counted.
         if dependency is not None and dependency.dependents:
             tx.update(dependency, Job.dependents.increment(-1), when=unchanged(dependency, Job.dependents))
+
+
+def _can_be_reopened(edge: JobDependency, job: Job) -> bool:
+    has_let_it_start = edge.gate == "start" and not job.is_final and (job.status is not Status.PENDING or job.attempts)
+    return edge.outcome is not None and not has_let_it_start
+
+
+def _require_place(tx: Transaction, ended: Job, edge: JobDependency) -> None:
+    """Let an edge to an ended job be opened only while the job has a place in its queue, and count it if it was not."""
+    is_same = unchanged(ended, Job.status, Job.changed_at)
+    if edge.met_at_once:
+        tx.update(ended, Job.dependents.increment(1), when=is_same)
+    else:
+        tx.check(ended, is_same)
+    if ended.queue_name is not None:
+        place = QueueJob.key(queue_name=ended.queue_name, job_id=ended.job_id)
+        tx.check(place, QueueJob.not_before.exists())
 
 
 def _uncount_outcome(tx: Transaction, edge: JobDependency) -> None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobStateError
+from jobtable.jobs.beginnings import Beginnings
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.control import Control
 from jobtable.jobs.dependencies import Dependencies
@@ -52,7 +53,8 @@ class Jobs:
         self._endings = Endings(store, self.clock, self.queries)
         submission = Submission(store, self.clock, self.queues)
         dependencies = Dependencies(store, self.clock, self.queries)
-        control = Control(store, objects, self.clock, self.queries, self._endings, dependencies)
+        beginnings = Beginnings(store, self.clock, self.queries, self._endings, dependencies)
+        control = Control(store, objects, self.clock, self.queries, self._endings, dependencies, beginnings)
         claims = Claims(store, self.clock, random or Random(), self.queries, self._endings)  # noqa: S311 - no secret
         self._claims = claims
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from contextlib import closing
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
-from tests.jobs.deaths import NOTHING, Verb, check_all_deaths, one_by_one
+from tests.interruptions import dies_after
+from tests.jobs.deaths import NOTHING, Verb, check_all_deaths, on_clock, one_by_one
 from tests.jobs.engines import LEASE_SECONDS
 
 from jobtable.jobs.checkpoints import SavedState
@@ -92,6 +94,30 @@ def failed_groups(jobs: Jobs) -> None:
     nested_groups(jobs)
     end(jobs, "a")
     end(jobs, "b")
+
+
+def untold_groups(jobs: Jobs) -> None:
+    """Cancelled groups with a child that has failed, of which nobody was told."""
+    nested_groups(jobs)
+    claim(jobs, "a")
+    fail = on_clock(jobs.clock, lambda dying: dying.finish(lease_of(dying, "a"), FAILED))
+    assert dies_after(jobs.store, jobs.objects, 1, fail)
+    jobs.cancel("outer")
+
+
+def groups_of_two_clocks(jobs: Jobs) -> None:
+    """Cancelled groups with a child from a process whose clock is late."""
+    nested_groups(jobs)
+    late = Jobs(jobs.store, jobs.objects, clock=FakeClock(jobs.clock.now() - timedelta(hours=1)))
+    late.submit(job("late", parent="inner"))
+    jobs.cancel("outer")
+
+
+def half_retried(jobs: Jobs) -> None:
+    """A failed job that nobody waits for, and that a dead process was to retry."""
+    jobs.submit(job("a"))
+    end(jobs, "a")
+    assert dies_after(jobs.store, jobs.objects, 1, on_clock(jobs.clock, lambda dying: dying.retry("a")))
 
 
 def family(jobs: Jobs) -> None:
@@ -221,6 +247,11 @@ VERBS = {
     "keep what a run makes": Verb(keep, records, in_parts=True),
     "delete": Verb(lambda jobs: jobs.delete("a"), ended_records, in_parts=True),
     "delete a tree": Verb(lambda jobs: jobs.delete("outer", tree=True), failed_groups, in_parts=True),
+    "delete what nobody was told of": Verb(lambda jobs: jobs.delete("outer", tree=True), untold_groups, in_parts=True),
+    "delete what was to be retried": Verb(lambda jobs: jobs.delete("a"), half_retried, in_parts=True),
+    "delete a tree of two clocks": Verb(
+        lambda jobs: jobs.delete("outer", tree=True), groups_of_two_clocks, in_parts=True
+    ),
 }
 
 

@@ -163,9 +163,9 @@ class Control:
         return self._delete_all(self._deletable(job_id, tree=True))
 
     def _deletable(self, job_id: str, tree: bool) -> list[Job]:
-        """The jobs that go with a job, in the order in which they go."""
+        """The jobs that go with a job, in the order in which they go: none before those under it, which it leads to."""
         job = self._queries.get_job(job_id)
-        below = sorted(self._below(job), key=lambda each: each.created_at, reverse=True)
+        below = list(self._below(job))[::-1]
         if below and not tree:
             raise JobStateError(f"job {job_id} has {len(below)} jobs under it: delete them too (tree), or first")
         for each in (*below, job):
@@ -191,8 +191,8 @@ class Control:
             raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
 
     def _delete_one(self, job: Job, going: set[str]) -> int:
-        if job.dependents and self._queries.find_place(job) is not None:  # not all who wait for it were told
-            self._endings.settle(job)
+        if self._queries.find_place(job) is not None:  # not all were told, of whom some may be gone now
+            self._endings.settle(self._queries.get_job(job.job_id))
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
         removed += self._store.batch_delete(self._reports_to_sweep(job, going))

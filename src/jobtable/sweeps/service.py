@@ -108,7 +108,7 @@ class Sweeps:
                 requeued.append(job.job_id)
         for job_id in requeued:
             self._jobs.retry(job_id, by=by)
-        if planning is not None and planning.is_final and planning.status is not Status.COMPLETED:
+        if planning is not None and planning.status is not Status.COMPLETED:  # also if it runs: its jobs may have ended
             self._jobs.retry(planning.job_id, by=by, tree=True)
         self.submit(sweep, sweep_id=sweep_id)
         return len(requeued)

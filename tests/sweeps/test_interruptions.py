@@ -1,0 +1,86 @@
+"""Every verb of sweeps in a process that dies between any two of its writes, and what becomes of it then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.jobs.deaths import Verb, check_all_deaths, one_by_one, run
+from tests.jobs.engines import LEASE_SECONDS
+from tests.sweeps import sweep_tasks
+
+from jobtable.jobs.engine import Jobs
+from jobtable.sweeps.adaptation import Adaptation
+from jobtable.sweeps.parameters import float_range
+from jobtable.sweeps.service import Sweeps
+from jobtable.sweeps.sweep import Sweep
+
+TRIALS = 4
+
+
+def plane(task: Any = sweep_tasks.bowl, **changes: Any) -> Sweep:
+    """A sweep of some generations."""
+    given = {"trials": TRIALS, "generation_size": 2, "stopper": {"name": "asha", "last_epoch": 9}, **changes}
+    space = {"x": float_range(-5, 5), "y": float_range(-5, 5)}
+    return Sweep(name="plane", task=task, space=space, objective="loss", **given)
+
+
+def submit(jobs: Jobs) -> None:
+    Sweeps(jobs).submit(plane(), sweep_id="s")
+
+
+def submit_many(jobs: Jobs) -> None:
+    Sweeps(jobs).submit(plane(stopper=None, trials=40), sweep_id="s")
+
+
+def submit_failing(jobs: Jobs) -> None:
+    Sweeps(jobs).submit(plane(sweep_tasks.fail_below, stopper=None, trials=8), sweep_id="s")
+
+
+def work(jobs: Jobs) -> None:
+    """Claim what is ready, run it, and say how it ended."""
+    leases = jobs.claim("default", limit=30, instance_id="here", lease_seconds=LEASE_SECONDS)
+    jobs.finish_many([(lease, run(jobs, lease)) for lease in leases])
+
+
+def work_to_the_end(jobs: Jobs) -> None:
+    while jobs.queries.list_ready("default").count():
+        work(jobs)
+
+
+def stop(jobs: Jobs) -> None:
+    Sweeps(jobs).stop("s")
+
+
+def resume(jobs: Jobs) -> None:
+    Sweeps(jobs).resume("s")
+
+
+def adapt(jobs: Jobs) -> None:
+    Adaptation(jobs).adapt("s", plane(stopper=None, trials=40))
+
+
+def delete(jobs: Jobs) -> None:
+    jobs.delete("s", tree=True)
+
+
+VERBS = {
+    "submit": Verb(submit, in_parts=True),
+    "plan a generation": Verb(work, submit),
+    "plan more than fits into a transaction": Verb(work, submit_many),
+    "run a generation, and plan the next": Verb(one_by_one(work, work), one_by_one(submit, work)),
+    "run many, and end": Verb(work_to_the_end, one_by_one(submit_many, work)),
+    "stop before it is planned": Verb(stop, submit, in_parts=True),
+    "stop": Verb(stop, one_by_one(submit, work, work), in_parts=True),
+    "resume what was stopped": Verb(resume, one_by_one(submit, work, work, stop), in_parts=True),
+    "resume what was stopped at once": Verb(resume, one_by_one(submit, stop), in_parts=True),
+    "resume what failed": Verb(resume, one_by_one(submit_failing, work_to_the_end), in_parts=True),
+    "adapt": Verb(adapt, one_by_one(submit_many, work, work), in_parts=True),
+    "delete": Verb(delete, one_by_one(submit, work_to_the_end), in_parts=True),
+}
+
+
+@pytest.mark.parametrize("does_it_again", [False, True], ids=["workers go on", "the same again"])
+@pytest.mark.parametrize("name", VERBS)
+def test_after_a_death_a_sweep_comes_to_its_end(name: str, does_it_again: bool) -> None:
+    check_all_deaths(VERBS[name], does_it_again=does_it_again)

@@ -592,6 +592,15 @@ def test_a_group_ends_when_it_is_sealed_and_its_children_ended(jobs: Jobs) -> No
     check_records(jobs)
 
 
+def test_a_job_is_submitted_together_with_the_child_that_it_waits_for(jobs: Jobs) -> None:
+    first = new("first", job_id="first")
+    parent = new("parent", job_id="parent", depends_on=(DependsOn("first"),))
+    jobs.submit_many([first, parent, new("child", parent_job_id="parent", parent_waits=ParentWaits())])
+    check_records(jobs)
+    assert [lease.job.name for lease in claim(jobs, limit=9)] == ["first", "child"]
+    assert jobs.store.get(JobGates.key(job_id="parent")).open_completions == 1
+
+
 def test_an_empty_group_ends_when_it_is_sealed(jobs: Jobs) -> None:
     group = jobs.open_group(NewJob(name="empty"))
     assert jobs.seal(group.job_id).status is Status.COMPLETED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -357,39 +358,42 @@ def _shares_parent(each: _Prepared, group: list[_Prepared]) -> bool:
 
 def _add_all(tx: Transaction, group: list[_Prepared]) -> None:
     """Every item of the jobs; what several of them change is changed once, because a transaction demands it."""
-    queues: dict[str, int] = {}
-    parents: dict[str, int] = {}
-    dependents: dict[str, int] = {}
+    queues = Counter(each.place.queue_name for each in group)
+    children = Counter(each.parent_edge.job_id for each in group if each.parent_edge is not None)
+    dependents = {each.parent_edge.job_id: each.parent_dependents for each in group if each.parent_edge is not None}
     watched: dict[str, list[EdgeCondition]] = {}
     own = {each.job.job_id for each in group}
     for each in group:
         for on in each.watched:
             watched.setdefault(on.job_id, []).append(on.condition)
     for each in group:
-        job = each.job
-        inside = len(watched.get(job.job_id, ()))
-        tx.add(job.model_copy(update={"dependents": job.dependents + inside}) if inside else job)
-        tx.add(JobStatus(job_id=job.job_id, status=job.status, updated_at=job.created_at, updated_by=job.created_by))
-        tx.add(each.place)
-        for edge in each.edges:
-            tx.add(edge)
-        if each.gates is not None:
-            tx.add(each.gates)
-        if each.parent_edge is not None:
-            tx.add(each.parent_edge)
-            parents[each.parent_edge.job_id] = parents.get(each.parent_edge.job_id, 0) + 1
-            dependents[each.parent_edge.job_id] = each.parent_dependents
-        queues[each.place.queue_name] = queues.get(each.place.queue_name, 0) + 1
+        job_id = each.job.job_id
+        _add_one(tx, each, dependents=len(watched.get(job_id, ())), children=children[job_id])
     for name, count in queues.items():
         tx.update(Queue.key(queue_name=name), Queue.job_count.increment(count))
-    for parent, count in parents.items():
-        tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(count))
-        if parent not in watched and parent not in own:
+    for parent in (each for each in children if each not in own):
+        tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(children[parent]))
+        if parent not in watched:
             same = (Job.dependents == dependents[parent]) & ~Job.status.is_in(*FINAL)
             tx.check(Job.key(job_id=parent), same)
     for job_id, conditions in watched.items():
         if job_id not in own:
             watch(tx, job_id, conditions)
+
+
+def _add_one(tx: Transaction, each: _Prepared, *, dependents: int, children: int) -> None:
+    """The items of one job. Of those that are written with it, so many wait for it, and it waits for its children."""
+    job, gates = each.job, each.gates
+    tx.add(job.model_copy(update={"dependents": job.dependents + dependents}) if dependents else job)
+    tx.add(JobStatus(job_id=job.job_id, status=job.status, updated_at=job.created_at, updated_by=job.created_by))
+    tx.add(each.place)
+    for edge in each.edges:
+        tx.add(edge)
+    if gates is not None:
+        more = {"open_completions": gates.open_completions + children}
+        tx.add(gates.model_copy(update=more) if children else gates)
+    if each.parent_edge is not None:
+        tx.add(each.parent_edge)
 
 
 def _misses_a_queue(error: TransactionFailedError) -> bool:

@@ -34,7 +34,7 @@ def faulty_store(
     engine: Backend, faults: Faults, seed: int = 1, attempts: int = 8
 ) -> tuple[Store, FaultyBackend, FakeClock]:
     clock = FakeClock()
-    backend = FaultyBackend(engine, faults, seed=seed, tables=(table,), clock=clock)
+    backend = FaultyBackend(engine, faults, seed=seed, clock=clock)
     backoff = Backoff(attempts=attempts, clock=clock, random=Random(seed))
     return Store(backend, clock=clock, backoff=backoff), backend, clock
 
@@ -129,6 +129,33 @@ def test_an_index_that_lags_misses_recent_writes(engine: Backend) -> None:
     # The five latest writes are not in the index yet; the table itself has them all.
     assert sorted(task.task_id for task in store.query(Task.by_status(status="new"))) == ["0", "1", "2"]
     assert len(list(store.scan(Task))) == 8
+
+
+def test_an_index_that_lags_finds_what_is_gone_where_it_was(engine: Backend) -> None:
+    Store(engine).batch_put([make_task("1"), make_task("2"), make_task("3")])
+    store, backend, _ = faulty_store(engine, Faults(index_lag=1))
+    with store.transaction() as tx:
+        tx.update(Task.key(task_id="1"), Task.status.set("done"))
+        tx.delete(Task.key(task_id="2"))
+    store.batch_put([make_task("4")])
+    assert sorted(task.task_id for task in store.query(Task.by_status(status="new"))) == ["1", "2", "3"]
+    assert list(store.query(Task.by_status(status="done"))) == []
+    backend.stop()
+    assert sorted(task.task_id for task in store.query(Task.by_status(status="new"))) == ["3", "4"]
+    assert [task.task_id for task in store.query(Task.by_status(status="done"))] == ["1"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_meets_another_transaction_goes_through_in_the_end(engine: Backend, seed: int) -> None:
+    store, backend, _ = faulty_store(engine, Faults(conflict=0.3, unavailable=0.2), seed)
+    store.add(make_task())
+    for _ in range(20):
+        with store.transaction() as tx:
+            tx.update(Task.key(task_id="1"), Task.count.increment())
+    (task,) = store.get_together(Task.key(task_id="1"))
+    assert task.count == 20
+    assert backend.injected["conflict"] > 0
+    assert backend.injected["unavailable"] > 0
 
 
 def test_pauses_grow_up_to_the_cap() -> None:

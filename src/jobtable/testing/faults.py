@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import BackendUnavailable, Throttled
-from jobtable.model.table import Table
-from jobtable.store.backend import Backend, Item, Request, Response
+from jobtable.errors import BackendUnavailable, Throttled, TransactionCanceled, TransactionConflict
+from jobtable.store.backend import Backend, Request, Response
+from jobtable.testing.index_lag import LaggingIndexes
 
 _SINGLE_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
 _WRITES = (*_SINGLE_WRITES, "BatchWriteItem", "TransactWriteItems")
@@ -24,56 +23,51 @@ class Faults:
 
     throttled: float = 0.0
     """The request is refused as one too many, and has no effect."""
+    unavailable: float = 0.0
+    """The request does not arrive: no answer comes, and it has no effect."""
+    conflict: float = 0.0
+    """A transaction, or the write of one item, is refused because another transaction works on the item."""
     unprocessed: float = 0.0
     """Each entry of a batch is left undone."""
     lost_response: float = 0.0
     """A write takes effect, but its answer does not arrive."""
     index_lag: float = 0.0
-    """A query on an index does not see the writes of the last moment: new items are missing, changed ones are old."""
+    """An index does not know the writes of the last moment: new items are missing, changed and removed ones are old."""
     latency_seconds: float = 0.0
     """Every request takes up to this long."""
 
 
 class FaultyBackend:
-    """Passes requests on, with faults. `injected` counts them; `lagging` writes are those an index may not show."""
+    """Passes requests on, with faults. `injected` counts them; `lagging` items are those that an index may not know."""
 
     def __init__(
-        self,
-        backend: Backend,
-        faults: Faults,
-        *,
-        seed: int,
-        tables: tuple[Table, ...] = (),
-        lagging: int = 5,
-        clock: Clock = SYSTEM_CLOCK,
+        self, backend: Backend, faults: Faults, *, seed: int, lagging: int = 5, clock: Clock = SYSTEM_CLOCK
     ) -> None:
         self._backend = backend
         self._faults = faults
         self._random = Random(seed)  # noqa: S311 - repeatable on purpose
         self._lock = threading.Lock()
         self._clock = clock
-        self._primary = {table.name: table.primary for table in tables}
-        self._recent: OrderedDict[str, Item | None] = OrderedDict()
-        self._lagging = lagging
+        self._indexes = LaggingIndexes(backend, lagging) if faults.index_lag else None
         self.injected: dict[str, int] = {}
+
+    def stop(self) -> None:
+        """Let nothing go wrong any more."""
+        self._faults = Faults()
 
     def execute(self, operation: str, request: Request) -> Response:
         if self._faults.latency_seconds:
             self._clock.sleep(self._random.uniform(0, self._faults.latency_seconds))
-        if self._happens("throttled"):
-            raise Throttled("injected: too many requests", code="ProvisionedThroughputExceededException")
+        self._refuse(operation, request)
+        if self._indexes is not None and _asks_index(operation, request) and self._happens("index_lag"):
+            return self._indexes.execute(operation, dict(request))
         if operation in _UNPROCESSED:
             return self._batch(operation, request)
-        if self._faults.index_lag and operation in _SINGLE_WRITES:
-            self._remember(request)
-        response = self._backend.execute(operation, dict(request))
-        if operation in _WRITES and self._happens("lost_response"):
-            raise BackendUnavailable("injected: the answer was lost after the write took effect")
-        if operation == "Query" and "IndexName" in request and self._happens("index_lag"):
-            self._make_stale(request, response)
-        return response
+        return self._pass_on(operation, dict(request))
 
     def close(self) -> None:
+        if self._indexes is not None:
+            self._indexes.close()
         self._backend.close()
 
     def _happens(self, fault: str) -> bool:
@@ -83,6 +77,31 @@ class FaultyBackend:
             if happens:
                 self.injected[fault] = self.injected.get(fault, 0) + 1
             return happens
+
+    def _refuse(self, operation: str, request: Request) -> None:
+        if self._happens("throttled"):
+            raise Throttled("injected: too many requests", code="ProvisionedThroughputExceededException")
+        if self._happens("unavailable"):
+            raise BackendUnavailable("injected: the request did not arrive")
+        if operation in _SINGLE_WRITES and self._happens("conflict"):
+            raise TransactionConflict("injected: a transaction works on the item")
+        if operation in ("TransactWriteItems", "TransactGetItems") and self._happens("conflict"):
+            reasons = [{"Code": "None"} for _ in request["TransactItems"]]
+            self._random.choice(reasons)["Code"] = "TransactionConflict"
+            details = {"CancellationReasons": reasons}
+            raise TransactionCanceled("injected: another transaction works on an item", details=details)
+
+    def _pass_on(self, operation: str, request: Request) -> Response:
+        if operation not in _WRITES:
+            return self._backend.execute(operation, request)
+        if self._indexes is not None:
+            self._indexes.begin(request)
+        response = self._backend.execute(operation, request)
+        if self._indexes is not None:
+            self._indexes.follow(request)
+        if self._happens("lost_response"):
+            raise BackendUnavailable("injected: the answer was lost after the write took effect")
+        return response
 
     def _batch(self, operation: str, request: Request) -> Response:
         """Do a part of a batch, and leave the rest."""
@@ -96,11 +115,7 @@ class FaultyBackend:
                     chosen.setdefault(table, {**entries, "Keys": []})["Keys"].append(entry)
                 else:
                     chosen.setdefault(table, []).append(entry)
-        response: Response = {}
-        if done:
-            response = self._backend.execute(operation, {**request, "RequestItems": done})
-        if operation == "BatchWriteItem" and done and self._happens("lost_response"):
-            raise BackendUnavailable("injected: the answer was lost after the write took effect")
+        response: Response = self._pass_on(operation, {**request, "RequestItems": done}) if done else {}
         rest: dict[str, Any] = response.setdefault(_UNPROCESSED[operation], {})
         for table, entries in left.items():
             if operation == "BatchGetItem" and table in rest:
@@ -109,34 +124,7 @@ class FaultyBackend:
                 rest[table] = rest.get(table, []) + entries if operation == "BatchWriteItem" else entries
         return response
 
-    def _remember(self, request: Request) -> None:
-        """Keep what is under a key before it is written, for indexes that lag behind."""
-        primary = self._primary_of(request["TableName"])
-        source = request.get("Key") or request["Item"]
-        key = {name: source[name] for name in primary}
-        read = {"TableName": request["TableName"], "Key": key, "ConsistentRead": True}
-        old = self._backend.execute("GetItem", read).get("Item")
-        with self._lock:
-            self._recent[_name_of(request["TableName"], key, primary)] = old
-            while len(self._recent) > self._lagging:
-                self._recent.popitem(last=False)
 
-    def _make_stale(self, request: Request, response: Response) -> None:
-        primary = self._primary_of(request["TableName"])
-        stale = []
-        with self._lock:
-            for item in response["Items"]:
-                name = _name_of(request["TableName"], item, primary)
-                if name not in self._recent:
-                    stale.append(item)
-                elif (old := self._recent[name]) is not None:
-                    stale.append(old)
-        response["Items"] = stale
-        response["Count"] = len(stale)
-
-    def _primary_of(self, table: str) -> tuple[str, ...]:
-        return next(primary for name, primary in self._primary.items() if table.endswith(name))
-
-
-def _name_of(table: str, item: Item, primary: tuple[str, ...]) -> str:
-    return f"{table} {[item[name] for name in primary]}"
+def _asks_index(operation: str, request: Request) -> bool:
+    """Whether an answer may be out of date: a local index can be asked for one that is not."""
+    return operation in ("Query", "Scan") and "IndexName" in request and not request.get("ConsistentRead")

@@ -158,6 +158,19 @@ def test_what_meets_another_transaction_goes_through_in_the_end(engine: Backend,
     assert backend.injected["unavailable"] > 0
 
 
+def test_a_transaction_that_meets_others_all_the_time_may_be_committed_again(engine: Backend) -> None:
+    store, backend, _ = faulty_store(engine, Faults(conflict=1), attempts=3)
+    tx = store.transaction()
+    tx.add(make_task())
+    with pytest.raises(TransactionConflict, match="not possible to add Task .*: TransactionConflict") as raised:
+        tx.commit()
+    assert raised.value.retryable
+    assert backend.injected["conflict"] == 3
+    backend.stop()
+    tx.commit()
+    assert store.get(Task.key(task_id="1")) == make_task()
+
+
 def test_pauses_grow_up_to_the_cap() -> None:
     clock = FakeClock()
     backoff = Backoff(attempts=10, first_seconds=1, most_seconds=8, clock=clock, random=Random(1))

@@ -82,30 +82,33 @@ class Transaction:
         self._take(requests.check(target, when))
 
     def commit(self) -> None:
-        """Do all of it, or raise TransactionFailedError and do nothing. A lost answer is asked for again."""
+        """Do all of it, or raise TransactionFailedError and do nothing. A lost answer is asked for again.
+
+        TransactionConflict if others are in the way all the time: it may be committed again.
+        """
         if not self._writes:
             return
         try:
             self._send()
         except TransactionCanceled as error:
-            last = self._send_again(error) if _is_passing(error) else error
-            if last is not None:
-                raise self._failed(last) from error
+            if not _is_passing(error):
+                raise self._failed(error) from error
+            self._send_again(error)
 
     def _send(self) -> None:
         self._store.ask("TransactWriteItems", self._request(), f"transaction.{'+'.join(self._kinds)}", writes=True)
 
-    def _send_again(self, error: TransactionCanceled) -> TransactionCanceled | None:
+    def _send_again(self, conflict: TransactionCanceled) -> None:
         for _ in self._store.backoff.pauses():
             try:
                 self._send()
-            except TransactionCanceled as next_error:
-                error = next_error
+            except TransactionCanceled as error:
                 if not _is_passing(error):
-                    return error
+                    raise self._failed(error) from error
+                conflict = error
             else:
-                return None
-        return error
+                return
+        raise TransactionConflict(str(self._failed(conflict))) from conflict
 
     def _take(self, write: Write) -> None:
         if len(self._writes) == MOST_ACTIONS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
+from itertools import islice
 from typing import Literal
 
 from jobtable.clock import Clock
@@ -26,6 +27,7 @@ from jobtable.store.batches import Batches
 from jobtable.store.transactions import MOST_ACTIONS
 
 _MOST_TRIES = 20
+_READ_TOGETHER = 100
 
 
 class Control:
@@ -216,14 +218,27 @@ class Control:
 
     def _below(self, job: Job) -> Iterator[Job]:
         """The jobs under a job, each before its own children, however deep the tree is."""
-        levels = [iter(self._queries.list_children(job))]
+        levels = [self._children(job)]
         while levels:
             child = next(levels[-1], None)
             if child is None:
                 levels.pop()
             else:
                 yield child
-                levels.append(iter(self._queries.list_children(child)))
+                levels.append(self._children(child))
+
+    def _children(self, job: Job) -> Iterator[Job]:
+        """The children of a job, as they are now: the index may be behind.
+
+        Those that it does not show yet are known by the edges of a job that waits for them.
+        """
+        ids = dict.fromkeys(child.job_id for child in self._queries.list_children(job))
+        if job.is_gated:
+            ids.update(dict.fromkeys(edge.dependency_job_id for edge in self._dependencies.edges_of(job.job_id)))
+        left = iter(ids)
+        while some := list(islice(left, _READ_TOGETHER)):
+            found = self._store.batch_get([Job.key(job_id=each) for each in some])
+            yield from (child for child in found if child is not None and child.parent_job_id == job.job_id)
 
 
 def _can_be_retried(job: Job) -> bool:

@@ -147,6 +147,30 @@ def test_a_worker_outlives_a_store_that_fails(jobs: Jobs, tmp_path: Path, caplog
         assert finals == [Status.COMPLETED]
 
 
+class WithoutLogs(EmbeddedBackend):
+    """Takes no log lines."""
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == "TransactWriteItems" and "LOG#" in str(request):
+            raise Throttled("too many requests")
+        return super().execute(operation, request)
+
+
+def test_a_job_has_ended_whose_last_lines_cannot_be_stored(jobs: Jobs, tmp_path: Path) -> None:
+    notes, small = jobs.submit_many([new("note", text="told"), new("add", a=1, b=2)])
+
+    def open_without_logs() -> Jobs:
+        store = Store(WithoutLogs(tmp_path / "jobs.db"), backoff=Backoff(attempts=1))
+        return Jobs(store, MemoryObjectStore())
+
+    report = Worker(open_without_logs, ["default"], mode="inline", until_empty=True).run()
+    assert report.completed == 2
+    ended = jobs.queries.get_job(notes.job_id)
+    assert (ended.status, ended.result) == (Status.COMPLETED, "told")
+    assert "1 log lines and metrics could not be stored" in (ended.message or "")
+    assert jobs.queries.get_job(small.job_id).result == 3
+
+
 @pytest.mark.parametrize(("before", "meanwhile"), [(700, 5000), (9000, 9000), (0, 0)])
 def test_garbage_is_looked_for_less_often_while_a_worker_runs(
     before: int, meanwhile: int, opener: Callable[[], Jobs], jobs: Jobs

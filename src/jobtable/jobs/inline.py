@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from jobtable.errors import TaskError
+from jobtable.errors import JobtableError, TaskError
 from jobtable.jobs import tasks
 from jobtable.jobs.conclusions import Conclusions
 from jobtable.jobs.context import JobContext
@@ -120,7 +120,10 @@ class InlineSlots:
 
         report = run_task(definition, stop, make_context)
         for context in contexts:
-            context.close()
+            try:
+                context.close()
+            except JobtableError as error:
+                report = report.without_last_lines(error)
         return report.outcome()
 
     def _in_process(self) -> ProcessSlots:

@@ -65,6 +65,11 @@ class Report:
             return Outcome.completed(from_json(self.result), self.message)
         return Outcome.failed(self.message or "it was terminated", retryable=self.is_retryable)
 
+    def without_last_lines(self, error: JobtableError) -> Report:
+        """The same, which also says why what the task told last is missing: how it ended counts all the same."""
+        told = f"what it logged last could not be stored: {error}"
+        return replace(self, message="\n\n".join(filter(None, [self.message, told])))
+
 
 class StopFlag:
     """Whether the task is asked to end, and whether it has looked."""
@@ -196,8 +201,7 @@ def _run(control: Connection, stop: StopFlag) -> Report:
         jobs.store.close()
         jobs.objects.close()
     except JobtableError as error:
-        told = f"what it logged last could not be stored: {error}"
-        report = replace(report, message="\n\n".join(filter(None, [report.message, told])))
+        return report.without_last_lines(error)
     return report
 
 

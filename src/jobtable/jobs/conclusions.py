@@ -122,11 +122,22 @@ class Conclusions:
 
     def _end_lost(self, held: Held, outcome: Outcome, why: str) -> None:
         """Tell apart whether another worker has the job, or this one ended it and never got the answer."""
-        (job,) = self._jobs.look_at([held.lease])
-        if job is not None and job.lease_epoch == held.lease.epoch and job.status not in _NOT_ENDED_BY_US:
+        if self._was_ended(held):
             self._end(held, outcome)
         else:
             self.lose(held, why)
+
+    def _was_ended(self, held: Held) -> bool:
+        """Whether the run has certainly come to an end in the store; nothing but the report depends on it."""
+        try:
+            (job,) = self._jobs.look_at([held.lease])
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            return False
+        if job is None or job.lease_epoch != held.lease.epoch:
+            return False
+        return job.is_awaiting or job.status not in _NOT_ENDED_BY_US
 
     def _is_over(self, held: Held, outcome: Outcome) -> bool:
         """Whether nothing more is to be written of a run, after an error that does not say whether it was."""

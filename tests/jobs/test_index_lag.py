@@ -83,3 +83,48 @@ def test_a_tree_is_deleted_whose_end_the_index_does_not_show(cloud: Cloud) -> No
     assert list(cloud.jobs.queries.list_jobs()) == []
     with pytest.raises(NotFoundError):
         cloud.status(second)
+
+
+# --- telling who waits --------------------------------------------------------------------------------------------
+
+
+def finished(job: Job) -> DependsOn:
+    return DependsOn(job.job_id, condition=EdgeCondition.FINISHED)
+
+
+def settle_later(cloud: Cloud, jobs: Jobs) -> None:
+    """Let the indexes know everything, and what was left for later be done."""
+    cloud.catch_up()
+    cloud.clock.advance(10)
+    jobs.promote_due("default")
+
+
+def test_who_waits_again_is_told_though_the_index_shows_it_told(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    second, other = cloud.jobs.submit_many([new("second", finished(first)), new("other")])
+    cloud.jobs.add_dependency(second.job_id, finished(other))
+    for lease in claim(cloud.jobs):
+        cloud.jobs.finish(lease, Outcome.failed("boom"))
+    cloud.jobs.retry(other.job_id)
+    jobs = cloud.held()
+    jobs.retry(first.job_id)
+    (lease,) = [lease for lease in claim(cloud.jobs) if lease.job.job_id == first.job_id]
+    jobs.finish(lease, Outcome.completed())
+    settle_later(cloud, jobs)
+    (edge,) = [e for e in cloud.jobs.queries.list_dependents(first.job_id) if e.job_id == second.job_id]
+    assert edge.outcome is Status.COMPLETED
+    check_records(cloud.jobs)
+
+
+def test_who_waits_is_told_though_the_index_shows_another_one_that_is_gone(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    gone = cloud.jobs.submit(new("gone", finished(first)))
+    cloud.jobs.cancel(gone.job_id)
+    jobs = cloud.held()
+    jobs.delete(gone.job_id)
+    second = jobs.submit(new("second", finished(first)))
+    (lease,) = claim(cloud.jobs)
+    jobs.finish(lease, Outcome.completed())
+    settle_later(cloud, jobs)
+    assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
+    check_records(cloud.jobs)

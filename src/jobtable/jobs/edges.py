@@ -45,11 +45,6 @@ def outcome_of(condition: EdgeCondition, dependency: Job) -> dict[str, Any]:
     return {"outcome": dependency.status, "met_at_once": True} if is_met else {}
 
 
-def count_dependents(edges: Iterable[JobDependency]) -> int:
-    """How many of the edges to a job it counts itself, in `Job.dependents`."""
-    return sum(not edge.met_at_once for edge in edges)
-
-
 def condition_of(edge: JobDependency) -> EdgeCondition:
     """The condition of an edge; an edge without one waits for completion."""
     return EdgeCondition.COMPLETED if edge.condition is None else EdgeCondition(edge.condition)

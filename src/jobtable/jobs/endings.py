@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, TransactionFailedError
-from jobtable.jobs.edges import condition_of, count_dependents, is_broken_by, is_met_by, same_gates
+from jobtable.jobs.edges import condition_of, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
@@ -122,12 +122,12 @@ class Endings:
         waiting = deque([job])
         while waiting:
             ended = waiting.popleft()
-            edges = self._edges_to(ended)
-            for edge in edges:
-                also_ended = self._tell(edge, ended)
+            told = [edge for edge in self.edges_to(ended) if self._close(edge, ended)]
+            for edge in told:
+                also_ended = self._go_on(edge.job_id)
                 if also_ended is not None and also_ended.dependents:
                     waiting.append(also_ended)
-            if count_dependents(edges) >= ended.dependents:
+            if len(told) >= ended.dependents:
                 self._leave_settled(ended)
 
     def _settled(self, ended: Job | None) -> Job | None:
@@ -142,28 +142,53 @@ class Endings:
         for job in jobs:
             if not job.dependents:
                 continue
-            edges = [only[job.job_id]] if job.job_id in only else self._edges_to(job)
+            edges = [only[job.job_id]] if job.job_id in only else self.edges_to(job)
             for edge in edges:
-                if is_met_by(condition_of(edge), job):
-                    self._settled(self._tell(edge, job))
+                if is_met_by(condition_of(edge), job) and self._close(edge, job):
+                    self.go_on(edge.job_id)
 
-    def _edges_to(self, job: Job) -> list[JobDependency]:
-        """The edges to a job: as many as the job counts, for which an index may need a moment."""
-        edges = list(self._queries.list_dependents(job.job_id))
+    def edges_to(self, job: Job) -> list[JobDependency]:
+        """The edges to a job that it counts, all of them unless an index needs more than a moment to show them."""
+        edges = self._counted_edges_to(job)
         for seconds in _INDEX_WAITS:
-            if count_dependents(edges) >= job.dependents:
+            if len(edges) >= job.dependents:
                 break
             self._clock.sleep(seconds)
-            edges = list(self._queries.list_dependents(job.job_id))
+            edges = self._counted_edges_to(job)
         return edges
 
-    def _tell(self, edge: JobDependency, dependency: Job) -> Job | None:
-        """Close one gate, and let its job go on if it was the last; gives the job if it ended, to be settled."""
-        if edge.outcome is None:
-            self._close(edge, dependency)
-        return self._go_on(edge.job_id)
+    def _counted_edges_to(self, job: Job) -> list[JobDependency]:
+        """The edges to a job that the index shows. Those that it shows closed are read: they may be open again.
 
-    def _close(self, edge: JobDependency, dependency: Job) -> None:
+        One that it shows open may be closed or gone, which is noticed when it is to be closed.
+        """
+        shown = [edge for edge in self._queries.list_dependents(job.job_id) if not edge.met_at_once]
+        edges = [edge for edge in shown if edge.outcome is None]
+        closed = [edge for edge in shown if edge.outcome is not None]
+        if closed:
+            keys = [JobDependency.key(job_id=e.job_id, dependency_job_id=e.dependency_job_id) for e in closed]
+            edges += [edge for edge in self._store.batch_get(keys) if edge is not None and not edge.met_at_once]
+        return edges
+
+    def _close(self, edge: JobDependency, dependency: Job) -> bool:
+        """Close a gate, unless it is closed already; False if it is gone."""
+        found: JobDependency | None = edge
+        for _ in range(_MOST_TRIES):
+            if found is None or found.outcome is not None:
+                return found is not None
+            try:
+                self._close_open(found, dependency)
+            except TransactionFailedError:
+                key = JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id)
+                found = self._store.find(key)
+            else:
+                return True
+        raise ConflictError(
+            f"job {edge.job_id} could not be told that {edge.dependency_job_id} is {dependency.status}: "
+            "what it waits for changes all the time"
+        )
+
+    def _close_open(self, edge: JobDependency, dependency: Job) -> None:
         updates: list[Update] = []
         if edge.gate == "start":
             updates.append(JobGates.open_starts.increment(-1))
@@ -173,15 +198,9 @@ class Endings:
                 updates.append(COUNT_OF[dependency.status].increment(1))
         if is_broken_by(condition_of(edge), dependency):
             updates.append(JobGates.broken_by.set(dependency.job_id))
-        tx = self._store.transaction()
-        tx.update(edge, JobDependency.outcome.set(dependency.status), when=JobDependency.outcome.missing())
-        tx.update(JobGates.key(job_id=edge.job_id), *updates)
-        try:
-            tx.commit()
-        except TransactionFailedError:
-            fresh = self._store.find(JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id))
-            if fresh is not None and fresh.outcome is None:
-                raise
+        with self._store.transaction() as tx:
+            tx.update(edge, JobDependency.outcome.set(dependency.status), when=JobDependency.outcome.missing())
+            tx.update(JobGates.key(job_id=edge.job_id), *updates)
 
     def _leave_settled(self, job: Job) -> None:
         """Take an ended job whose dependents were all told out of its queue."""

@@ -128,3 +128,35 @@ def test_who_waits_is_told_though_the_index_shows_another_one_that_is_gone(cloud
     settle_later(cloud, jobs)
     assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
     check_records(cloud.jobs)
+
+
+def test_who_waits_for_a_start_is_told_when_the_index_shows_it(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    jobs = cloud.held()
+    second = jobs.submit(new("second", DependsOn(first.job_id, condition=EdgeCondition.STARTED)))
+    (lease,) = claim(jobs)
+    assert claim(cloud.jobs) == []
+    settle_later(cloud, jobs)
+    assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
+    assert jobs.finish(lease, Outcome.completed()).status is Status.COMPLETED
+    check_records(cloud.jobs)
+
+
+# --- claiming -----------------------------------------------------------------------------------------------------
+
+
+def test_jobs_are_claimed_behind_those_that_the_index_shows_and_others_have(cloud: Cloud) -> None:
+    submitted = cloud.jobs.submit_many([new(name) for name in ("running", "waiting", "gone", "free")])
+    running, waiting, gone, free = submitted
+    jobs = cloud.held()
+    jobs.pause_queue("default")
+    jobs.resume_queue("default")
+    first, second = claim(cloud.jobs, limit=2)
+    assert (first.job.job_id, second.job.job_id) == (running.job_id, waiting.job_id)
+    cloud.jobs.release(second, "drained")
+    cloud.jobs.submit(new("last"))
+    cloud.jobs.add_dependency(waiting.job_id, finished(running))
+    cloud.jobs.cancel(gone.job_id)
+    cloud.jobs.delete(gone.job_id)
+    (lease,) = claim(jobs, limit=1)
+    assert lease.job.job_id == free.job_id

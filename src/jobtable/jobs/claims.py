@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +13,7 @@ from jobtable.clock import Clock
 from jobtable.errors import (
     ConditionFailedError,
     ConflictError,
+    JobtableError,
     LeaseLostError,
     NotFoundError,
     TransactionFailedError,
@@ -20,6 +23,7 @@ from jobtable.jobs.edges import same_gates
 from jobtable.jobs.endings import Endings, Parents, add_ending
 from jobtable.jobs.entities import Instance, InstanceJob, Job, JobGates, JobResource, JobStatus, Queue, QueueJob
 from jobtable.jobs.leases import Lease, Outcome, has_lease, holds
+from jobtable.jobs.patience import is_passing
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
 from jobtable.jobs.reports import final_metrics
@@ -28,6 +32,7 @@ from jobtable.model import Condition
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
+_LOG = logging.getLogger("jobtable.worker")
 _NOT_ASKED_TO_END = Job.requested.missing()
 """What a run may go on with: who asked for its end, between two heartbeats of the worker, is not passed over."""
 _HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
@@ -52,6 +57,9 @@ class Claims:
         self._endings = endings
         self._crowds: dict[str, float] = {}
         """How many claimers seem to want the same jobs, by queue."""
+        self._untold: list[Job] = []
+        """Jobs that were claimed, and not all who wait for their start are told."""
+        self._lock = threading.Lock()
 
     # --- claiming ---------------------------------------------------------------------------------------------------
 
@@ -71,37 +79,100 @@ class Claims:
         """
         if limit < 1 or lease_seconds <= 0:
             raise ValueRefusedError(f"a claim takes at least one job for some time: {limit=}, {lease_seconds=}")
-        most = _MOST_RECORDED_JOBS if instance is not None else MOST_JOBS
         claimed: list[Lease] = []
+        passed_over: set[str] = set()
         collisions = 0
-        while len(claimed) < limit and collisions < _MOST_TRIES:
-            there = self._store.find(Queue.key(queue_name=queue))
-            if there is None or there.paused_at is not None:
-                break
-            wanted = min(limit - len(claimed), most, there.max_concurrent_jobs - there.running_count)
-            jobs = self._choose(queue, wanted) if wanted > 0 else []
-            if not jobs:
-                break
-            crowd = self._crowds.get(queue, 1.0)
-            try:
-                claimed += self._take(there, jobs, instance_id, lease_seconds, instance)
-                self._crowds[queue] = max(1.0, crowd * 0.9)
-            except Refused as refused:
-                collisions += 1
-                if refused.job_ids:
-                    self._crowds[queue] = min(crowd * 2, _LARGEST_CROWD)
-        self._endings.tell_started([lease.job for lease in claimed])
+        try:
+            while len(claimed) < limit and collisions < _MOST_TRIES:
+                taken = self._claim_some(queue, limit - len(claimed), passed_over, instance_id, lease_seconds, instance)
+                if taken is None:
+                    break
+                collisions += not taken
+                claimed += taken
+        except JobtableError:
+            if not claimed:
+                raise
+            # The next claim raises it again; without their holder, the jobs that are claimed would be taken for lost.
+        self._tell_started([lease.job for lease in claimed])
         return claimed
 
-    def _choose(self, queue: str, wanted: int) -> list[tuple[QueueJob, Job]]:
+    def _claim_some(
+        self,
+        queue: str,
+        limit: int,
+        passed_over: set[str],
+        instance_id: str,
+        lease_seconds: float,
+        instance: Instance | None,
+    ) -> list[Lease] | None:
+        """Take some of the next jobs; none if others were faster, None if there is nothing to be had.
+
+        Jobs are passed over that the index shows and that cannot be had: it may be behind.
+        """
+        there = self._store.find(Queue.key(queue_name=queue))
+        if there is None or there.paused_at is not None:
+            return None
+        most = _MOST_RECORDED_JOBS if instance is not None else MOST_JOBS
+        wanted = min(limit, most, there.max_concurrent_jobs - there.running_count)
+        places = self._choose(queue, wanted, passed_over) if wanted > 0 else []
+        if not places:
+            return None
+        found = self._store.batch_get([Job.key(job_id=place.job_id) for place in places])
+        jobs = [(p, job) for p, job in zip(places, found, strict=True) if job is not None and job.status in CLAIMABLE]
+        if len(jobs) < len(places):
+            passed_over.update({place.job_id for place in places} - {job.job_id for _, job in jobs})
+        if not jobs:
+            return []
+        crowd = self._crowds.get(queue, 1.0)
+        try:
+            leases = self._take(there, jobs, instance_id, lease_seconds, instance)
+        except Refused as refused:
+            if refused.job_ids:
+                passed_over |= refused.job_ids
+                self._crowds[queue] = min(crowd * 2, _LARGEST_CROWD)
+            return []
+        self._crowds[queue] = max(1.0, crowd * 0.9)
+        return leases
+
+    def _choose(self, queue: str, wanted: int, passed_over: set[str]) -> list[QueueJob]:
         """The next jobs of a queue; where claimers are in each other's way, one share of the next ones, by chance."""
         crowd = round(self._crowds.get(queue, 1.0))
-        places = list(self._queries.list_ready(queue, limit=wanted * crowd))
+        shown = self._queries.list_ready(queue, limit=wanted * crowd + len(passed_over))
+        places = [place for place in shown if place.job_id not in passed_over]
         share = max(1, min(wanted, -(-len(places) // crowd)))
         first = self._random.randrange(0, max(1, len(places)), share)
-        places = places[first : first + share]
-        jobs = self._store.batch_get([Job.key(job_id=place.job_id) for place in places])
-        return [(p, job) for p, job in zip(places, jobs, strict=True) if job is not None and job.status in CLAIMABLE]
+        return places[first : first + share]
+
+    def _tell_started(self, jobs: list[Job]) -> None:
+        """Tell who waits for the start of these jobs. Those who cannot be told now are told by a later promote_due.
+
+        The jobs run, so a store that fails now must not stand in the way of that.
+        """
+        waited_for = [job for job in jobs if job.dependents]
+        if not waited_for:
+            return
+        try:
+            untold = self._endings.tell_started(waited_for)
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            _LOG.warning("who waits for the start of jobs could not be told, and will be: %s", error)
+            untold = waited_for
+        with self._lock:
+            self._untold += untold
+
+    def _tell_untold(self) -> None:
+        with self._lock:
+            untold, self._untold = self._untold, []
+        try:
+            found = self._store.batch_get([Job.key(job_id=job.job_id) for job in untold])
+        except JobtableError:
+            with self._lock:
+                self._untold += untold
+            raise
+        runs = [(before, now) for before, now in zip(untold, found, strict=True) if now is not None]
+        # Of a run that has ended all were told then, or will be.
+        self._tell_started([n for b, n in runs if n.status is Status.RUNNING and n.lease_epoch == b.lease_epoch])
 
     def _take(
         self,
@@ -127,7 +198,7 @@ class Claims:
                 Job.started_at.set(at),
                 instance_id=instance_id,
             )
-            transition.tx.update(place, QueueJob.rank.set(None), when=QueueJob.rank.exists())
+            transition.leave_ready(place)
             if instance is not None:
                 _record(transition, instance, job.job_id, at)
             changed = {
@@ -446,7 +517,9 @@ class Claims:
     # --- what is due ------------------------------------------------------------------------------------------------
 
     def promote_due(self, queue: str, *, limit: int = 100) -> int:
-        """Make jobs ready whose time has come, and tell the dependents of ended jobs where nobody has."""
+        """Make jobs ready whose time has come, and tell those who wait for a start or an end where nobody has."""
+        if self._untold:
+            self._tell_untold()
         now = self._clock.now()
         done = 0
         for place in self._store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):

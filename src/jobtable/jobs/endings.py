@@ -136,9 +136,10 @@ class Endings:
             self.settle(ended)
         return ended
 
-    def tell_started(self, jobs: Sequence[Job]) -> None:
-        """Tell those who wait for the start of these jobs."""
+    def tell_started(self, jobs: Sequence[Job]) -> list[Job]:
+        """Tell those who wait for the start of these jobs; gives the jobs of which the index does not show them all."""
         only = {edge.dependency_job_id: edge for edge in self._edges_of_parents(jobs)}
+        untold = []
         for job in jobs:
             if not job.dependents:
                 continue
@@ -146,6 +147,9 @@ class Endings:
             for edge in edges:
                 if is_met_by(condition_of(edge), job) and self._close(edge, job):
                     self.go_on(edge.job_id)
+            if len(edges) < job.dependents:
+                untold.append(job)
+        return untold
 
     def edges_to(self, job: Job) -> list[JobDependency]:
         """The edges to a job that it counts, all of them unless an index needs more than a moment to show them."""

@@ -86,6 +86,11 @@ class Transition:
             )
         )
 
+    def leave_ready(self, place: QueueJob) -> None:
+        """Let nobody else find a job that is ready."""
+        self._own(place.job_id)
+        self.tx.update(place, QueueJob.rank.set(None), when=QueueJob.rank.exists())
+
     def leave_queue(self, job: Job, *, are_told: bool = False) -> None:
         """Take an ended job out of its queue. While jobs wait for it, it stays there until they were told."""
         if job.queue_name is None:

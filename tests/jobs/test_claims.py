@@ -1,0 +1,69 @@
+"""Jobs that are claimed while the store begins to fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import Throttled
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.leases import Lease
+from jobtable.store import Backoff, Store
+from jobtable.testing import FakeClock
+
+
+class Failing:
+    """An engine whose store can refuse one of the next transactions."""
+
+    def __init__(self) -> None:
+        clock = FakeClock()
+        self._backend = DisturbedBackend(EmbeddedBackend(None, durability="normal"))
+        self.jobs: Jobs = engine(Store(self._backend, clock=clock, backoff=Backoff(attempts=1, clock=clock)), clock)
+
+    def refuse(self, *, writes: int) -> None:
+        """Refuse the transaction behind so many."""
+
+        def refuse() -> None:
+            raise Throttled("too many requests")
+
+        self._backend.disturb(refuse, writes=writes)
+
+    def claim(self, limit: int) -> list[Lease]:
+        return self.jobs.claim("default", limit=limit, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+
+
+@pytest.fixture
+def failing() -> Iterator[Failing]:
+    failing = Failing()
+    with failing.jobs.store:
+        yield failing
+
+
+def test_what_was_claimed_before_the_store_failed_is_given(failing: Failing) -> None:
+    submitted = failing.jobs.submit_many([NewJob(name="job", task="x:y") for _ in range(40)])
+    failing.refuse(writes=0)
+    with pytest.raises(Throttled):
+        failing.claim(40)
+    failing.refuse(writes=1)
+    first = failing.claim(40)
+    rest = failing.claim(40)
+    assert sorted(lease.job.job_id for lease in first + rest) == sorted(job.job_id for job in submitted)
+    assert 0 < len(first) < 40
+
+
+def test_a_job_runs_of_whose_start_nobody_could_be_told(failing: Failing) -> None:
+    first = failing.jobs.submit(NewJob(name="first", task="x:y"))
+    on = DependsOn(first.job_id, condition=EdgeCondition.STARTED)
+    second = failing.jobs.submit(NewJob(name="second", task="x:y", depends_on=(on,)))
+    failing.refuse(writes=1)
+    (lease,) = failing.claim(1)
+    assert lease.job.job_id == first.job_id
+    assert failing.claim(1) == []
+    failing.jobs.promote_due("default")
+    (lease,) = failing.claim(1)
+    assert lease.job.job_id == second.job_id
+    check_records(failing.jobs)

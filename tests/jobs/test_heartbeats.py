@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -29,9 +31,11 @@ class Switch:
     def __init__(self) -> None:
         self._backend = EmbeddedBackend(None)
         self.is_off = False
+        self.on_failure: Callable[[], None] = lambda: None
 
     def execute(self, operation: str, request: Request) -> Response:
         if self.is_off:
+            self.on_failure()
             raise BackendUnavailable("switched off")
         return self._backend.execute(operation, request)
 
@@ -97,6 +101,23 @@ def test_a_lease_that_cannot_be_renewed_is_given_up_after_its_time(
     assert heartbeats.is_held(held)
     clock.advance(1)
     assert not heartbeats.is_held(held)
+
+
+def test_a_lease_that_could_not_be_renewed_is_renewed_soon(jobs: Jobs, clock: FakeClock, backend: Switch) -> None:
+    heartbeats = Heartbeats(jobs, 0.6, beat_instance=lambda: None, on_failure=lambda error: None)
+    held = heartbeats.hold(claimed(jobs), clock.monotonic())
+    has_failed = threading.Event()
+    backend.on_failure = has_failed.set
+    backend.is_off = True
+    heartbeats.start()
+    while not has_failed.wait(0.05):
+        clock.advance(0.05)
+    backend.is_off = False
+    until = time.monotonic() + 10
+    while held.lease.job.heartbeat == 0 and time.monotonic() < until:
+        time.sleep(0.01)  # the clock stands still: the time of the next beat does not come
+    heartbeats.close()
+    assert held.lease.job.heartbeat > 0
 
 
 def test_a_lease_that_someone_else_has_is_lost(jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock) -> None:

@@ -92,9 +92,10 @@ class Heartbeats:
         next_beat = self._clock.monotonic() + self._interval
         while not self._is_over.wait(pause):
             try:
-                if self._clock.monotonic() >= next_beat:
-                    next_beat = self._clock.monotonic() + self._interval
+                now = self._clock.monotonic()
+                if now >= next_beat:
                     self.beat()
+                    next_beat = now + self._interval  # what could not be renewed is tried again at the next look
                 else:
                     self.look()
             except Exception as error:  # without heartbeats the leases end, and with them the jobs

@@ -8,7 +8,7 @@ import pytest
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import NotFoundError
+from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -160,3 +160,20 @@ def test_jobs_are_claimed_behind_those_that_the_index_shows_and_others_have(clou
     cloud.jobs.delete(gone.job_id)
     (lease,) = claim(jobs, limit=1)
     assert lease.job.job_id == free.job_id
+
+
+# --- deleting -----------------------------------------------------------------------------------------------------
+
+
+def test_a_job_is_not_deleted_before_all_who_wait_for_it_are_told(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    jobs = cloud.held()
+    second = jobs.submit(new("second", finished(first)))
+    (lease,) = claim(cloud.jobs)
+    jobs.finish(lease, Outcome.completed())
+    with pytest.raises(ConflictError, match=f"job {first.job_id} cannot be deleted yet: .* delete it again"):
+        jobs.delete(first.job_id)
+    cloud.catch_up()
+    jobs.delete(first.job_id)
+    assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
+    assert cloud.jobs.queries.get_queue("default").job_count == 1

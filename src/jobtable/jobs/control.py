@@ -193,8 +193,8 @@ class Control:
             raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
 
     def _delete_one(self, job: Job, going: set[str]) -> int:
-        if self._queries.find_place(job) is not None:  # not all were told, of whom some may be gone now
-            self._endings.settle(self._queries.get_job(job.job_id))
+        if self._queries.find_place(job) is not None:
+            self._tell_all(job)
         removed = self._dependencies.remove_all(job.job_id)
         removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
         removed += self._store.batch_delete(self._reports_to_sweep(job, going))
@@ -202,6 +202,16 @@ class Control:
         for found in self._objects.list(object_key("jobs", job.job_id)):
             self._objects.delete(found.key)
         return removed + self._store.delete(Job.key(job_id=job.job_id))
+
+    def _tell_all(self, job: Job) -> None:
+        """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""
+        # Some who waited may have gone before it.
+        self._endings.settle(self._queries.get_job(job.job_id))
+        if self._queries.find_place(job) is not None:
+            raise ConflictError(
+                f"job {job.job_id} cannot be deleted yet: the index does not show all who wait for it; "
+                "delete it again in a moment"
+            )
 
     def _delete_items_under(self, job_id: str) -> int:
         """Remove everything in a job's partition but the job, also items of kinds that this process does not know."""

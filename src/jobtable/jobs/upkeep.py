@@ -28,6 +28,7 @@ class Upkeep:
         now = jobs.clock.monotonic()
         self._promote_at = self._recover_at = self._sort_at = now
         self._quiet_since: float | None = None
+        self._recovered_at: float | None = None
 
     @property
     def next_at(self) -> float:
@@ -48,6 +49,7 @@ class Upkeep:
             return []
         self._recover_at = now + self._recover_seconds
         recovered = self._observer.recover()
+        self._recovered_at = now
         for job in recovered:
             _LOG.warning("job %s is %s: %s", job.job_id, job.status, job.message)
         return recovered
@@ -60,7 +62,8 @@ class Upkeep:
     def is_all_done(self) -> bool:
         """Whether the queues are empty, or what is in them waits for something that does not happen here.
 
-        An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while.
+        An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while. Since then
+        it was looked for groups that nobody could tell of their last child's end.
         """
         there = self._jobs.queue_states(self.queues)
         if not any(queue.job_count for queue in there):
@@ -71,7 +74,12 @@ class Upkeep:
         now = self._jobs.clock.monotonic()
         if self._quiet_since is None:
             self._quiet_since = now
-        return now - self._quiet_since >= _QUIET_SECONDS
+        if now - self._quiet_since < _QUIET_SECONDS:
+            return False
+        if self._recovered_at is None or self._recovered_at <= self._quiet_since:
+            self._recover_at = now
+            return False
+        return True
 
     def _sort(self) -> None:
         self._priorities = {queue.queue_name: queue.priority for queue in self._jobs.queue_states(self.queues)}

@@ -62,8 +62,8 @@ class Upkeep:
     def is_all_done(self) -> bool:
         """Whether the queues are empty, or what is in them waits for something that does not happen here.
 
-        An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while. Since then
-        it was looked for groups that nobody could tell of their last child's end.
+        An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while, and
+        meanwhile there was a look for groups that nobody could tell of their last child's end.
         """
         there = self._jobs.queue_states(self.queues)
         if not any(queue.job_count for queue in there):

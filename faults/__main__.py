@@ -19,6 +19,7 @@ EXPERIMENTS = (
     "differential",
     "logs",
     "machine",
+    "cloud",
     "claims",
     "workers",
     "zombies",

@@ -15,6 +15,11 @@ _STEPS_IN_A_SEQUENCE = 40
 
 def run(trials: int = 1000) -> Iterator[dict[str, object]]:
     """Run that many sequences; the shortest that breaks something is shown on stderr."""
+    yield run_machine("machine", JobsMachine, trials)
+
+
+def run_machine(fault: str, machine: type[JobsMachine], trials: int) -> dict[str, object]:
+    """Run that many sequences of a machine; gives what came of it."""
     chosen = settings(
         max_examples=trials,
         stateful_step_count=_STEPS_IN_A_SEQUENCE,
@@ -24,8 +29,8 @@ def run(trials: int = 1000) -> Iterator[dict[str, object]]:
     )
     violations = 0
     try:
-        run_state_machine_as_test(JobsMachine, settings=chosen)
+        run_state_machine_as_test(machine, settings=chosen)
     except Exception:
         traceback.print_exc(file=sys.stderr)
         violations = 1
-    yield {"fault": "machine", "trials": trials, "steps": _STEPS_IN_A_SEQUENCE, "violations": violations}
+    return {"fault": fault, "trials": trials, "steps": _STEPS_IN_A_SEQUENCE, "violations": violations}

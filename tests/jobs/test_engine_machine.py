@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal
 
 from hypothesis import HealthCheck, settings
@@ -47,13 +48,17 @@ class JobsMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.backend = DisturbedBackend(EmbeddedBackend(None))
-        self.store = Store(self.backend)
         self.clock = FakeClock()
+        self.backend = DisturbedBackend(EmbeddedBackend(None, durability="normal"))
+        self.store = Store(self.backend, clock=self.clock)
         self.jobs = engine(self.store, self.clock)
+        self.records = self.jobs
+        """Where what has become of the jobs is looked up."""
         self.observer = self.jobs.observer()
+        self.submitted = 0
         self.ids: list[str] = []
         self.leases: list[Lease] = []
+        self.runs: set[tuple[str, int]] = set()
 
     def teardown(self) -> None:
         with self.store:
@@ -61,6 +66,11 @@ class JobsMachine(RuleBasedStateMachine):
 
     def pick(self, number: int) -> str:
         return self.ids[number % len(self.ids)]
+
+    def next_key(self) -> str:
+        """A key that no job was submitted with: who repeats a submission finds the job of the first."""
+        self.submitted += 1
+        return str(self.submitted)
 
     def attempt(self, act: Callable[[], object]) -> None:
         """What may be refused, because of the state that the job is in."""
@@ -91,7 +101,8 @@ class JobsMachine(RuleBasedStateMachine):
                 edges[job_id] = DependsOn(job_id, condition=condition, gate=gate)
         policy = RetryPolicy(first_delay_seconds=1)
         new = NewJob(
-            name=f"job {len(self.ids)}",
+            name="job",
+            key=self.next_key(),
             task="x:y",
             queue=queue,
             priority=priority,
@@ -104,16 +115,19 @@ class JobsMachine(RuleBasedStateMachine):
 
     @rule(children=st.integers(0, 4), condition=st.sampled_from([EdgeCondition.COMPLETED, EdgeCondition.FINISHED]))
     def submit_group(self, children: int, condition: EdgeCondition) -> None:
-        group = self.jobs.open_group(NewJob(name="group"))
+        group = self.jobs.open_group(NewJob(name="group", key=self.next_key()))
         made = self.jobs.submit_many(
-            NewJob(
-                name=f"child {number}",
-                task="x:y",
-                parent_job_id=group.job_id,
-                parent_waits=ParentWaits(condition=condition),
-                depends_on=(DependsOn(group.job_id, condition=EdgeCondition.STARTED),),
-            )
-            for number in range(children)
+            [
+                NewJob(
+                    name=f"child {number}",
+                    key=self.next_key(),
+                    task="x:y",
+                    parent_job_id=group.job_id,
+                    parent_waits=ParentWaits(condition=condition),
+                    depends_on=(DependsOn(group.job_id, condition=EdgeCondition.STARTED),),
+                )
+                for number in range(children)
+            ]
         )
         self.jobs.seal(group.job_id)
         self.ids += [group.job_id, *(job.job_id for job in made)]
@@ -122,8 +136,9 @@ class JobsMachine(RuleBasedStateMachine):
     def claim(self, queue: str, limit: int) -> None:
         name = f"worker-{len(self.leases)}"
         claimed = self.jobs.claim(queue, limit=limit, instance_id=name, lease_seconds=LEASE_SECONDS)
-        held = {(lease.job.job_id, lease.epoch) for lease in self.leases}
-        assert not held & {(lease.job.job_id, lease.epoch) for lease in claimed}
+        begun = {(lease.job.job_id, lease.epoch) for lease in claimed}
+        assert not self.runs & begun
+        self.runs |= begun
         self.leases += claimed
 
     @precondition(lambda self: self.leases)
@@ -138,11 +153,15 @@ class JobsMachine(RuleBasedStateMachine):
         if dies:
             self.jobs._endings.settle = self._die  # type: ignore[method-assign]  # the process ends here
         try:
-            self.jobs.finish(lease, outcome)
-        except (LeaseLostError, Died):
+            self.end(lease, outcome)
+        except Died:
             pass
         finally:
             self.jobs._endings.settle = settle  # type: ignore[method-assign]
+
+    def end(self, lease: Lease, outcome: Outcome) -> None:
+        with suppress(LeaseLostError):
+            self.jobs.finish(lease, outcome)
 
     def _die(self, job: Job) -> None:
         raise Died
@@ -192,7 +211,7 @@ class JobsMachine(RuleBasedStateMachine):
     @rule(number=PICK, tree=st.booleans())
     def delete(self, number: int, tree: bool) -> None:
         self.attempt(lambda: self.jobs.delete(self.pick(number), tree=tree))
-        left = {job.job_id for job in self.jobs.queries.list_jobs()}
+        left = {job.job_id for job in self.records.queries.list_jobs()}
         self.ids = [job_id for job_id in self.ids if job_id in left]
 
     @precondition(lambda self: len(self.ids) > 1)
@@ -219,7 +238,8 @@ class JobsMachine(RuleBasedStateMachine):
     @rule(number=PICK)
     def submit_child(self, number: int) -> None:
         parent = self.pick(number)
-        new = NewJob(name="late child", task="x:y", parent_job_id=parent, parent_waits=ParentWaits())
+        waits = ParentWaits()
+        new = NewJob(name="late", key=self.next_key(), task="x:y", parent_job_id=parent, parent_waits=waits)
         self.attempt(lambda: self.ids.append(self.jobs.submit(new).job_id))
 
     @rule(
@@ -267,7 +287,7 @@ class JobsMachine(RuleBasedStateMachine):
 
     @invariant()
     def records_are_right(self) -> None:
-        check_records(self.jobs)
+        check_records(self.records)
 
     def drain(self) -> None:
         """When workers go on, every job comes to an end, and every queue is empty."""

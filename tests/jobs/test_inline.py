@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -14,16 +13,17 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import BackendUnavailable, Throttled
-from jobtable.jobs.definition import NewJob
+from jobtable.errors import Throttled
+from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.records import FINAL, InstanceStatus, Status
 from jobtable.jobs.tasks import task
 from jobtable.jobs.worker import Worker
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
-from jobtable.store.backend import Backend, Request, Response
+from jobtable.store.backend import Request, Response
 from jobtable.store.retries import Backoff
+from jobtable.testing import Faults, FaultyBackend
 
 TASKS = "tests.jobs.worker_tasks"
 REPOSITORY = str(Path(__file__).parents[2])
@@ -110,39 +110,25 @@ def test_a_drained_worker_gives_back_what_has_not_begun(opener: Callable[[], Job
     assert statuses == [Status.COMPLETED, Status.INTERRUPTED, Status.INTERRUPTED]
 
 
-class Unreliable:
-    """A backend of whose first requests every fifth fails: by turns before and after it took effect."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._requests = itertools.count(1)
-
-    def execute(self, operation: str, request: Request) -> Response:
-        number = next(self._requests)
-        if number < 60 and number % 10 == 5:
-            raise Throttled("too many requests")
-        response = self._backend.execute(operation, request)
-        if number < 60 and number % 10 == 0:
-            raise BackendUnavailable("the answer was lost")
-        return response
-
-    def close(self) -> None:
-        self._backend.close()
-
-
-def test_a_worker_outlives_a_store_that_fails(jobs: Jobs, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("seed", range(2))
+def test_a_worker_outlives_a_store_that_fails(seed: int, jobs: Jobs, tmp_path: Path) -> None:
+    group = jobs.open_group(NewJob(name="group"))
     add = partial(NewJob, name="add", task=f"{TASKS}:add", most_interruptions=50)
-    submitted = jobs.submit_many([add(params={"a": number, "b": 0}) for number in range(120)])
+    children = partial(add, parent_job_id=group.job_id, parent_waits=ParentWaits())
+    submitted = jobs.submit_many([children(params={"a": number, "b": 0}) for number in range(60)])
+    jobs.seal(group.job_id)
+    last = jobs.submit(add(params={"a": 60, "b": 0}, depends_on=(DependsOn(group.job_id),)))
+    faults = Faults(throttled=0.1, unavailable=0.05, conflict=0.1, unprocessed=0.1, lost_response=0.1, index_lag=0.5)
+    backend = FaultyBackend(EmbeddedBackend(tmp_path / "jobs.db"), faults, seed=seed, lagging=30)
 
     def open_badly() -> Jobs:
-        backend = Unreliable(EmbeddedBackend(tmp_path / "jobs.db"))
-        return Jobs(Store(backend, backoff=Backoff(attempts=1)), MemoryObjectStore())
+        return Jobs(Store(backend, backoff=Backoff(attempts=2, first_seconds=0.001)), MemoryObjectStore())
 
     report = Worker(open_badly, ["default"], mode="inline", lease_seconds=1.5, until_empty=True).run()
-    assert [jobs.queries.get_job(job.job_id).result for job in submitted] == list(range(120))
+    assert [jobs.queries.get_job(job.job_id).result for job in (*submitted, last)] == list(range(61))
     assert report.failed == 0
-    assert "trying again" in caplog.text
-    for job in submitted:
+    assert sum(backend.injected.values()) > 10
+    for job in (*submitted, last):
         finals = [line.status for line in jobs.queries.list_statuses(job.job_id) if line.status in FINAL]
         assert finals == [Status.COMPLETED]
 

@@ -29,6 +29,7 @@ def faults_on_path(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("zombies", {"trials": 2, "at_once": 2}, "refused", 12),
         ("clock_jumps", {"trials": 1}, "trials", 1),
         ("machine", {"trials": 3}, "trials", 3),
+        ("cloud", {"trials": 3}, "trials", 3),
     ],
 )
 def test_nothing_is_violated(name: str, options: dict[str, Any], counted: str, at_least: int) -> None:

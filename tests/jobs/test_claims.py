@@ -1,8 +1,9 @@
-"""Jobs that are claimed while the store begins to fail."""
+"""Jobs that are claimed, or made ready, while the store begins to fail."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
@@ -20,9 +21,10 @@ class Failing:
     """An engine whose store can refuse one of the next transactions."""
 
     def __init__(self) -> None:
-        clock = FakeClock()
+        self.clock = FakeClock()
         self._backend = DisturbedBackend(EmbeddedBackend(None, durability="normal"))
-        self.jobs: Jobs = engine(Store(self._backend, clock=clock, backoff=Backoff(attempts=1, clock=clock)), clock)
+        backoff = Backoff(attempts=1, clock=self.clock)
+        self.jobs: Jobs = engine(Store(self._backend, clock=self.clock, backoff=backoff), self.clock)
 
     def refuse(self, *, writes: int) -> None:
         """Refuse the transaction behind so many."""
@@ -67,3 +69,16 @@ def test_a_job_runs_of_whose_start_nobody_could_be_told(failing: Failing) -> Non
     (lease,) = failing.claim(1)
     assert lease.job.job_id == second.job_id
     check_records(failing.jobs)
+
+
+def test_a_job_that_cannot_be_made_ready_does_not_stand_in_the_way_of_others(failing: Failing) -> None:
+    due = failing.jobs.clock.now() + timedelta(seconds=1)
+    jobs = failing.jobs.submit_many([NewJob(name=name, task="x:y", not_before=due) for name in ("first", "second")])
+    failing.clock.advance(2)
+    failing.refuse(writes=0)
+    with pytest.raises(Throttled):
+        failing.jobs.promote_due("default")
+    assert len(failing.claim(2)) == 1
+    failing.jobs.promote_due("default")
+    (lease,) = failing.claim(2)
+    assert lease.job.job_id in {job.job_id for job in jobs}

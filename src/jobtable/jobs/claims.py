@@ -517,19 +517,31 @@ class Claims:
     # --- what is due ------------------------------------------------------------------------------------------------
 
     def promote_due(self, queue: str, *, limit: int = 100) -> int:
-        """Make jobs ready whose time has come, and tell those who wait for a start or an end where nobody has."""
+        """Make jobs ready whose time has come, and tell those who wait for a start or an end where nobody has.
+
+        If that cannot be done for some, it raises after the others were looked after.
+        """
         if self._untold:
             self._tell_untold()
         now = self._clock.now()
         done = 0
+        problem: JobtableError | None = None
         for place in self._store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):
-            job = self._store.find(Job.key(job_id=place.job_id))
-            if job is not None and job.is_final:
-                self._endings.settle(job)
-            elif job is not None and job.status in CLAIMABLE:
-                self._endings.promote(place, job)
+            try:
+                self._promote(place)
+            except JobtableError as error:
+                problem = error
             done += 1
+        if problem is not None:
+            raise problem
         return done
+
+    def _promote(self, place: QueueJob) -> None:
+        job = self._store.find(Job.key(job_id=place.job_id))
+        if job is not None and job.is_final:
+            self._endings.settle(job)
+        elif job is not None and job.status in CLAIMABLE:
+            self._endings.promote(place, job)
 
 
 def _why_no_other_worker(job: Job, losses: int) -> str | None:

@@ -222,3 +222,37 @@ def test_a_job_is_not_retried_that_is_being_deleted(disturbed: Disturbed) -> Non
     disturbed.jobs.delete(second.job_id)
     assert [job.job_id for job in disturbed.jobs.queries.list_jobs()] == [first.job_id]
     check_records(disturbed.jobs)
+
+
+def test_who_begins_to_wait_for_a_start_as_it_happens_is_told_with_a_heartbeat(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    on_start = DependsOn(first.job_id, condition=EdgeCondition.STARTED)
+    disturbed.backend.disturb(lambda: disturbed.submit("second", on_start))
+    lease = disturbed.claim(first)
+    assert disturbed.ready() == []
+    disturbed.jobs.heartbeat(lease)
+    disturbed.jobs.promote_due("default")
+    assert disturbed.ready() == ["second"]
+    check_records(disturbed.jobs)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_who_begins_to_wait_for_a_start_as_it_happens_is_told_before_it_is_waited_for(
+    disturbed: Disturbed, together: bool
+) -> None:
+    parent = disturbed.submit("parent")
+    on_start = DependsOn(parent.job_id, condition=EdgeCondition.STARTED)
+    children: list[Job] = []
+    # Behind the read of the job that is claimed, and before it is claimed.
+    disturbed.backend.disturb(lambda: children.append(disturbed.submit("child", on_start)))
+    lease = disturbed.claim(parent)
+    disturbed.jobs.add_dependency(parent.job_id, DependsOn(children[0].job_id, gate="completion"))
+    if together:
+        disturbed.jobs.finish_many([(lease, Outcome.completed())])
+    else:
+        disturbed.jobs.finish(lease, Outcome.completed())
+    assert disturbed.jobs.queries.get_job(parent.job_id).is_awaiting
+    assert disturbed.ready() == ["child"]
+    disturbed.run(children[0], Outcome.completed())
+    assert disturbed.status(parent) is Status.COMPLETED
+    check_records(disturbed.jobs)

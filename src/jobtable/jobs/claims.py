@@ -228,6 +228,9 @@ class Claims:
             job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
         except (ConditionFailedError, NotFoundError) as error:
             raise lease.lost() from error
+        if job.dependents > lease.job.dependents:  # somebody may have begun to wait for its start just before that
+            with self._lock:
+                self._untold.append(job)
         return replace(lease, job=job)
 
     def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
@@ -282,6 +285,8 @@ class Claims:
                 continue
             self._let_go_on(told)
             job = self._queries.get_job(lease.job.job_id)
+            if job.is_awaiting:  # what it waits for may itself wait for its start, and not have been told
+                self._tell_started([job])
             if job.dependents and job.is_final and not told:
                 self._endings.settle(job)
             return job
@@ -421,7 +426,7 @@ class Claims:
             Job.result.set(outcome.result),
             message=f"waits for {gates.open_completions} jobs",
             instance_id=lease.instance_id,
-            when=_NOT_ASKED_TO_END,
+            when=_NOT_ASKED_TO_END & (Job.dependents == job.dependents),
         )
         if job.queue_name is not None:
             transition.count(job.queue_name, running=-1)

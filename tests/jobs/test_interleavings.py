@@ -7,8 +7,10 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import JobStateError
+from jobtable.jobs.conclusions import Conclusions, WorkerReport
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.entities import Job
+from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.records import Status
 from jobtable.jobs.transitions import SETTLING_TIME
@@ -197,6 +199,20 @@ def test_a_job_that_is_deleted_twice_at_once_is_uncounted_once(disturbed: Distur
     disturbed.jobs.delete(second.job_id)
     assert disturbed.jobs.queries.get_job(first.job_id).dependents == 0
     check_records(disturbed.jobs)
+
+
+def test_a_job_that_is_deleted_as_it_ends_has_ended(disturbed: Disturbed) -> None:
+    group = disturbed.jobs.open_group(NewJob(name="group"))
+    child = disturbed.submit("child", parent=group)
+    disturbed.jobs.seal(group.job_id)
+    lease = disturbed.claim(child)
+    heartbeats = Heartbeats(disturbed.jobs, 30, beat_instance=lambda: None, on_failure=lambda error: None)
+    conclusions = Conclusions(disturbed.jobs, heartbeats)
+    # Behind the transaction in which the child ends, and before the one in which the group ends.
+    disturbed.backend.disturb(lambda: disturbed.jobs.delete(child.job_id), writes=1)
+    conclusions.finish(Held(lease, 30, None), Outcome.completed())
+    assert conclusions.report() == WorkerReport(completed=1)
+    assert disturbed.status(group) is Status.COMPLETED
 
 
 def test_a_job_is_not_deleted_that_is_retried_at_once(disturbed: Disturbed) -> None:

@@ -272,7 +272,10 @@ class Claims:
     # --- the end of a run -------------------------------------------------------------------------------------------
 
     def finish(self, lease: Lease, outcome: Outcome) -> Job:
-        """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held."""
+        """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held.
+
+        NotFoundError if it has ended and somebody has deleted it since.
+        """
         for _ in range(_MOST_TRIES):
             transition = Transition(self._store, self._clock)
             parents = self._endings.find_parents([lease.job])
@@ -326,6 +329,8 @@ class Claims:
                 self.finish(lease, outcome)
             except LeaseLostError:
                 lost.append(lease)
+            except NotFoundError:
+                continue  # it has ended, and was deleted at once
         return lost
 
     def _let_go_on(self, job_ids: Iterable[str]) -> None:
@@ -476,8 +481,8 @@ class Claims:
             transition.commit()
         except Refused:
             return None
-        fresh = self._queries.get_job(job.job_id)
-        if fresh.is_final and fresh.dependents:
+        fresh = self._store.find(Job.key(job_id=job.job_id))
+        if fresh is not None and fresh.is_final and fresh.dependents:
             self._endings.settle(fresh)
         return fresh
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
+from jobtable.errors import JobtableError, LeaseLostError, NotFoundError, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Outcome
@@ -72,6 +72,8 @@ class Conclusions:
             self.finish(held, Outcome.failed(f"its result cannot be stored: {error}", retryable=False))
         except LeaseLostError as error:
             self._end_lost(held, outcome, str(error))
+        except NotFoundError:
+            self._end(held, outcome)  # it was deleted as soon as it had ended
         else:
             self._end(held, outcome)
 

@@ -96,7 +96,7 @@ class Endings:
             transition.commit()
         except Refused:
             return None
-        return self._queries.get_job(job.job_id)
+        return self._store.find(Job.key(job_id=job.job_id))
 
     def find_parents(self, jobs: Iterable[Job]) -> Parents:
         """The parents of those jobs that no one else waits for."""
@@ -218,7 +218,8 @@ class Endings:
         try:
             tx.commit()
         except TransactionFailedError:
-            if self._store.find(place) is not None and self._queries.get_job(job.job_id).changed_at == job.changed_at:
+            fresh = self._store.find(Job.key(job_id=job.job_id))
+            if fresh is not None and fresh.changed_at == job.changed_at and self._store.find(place) is not None:
                 raise
 
     # --- going on ---------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.access_patterns.albums import DURABLE, execution, task
 from tests.albums import workflows as flows
+from tests.clouds import BusyItems
 from tests.jobs.engines import DisturbedBackend
 from tests.running import jobs_in_memory, run_again, run_jobs
 
@@ -377,6 +378,26 @@ def test_a_job_that_runs_again_leaves_finished_steps_alone(jobs: Jobs, name: str
     run_again(jobs, ended)
     assert flows.RAN == ["one", "two", "three"]
     assert Executions(jobs).records.get_execution(execution.execution_id).status is ExecutionStatus.COMPLETED
+
+
+@pytest.mark.parametrize("name", ["STEP", "DURABLE"])
+def test_a_step_whose_end_others_are_in_the_way_of_is_tried_again(
+    clock: FakeClock, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A conflict says nothing of the execution: it stands where it stood, and its job is not done."""
+    backend = BusyItems(EmbeddedBackend(None, clock=clock))
+    with Store(backend, clock=clock) as store:
+        store.tables.create(main, workflows)
+        jobs = jobs_in_memory(store)
+        execution_id = Executions(jobs).start(path(name), b"", "image.jpg").execution_id
+        monkeypatch.setattr(flows, "_run", lambda *_: setattr(backend, "conflicts", 8))
+        run_jobs(jobs, QUEUE, most=1, retryable=True)
+        monkeypatch.undo()
+        clock.advance(60)
+        Watch(jobs).expire_due()
+        jobs.promote_due(QUEUE)
+        run_jobs(jobs, QUEUE)
+        assert Executions(jobs).records.get_execution(execution_id).status is ExecutionStatus.WAITING
 
 
 def test_a_start_with_the_same_id_is_one_execution(jobs: Jobs) -> None:

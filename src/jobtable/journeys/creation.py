@@ -107,7 +107,7 @@ def _go_on(store: Store, journey: Journey, items: Sequence[Belonging], plan: str
 
 
 def _understood(error: TransactionFailedError, message: str) -> ConflictError:
-    """What a failed creation means: something is there already, or another transaction was in the way."""
+    """What a failed creation means: something is there already, or something cannot be stored."""
     if any(failure.code == "ConditionalCheckFailed" for failure in error.failures):
         return AlreadyExistsError(f"{message}: {error}")
     return error

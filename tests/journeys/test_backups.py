@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.access_patterns.journeys import execution, journey, log
+from tests.clouds import LateIndexes
 from tests.interruptions import dies_after
 from tests.journeys.stages import Scripted, script
 from tests.journeys.worlds import World, stage, world_on
@@ -276,6 +277,18 @@ def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:
         assert Scripted.ran == ["two.third"]
         assert world.journey().status is JourneyStatus.COMPLETED
         world.check_sums()
+
+
+def test_a_journey_is_deleted_though_indexes_still_show_its_jobs() -> None:
+    clock = FakeClock()
+    with Store(LateIndexes(clock), clock=clock) as store:
+        world = world_on(store)
+        world.runner.run("J1")
+        while world.journey().status is JourneyStatus.RUNNING:
+            clock.advance(2)  # or nobody would find the next job
+            world.work()
+        backups_of(world).delete_journey("J1")
+        assert contents(world) == ([], {})
 
 
 def test_an_interrupted_deletion_goes_on_when_it_is_run_again(quick: World, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.clouds import LateIndexes
 from tests.running import jobs_in_memory, jobs_with_s3
 
 from jobtable.albums.entities import workflows
@@ -25,6 +26,15 @@ def jobs(clock: FakeClock) -> Iterator[Jobs]:
     """On the embedded engine under a fake clock, with objects in memory."""
     with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
         store.tables.create(main, workflows)
+        yield jobs_in_memory(store)
+
+
+@pytest.fixture
+def late_jobs(clock: FakeClock) -> Iterator[Jobs]:
+    """As `jobs`, but indexes show what was written only when a second has passed."""
+    with Store(LateIndexes(clock), clock=clock) as store:
+        store.tables.create(main, workflows)
+        clock.advance(2)
         yield jobs_in_memory(store)
 
 

@@ -15,7 +15,7 @@ from tests.interruptions import dies_after
 from tests.running import run_again, run_jobs
 
 from jobtable.albums.answers import Answers
-from jobtable.albums.entities import Execution, ExecutionStatus
+from jobtable.albums.entities import Execution, ExecutionStatus, ValidationTask
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.watch import Watch
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
@@ -106,6 +106,28 @@ def test_the_answer_of_a_person_outlives_a_failure(jobs: Jobs, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", TYPES)
+def test_the_answer_of_a_person_is_found_before_an_index_shows_its_task(
+    late_jobs: Jobs, clock: FakeClock, name: str
+) -> None:
+    execution, asked, token = waiting_unseen(late_jobs, clock, name)
+    answered = Answers(late_jobs).complete(asked.task_id, token, [])
+    Executions(late_jobs).fail(answered, "stopped by ada")
+    Executions(late_jobs).retry(execution.execution_id)
+    answer = Executions(late_jobs).find_answer(execution.execution_id)
+    assert answer is not None
+    assert answer.task_id == asked.task_id
+
+
+def waiting_unseen(jobs: Jobs, clock: FakeClock, name: str) -> tuple[Execution, ValidationTask, str]:
+    """An execution that waits since a moment ago, so that late indexes do not show its task."""
+    execution_id = Executions(jobs).start(path(name), b"image", "image.jpg").execution_id
+    while Executions(jobs).records.get_execution(execution_id).status is ExecutionStatus.RUNNING:
+        clock.advance(2)  # or nobody would find the job
+        run_jobs(jobs, QUEUE, most=1)
+    return Executions(jobs).records.get_execution(execution_id), *flows.DELIVERED[-1]
+
+
+@pytest.mark.parametrize("name", TYPES)
 def test_a_question_that_nobody_answered_is_asked_again(jobs: Jobs, clock: FakeClock, name: str) -> None:
     execution, asked, old_token = waiting(jobs, name)
     clock.advance(301)
@@ -181,6 +203,18 @@ def left(jobs: Jobs) -> list[str]:
     """What is left besides queues, in the tables and in object storage."""
     kinds = [item.get("TYPE", item.get("entityType"))["S"] for items in state(jobs) for item in items]
     return [kind for kind in kinds if kind not in ("QUEUE", "DEPENDENCY_GRAPH")] + [k.key for k in jobs.objects.list()]
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_what_no_index_shows_yet_is_deleted_too(
+    late_jobs: Jobs, clock: FakeClock, name: str, is_answered: bool
+) -> None:
+    execution, asked, token = waiting_unseen(late_jobs, clock, name)
+    if is_answered:
+        Answers(late_jobs).complete(asked.task_id, token, [])
+    Executions(late_jobs).delete(execution.execution_id, stop=True)
+    assert left(late_jobs) == []
 
 
 @pytest.mark.parametrize("name", TYPES)

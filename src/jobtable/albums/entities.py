@@ -126,6 +126,8 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     attempt_started_at: Attr[Timestamp | None] = default(None)
     earlier_ms: Attr[Count | None] = default(None)
     """How long the attempts before that one took."""
+    task_ids: Attr[list[str] | None] = default(None)
+    """The tasks that people were asked, in order: the index that finds them by their execution lags behind."""
     updated_at: Attr[Timestamp]
 
 

@@ -16,7 +16,14 @@ from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, 
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
 from jobtable.albums.moves import LOOK_AGAIN, Move, Question
 from jobtable.albums.service import AlbumWorkflows, random_token
-from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, TransactionFailedError
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    DefinitionError,
+    JobStateError,
+    NotFoundError,
+    TransactionFailedError,
+)
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -30,6 +37,9 @@ JOB_TYPE = "album-execution"
 UPLOADS = "uploads"
 """The objects of executions stand under this prefix."""
 RUN_STEPS = "jobtable.albums.runner:run_steps"
+_INDEX_SECONDS = 10.0
+"""How long the index of trees gets to show a job; it is usually behind by less than one."""
+_LOOK_SECONDS = 0.1
 _IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
 """The name space of the ids of step jobs."""
 
@@ -175,8 +185,7 @@ class Executions:
             raise ConflictError(f"execution {execution_id} is {execution.status}: only one that failed can be retried")
         definition = self._definition_of(execution_id)
         step = load_definition(definition).step(execution.current_step)
-        tasks = self.records.list_execution_tasks(execution.workflow_type, execution_id)
-        last = max(tasks, key=lambda task: task.created_at, default=None)
+        last = max(self._tasks_of(execution), key=lambda task: task.created_at, default=None)
         albums = self.records.list_albums(execution_id) if isinstance(step, HumanStep) else []
         move = Move(self._jobs.store, self._jobs.clock, execution)
         last_task_id = None if last is None else last.task_id
@@ -217,6 +226,12 @@ class Executions:
         job = self._jobs.store.find(Job.key(job_id=execution_id))
         return job if job is not None and is_step_job(job) else None
 
+    def _tasks_of(self, execution: Execution) -> list[ValidationTask]:
+        """The tasks of an execution: those that it names, and those that only an index knows."""
+        named = self._jobs.store.batch_get(ValidationTask.key(task_id=each) for each in execution.task_ids or [])
+        listed = self.records.list_execution_tasks(execution.workflow_type, execution.execution_id)
+        return list({task.task_id: task for task in (*listed, *named) if task is not None}.values())
+
     def find_answer(self, execution_id: str) -> ValidationTask | None:
         """The task that a person answered last, for the steps behind it; None if nobody did."""
         watch = self.get_watch(execution_id)
@@ -240,22 +255,46 @@ class Executions:
             with contextlib.suppress(ConflictError):  # it has just moved on
                 self.fail(execution, f"stopped by {by}")
             execution = self.records.get_execution(execution_id)
-        removed = self._delete_jobs(execution_id, by)
+        removed = self._delete_jobs(execution, by)
         store = self._jobs.store
-        removed += store.batch_delete(self.records.list_execution_tasks(execution.workflow_type, execution_id))
+        removed += store.batch_delete(self._tasks_of(execution))
         removed += store.batch_delete(self.records.list_albums(execution_id))
         for found in list(self._jobs.objects.list(object_key(UPLOADS, execution_id))):
             self._jobs.objects.delete(found.key)
         return removed + store.delete(Execution.key(execution_id=execution_id))
 
-    def _delete_jobs(self, execution_id: str, by: str) -> int:
+    def _delete_jobs(self, execution: Execution, by: str) -> int:
         """Remove the jobs of an execution that has ended: what waits is cancelled, what runs is asked to stop."""
+        execution_id = execution.execution_id
         if self._first_job(execution_id) is None:
             return 0
+        self._await_index(execution)
         with contextlib.suppress(JobStateError):  # the first one has ended already
             self._jobs.cancel(execution_id, by=by)
         await_workers(self._jobs, self._tree(execution_id), f"delete execution {execution_id}")
         return self._jobs.delete_for_system(execution_id)
+
+    def _await_index(self, execution: Execution) -> None:
+        """Wait until the index of trees shows every job, also one that was submitted a moment ago."""
+        execution_id, clock = execution.execution_id, self._jobs.clock
+        until = clock.monotonic() + _INDEX_SECONDS
+        known = self._known_jobs(execution)
+        while unseen := known - {job.job_id for job in self._tree(execution_id)}:
+            if clock.monotonic() >= until:
+                raise ConflictError(
+                    f"no index shows job {unseen.pop()} of execution {execution_id} yet: delete it later"
+                )
+            clock.sleep(_LOOK_SECONDS)
+
+    def _known_jobs(self, execution: Execution) -> set[str]:
+        """The jobs of the latest attempt that are there, by the ids that follow from its steps."""
+        try:
+            declared = self.get_definition(execution.execution_id)
+        except DefinitionError:  # whoever deletes need not have what was run
+            return set()
+        ids = (step_job_id(declared, execution, step) for step in declared.steps)
+        found = self._jobs.store.batch_get(Job.key(job_id=job_id) for job_id in ids)
+        return {job.job_id for job in found if job is not None}
 
     def _tree(self, execution_id: str) -> Iterator[Job]:
         yield self._jobs.queries.get_job(execution_id)

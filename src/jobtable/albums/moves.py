@@ -91,7 +91,8 @@ class Move:
             created_at=self.now,
         )
         self.tx.add(task)
-        self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), *updates)
+        asked = Execution.task_ids.set([*(execution.task_ids or []), task.task_id])
+        self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), asked, *updates)
         return Question(task, token)
 
     def retry(

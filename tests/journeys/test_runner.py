@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.access_patterns.journeys import journey
+from tests.interruptions import dies_after
 from tests.jobs.engines import DisturbedBackend
 from tests.journeys.stages import Killed, Scripted, die, fail, fail_passingly, script
 from tests.journeys.worlds import World, stage, world_on
@@ -14,6 +17,8 @@ from tests.journeys.worlds import World, stage, world_on
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.context import JobContext
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.jobs.runner import StopFlag, run_task
 from jobtable.journeys.entities import Journey, LogEntry, StageDefinition, journeys
@@ -22,6 +27,7 @@ from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, Re
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.stage import Stage
 from jobtable.journeys.stage_jobs import END_JOB, STAGE_JOB, JourneyJobs
+from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 
@@ -385,6 +391,62 @@ def test_a_journey_whose_job_was_never_submitted_gets_one(quick: World) -> None:
     quick.runner.run("J1")
     quick.work()
     assert quick.journey().status is JourneyStatus.COMPLETED
+
+
+@pytest.mark.parametrize("verb", ["run", "retry", "resume"])
+def test_a_verb_that_was_interrupted_is_finished_by_the_next(verb: str) -> None:
+    """Wherever the process dies: the same again lets the journey go on, and the end of its job is recorded."""
+    for writes in range(100):
+        with Store(EmbeddedBackend(None)) as store:
+            world = world_on(store)
+            _make_ready_to(verb, world)
+            begin = partial(_do, verb)
+            was_interrupted = dies_after(store, world.jobs.objects, writes, begin)
+            with contextlib.suppress(ConflictError):  # it runs: the interrupted one had got so far
+                begin(store, world.jobs.objects)
+            (lease,) = world.jobs.claim(QUEUE, limit=1, instance_id="test", lease_seconds=60)
+            assert lease.job.job_id == world.executions("one")[-1].job_id
+            world.jobs.finish(lease, Outcome.failed("it was killed", retryable=False))
+            world.work()
+            assert world.journey().status is JourneyStatus.FAILED
+            world.check_sums()
+        if not was_interrupted:
+            assert writes > 1
+            return
+
+
+def _make_ready_to(verb: str, world: World) -> None:
+    if verb == "retry":
+        script(one__second=fail)
+    if verb == "resume":
+        script(one__second=lambda step: world.runner.pause("J1"))
+    if verb != "run":
+        world.runner.run("J1")
+        world.work()
+
+
+def _do(verb: str, store: Store, objects: ObjectStore) -> None:
+    getattr(JourneyRunner(Jobs(store, objects)), verb)("J1")
+
+
+def test_the_end_of_a_job_is_recorded_though_who_let_it_begin_anew_died(
+    quick: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The job that looks after its end was not submitted: the stage itself does that."""
+    _make_ready_to("resume", quick)
+    with monkeypatch.context() as patched:
+        patched.setattr(quick.jobs, "submit_many", _die)
+        with pytest.raises(Killed):
+            quick.runner.resume("J1")
+    script(one__third=die)
+    quick.work(1)
+    quick.jobs.cancel(quick.executions("one")[0].job_id)
+    quick.work()
+    assert quick.journey().status is JourneyStatus.CANCELLED
+
+
+def _die(*_: object) -> None:
+    raise Killed
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(quick: World) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import check_lease
-from jobtable.jobs.records import Status
+from jobtable.jobs.records import CLAIMABLE, Status
 from jobtable.jobs.tasks import FailTask, StopTask, task
 from jobtable.journeys.aggregates import ENDED
 from jobtable.journeys.entities import JobExecution, Journey
@@ -58,8 +59,12 @@ class JourneyRunner:
         return self.flow.pause(journey_id)
 
     def resume(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Go on with a paused journey, behind the last finished step."""
-        execution = self.flow.resume(journey_id, by)
+        """Go on with a paused journey, behind the last finished step.
+
+        ConflictError if it runs, but then it is made sure that its stage has a job.
+        """
+        with self._settled_if_refused(journey_id):
+            execution = self.flow.resume(journey_id, by)
         if execution is not None:
             self._go_on_with(execution)
         return self.flow.read(journey_id).journey
@@ -73,8 +78,13 @@ class JourneyRunner:
         return self.flow.read(journey_id).journey
 
     def retry(self, journey_id: str, *, by: str = "user") -> Journey:
-        """Run the failed or cancelled stage again, as a new execution with the next number."""
-        if self.flow.retry(journey_id, by) is not None:
+        """Run the failed or cancelled stage again, as a new execution with the next number.
+
+        ConflictError if it runs, but then it is made sure that its stage has a job.
+        """
+        with self._settled_if_refused(journey_id):
+            execution = self.flow.retry(journey_id, by)
+        if execution is not None:
             self.settle(journey_id)
         return self.flow.read(journey_id).journey
 
@@ -83,6 +93,15 @@ class JourneyRunner:
         self.flow.skip(journey_id, stage_id)
 
     # --- what keeps records and jobs together -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _settled_if_refused(self, journey_id: str) -> Iterator[None]:
+        """Whoever did the same before may have died between the records and the job."""
+        try:
+            yield
+        except ConflictError:
+            self.settle(journey_id)
+            raise
 
     def settle(self, journey_id: str) -> Journey:
         """Make sure that a running journey has a job that runs it, or record how that job ended."""
@@ -96,6 +115,8 @@ class JourneyRunner:
             self._go_on_with(execution)
         elif job.is_final:
             self._record_end(execution, job)
+        else:
+            self._watch_over(state, execution)
         return self.flow.read(journey_id).journey
 
     def _go_on_with(self, execution: JobExecution) -> None:
@@ -109,13 +130,22 @@ class JourneyRunner:
             # The last of them may be just about to find that the job has ended, so the new run gets one of its own.
             ends_before = len(list_end_jobs(self.jobs.store, execution.job_id))
             self.jobs.retry(execution.job_id)
-        follower = NewJob(
+        self.jobs.submit_many([stage_job, self._end_job(stage_job, execution, ends_before)])
+
+    def _watch_over(self, state: State, execution: JobExecution) -> None:
+        """Make sure that a job waits for the end of a stage's: whoever let that one begin may have died too early."""
+        ends = list_end_jobs(self.jobs.store, execution.job_id)
+        if not ends or ends[-1].status not in CLAIMABLE:
+            self.jobs.submit(self._end_job(self._stage_job(state, execution), execution, len(ends)))
+
+    def _end_job(self, stage_job: NewJob, execution: JobExecution, number: int) -> NewJob:
+        return NewJob(
             name=f"{stage_job.name}: end",
             task=CONCLUDE_STAGE,
             params=stage_job.params,
             queue=self._queue,
             user=stage_job.user,
-            job_id=end_job_id(execution.job_id, ends_before),
+            job_id=end_job_id(execution.job_id, number),
             job_type=END_JOB,
             priority=stage_job.priority,
             tags=stage_job.tags,
@@ -123,7 +153,6 @@ class JourneyRunner:
             most_interruptions=_MOST_INTERRUPTIONS,
             depends_on=(DependsOn(execution.job_id, condition=EdgeCondition.FINISHED),),
         )
-        self.jobs.submit_many([stage_job, follower])
 
     def _stage_job(self, state: State, execution: JobExecution) -> NewJob:
         journey = state.journey
@@ -174,6 +203,7 @@ class JourneyRunner:
             return self._already_ended(journey_id, context, execution)
         if state.journey.status is not JourneyStatus.RUNNING:
             raise StopTask(_PAUSED)
+        self._watch_over(state, execution)
         hold = _hold(context)
         try:
             stage_class = stage_class_of(state.stage(execution.stage_id))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clouds import LateIndexes
 from tests.interruptions import dies_after
-from tests.running import run_again, run_jobs, run_task
+from tests.running import jobs_in_memory, run_again, run_jobs, run_task
 
 from jobtable.conversations.analysis.export import Comment, Export, Vote, read_files, write_export
 from jobtable.conversations.analysis.generated import generate_export
@@ -220,24 +221,39 @@ def test_a_run_is_stopped_before_it_is_deleted_when_that_is_asked_for(jobs: Jobs
     assert (list(jobs.queries.list_jobs()), list(jobs.objects.list())) == ([], [])
 
 
+def test_a_run_is_deleted_though_no_index_shows_its_jobs_yet(small: tuple[bytes, bytes]) -> None:
+    clock = FakeClock()
+    with Store(LateIndexes(clock), clock=clock) as store:
+        store.tables.create(main, *tables())
+        clock.advance(2)
+        jobs = jobs_in_memory(store)
+        ConversationRuns(jobs).start("36324", *small, run_id="run")
+        ConversationRuns(jobs).delete("run", stop=True)
+        check_nothing_is_left(jobs)
+
+
+def check_nothing_is_left(jobs: Jobs) -> None:
+    for table in (main, *tables()):
+        items = jobs.store.ask("Scan", {"TableName": jobs.store.table_name(table)}, "test")["Items"]
+        assert {item.get("TYPE", {"S": table.name})["S"] for item in items} <= {"QUEUE", "DEPENDENCY_GRAPH"}
+    assert list(jobs.objects.list()) == []
+
+
 def _delete(run_id: str, store: Store, objects: ObjectStore) -> None:
-    ConversationRuns(Jobs(store, objects)).delete(run_id)
+    ConversationRuns(Jobs(store, objects)).delete(run_id, stop=True)
 
 
 def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     runs = ConversationRuns(jobs)
     for writes in range(1000):
         run_id = runs.start("36324", *small).root.job_id
-        jobs.cancel(run_id)
         delete = partial(_delete, run_id)
         was_interrupted = dies_after(jobs.store, jobs.objects, writes, delete)
         if was_interrupted:
-            runs.delete(run_id)
+            runs.delete(run_id, stop=True)
         with pytest.raises(NotFoundError):
             runs.delete(run_id)
-        items = jobs.store.ask("Scan", {"TableName": jobs.store.table_name(main)}, "test")["Items"]
-        assert [item["TYPE"]["S"] for item in items if item["TYPE"]["S"] not in ("QUEUE", "DEPENDENCY_GRAPH")] == []
-        assert list(jobs.objects.list()) == []
+        check_nothing_is_left(jobs)
         if not was_interrupted:
             assert writes > 10
             return
@@ -334,6 +350,23 @@ def test_a_start_that_was_interrupted_is_finished_by_the_next(
 
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_rerun_that_was_interrupted_is_finished_by_the_next(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
+    analysed(jobs, small, run_id="run")
+    for writes in range(100):
+        rerun = partial(_rerun, f"again-{writes}")
+        was_interrupted = dies_after(jobs.store, jobs.objects, writes, rerun)
+        rerun(jobs.store, jobs.objects)
+        run_jobs(jobs, QUEUE)
+        assert ConversationRuns(jobs).get(f"again-{writes}").status is Status.COMPLETED
+        if not was_interrupted:
+            assert writes > 4
+            return
+
+
+def _rerun(new_run_id: str, store: Store, objects: ObjectStore) -> None:
+    ConversationRuns(Jobs(store, objects)).rerun("run", Stage.TOPICS, new_run_id=new_run_id)
 
 
 @pytest.mark.parametrize(

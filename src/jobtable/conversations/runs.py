@@ -6,6 +6,7 @@ run stands beside the root job and names the export in object storage. Starting 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
@@ -115,11 +116,19 @@ class ConversationRuns:
         return self._submit(self._add(record, comments_csv, votes_csv), queue, frozenset(Stage))
 
     def rerun(
-        self, run_id: str, first: Stage, *, seed: int | None = None, user: str = "local", queue: str = QUEUE
+        self,
+        run_id: str,
+        first: Stage,
+        *,
+        seed: int | None = None,
+        new_run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
     ) -> Run:
         """Run a stage and all that wait for it again, as a new run; the results of the others are taken over.
 
-        The first run stays as it is, so that the two can be compared, and either can be deleted.
+        The first run stays as it is, so that the two can be compared, and either can be deleted. The same call with
+        the same new_run_id finds the new run, or finishes a start that was interrupted.
         """
         source = self.get(run_id)
         anew = stages_from(first)
@@ -130,7 +139,7 @@ class ConversationRuns:
                     f"stage {stage} of run {run_id} is {job.status if job else 'not there'}, so its results cannot be "
                     f"taken over: run again from {stage} or an earlier stage"
                 )
-        new_id = str(uuid.uuid4())
+        new_id = new_run_id or str(uuid.uuid4())
         old = source.record
         comments_csv, votes_csv = (self._jobs.objects.get(file.key) for file in (old.comments, old.votes))
         record = old.replace(
@@ -251,8 +260,8 @@ class ConversationRuns:
         if root is None or not _is_root(root):
             root = None  # a job of somebody else stays as it is
             self._record(run_id)  # that of a root may have gone before it
-        elif stop and not root.is_final:
-            root = self._jobs.cancel(run_id, by=by)
+        if stop:
+            self._stop(run_id, by)
         self._refuse_running(run_id)
         results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
         record = self._store.find(ConversationRun.key(run_id=run_id))
@@ -261,16 +270,29 @@ class ConversationRuns:
                 self._jobs.objects.delete(file.key)
         if root is None:
             return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
-        return Deleted(results, self._jobs.delete_for_system(run_id))  # the record stands under the root
+        jobs = reversed(self._jobs_of(run_id))  # the root goes last, and the record, which stands under it, with it
+        return Deleted(results, sum(self._jobs.delete_for_system(job.job_id) for job in jobs))
+
+    def _stop(self, run_id: str, by: str) -> None:
+        """Cancel what has not ended: no index needs to show it, and an earlier call may have got half way."""
+        for job in self._jobs_of(run_id):
+            if not job.is_final:
+                with contextlib.suppress(JobStateError):  # it has just ended
+                    self._jobs.cancel(job.job_id, by=by, tree=False)
 
     def _refuse_running(self, run_id: str) -> None:
         """Wait for the workers of a run that has ended, or is to; ConflictError if there is more to come."""
-        keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
-        jobs = [job for job in self._store.batch_get(keys) if job is not None and job.job_type == JOB_TYPE]
+        jobs = self._jobs_of(run_id)
         unfinished = next((job for job in jobs if not job.is_final and job.requested is None), None)
         if unfinished is not None:
             raise JobStateError(f"run {run_id} is {unfinished.status}: cancel its job before you delete it")
         await_workers(self._jobs, jobs, f"delete run {run_id}")
+
+    def _jobs_of(self, run_id: str) -> list[Job]:
+        """The jobs of a run that are there by their ids, the root first: else the end of its stages would end it."""
+        keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
+        found = (job for job in self._store.batch_get(keys) if job is not None)
+        return [job for job in found if job.parent_job_id == run_id or _is_root(job)]
 
 
 def _is_root(job: Job) -> bool:

@@ -50,12 +50,19 @@ class ServerRuns(ConversationRuns):
         return self._run(self._server.write("POST", "/conversation-runs", body, key=str(uuid.uuid4())))
 
     def rerun(
-        self, run_id: str, first: Stage, *, seed: int | None = None, user: str = "local", queue: str = QUEUE
+        self,
+        run_id: str,
+        first: Stage,
+        *,
+        seed: int | None = None,
+        new_run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
     ) -> Run:
         """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
         _refuse_another_queue(queue)
         path = path_of("conversation-runs", run_id, "rerun")
-        body = {"first": first.value, "seed": seed}
+        body = {"first": first.value, "seed": seed, "new_run_id": new_run_id}
         return self._run(self._server.write("POST", path, body, key=str(uuid.uuid4())))
 
     def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:

@@ -51,6 +51,7 @@ class AnotherRun(Body):
 
     first: Stage
     seed: Seed | None = None
+    new_run_id: Id | None = None
 
 
 class RunView(BaseModel):
@@ -94,7 +95,7 @@ def get_run(run_id: RunId, runs: TheRuns) -> RunView:
 @allow(WRITE)
 def rerun(run_id: RunId, body: AnotherRun, runs: TheRuns, caller: CallerOf) -> RunView:
     """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
-    return _view(runs.rerun(run_id, body.first, seed=body.seed, user=caller.name))
+    return _view(runs.rerun(run_id, body.first, seed=body.seed, new_run_id=body.new_run_id, user=caller.name))
 
 
 @router.get("/conversation-runs/{run_id}/comparison/{other_id}")

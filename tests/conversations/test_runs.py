@@ -192,6 +192,21 @@ def test_a_rerun_takes_over_what_came_before(jobs: Jobs, small: tuple[bytes, byt
     assert compare_runs(runs, again.root.job_id, again.root.job_id).is_same
 
 
+@pytest.mark.parametrize("first", list(Stage))
+def test_what_is_deleted_before_it_was_taken_over_fails_the_rerun(
+    jobs: Jobs, small: tuple[bytes, bytes], first: Stage
+) -> None:
+    runs = ConversationRuns(jobs)
+    analysed(jobs, small, run_id="run")
+    again = runs.rerun("run", first)
+    delete = partial(_delete, "run")
+    assert dies_after(jobs.store, jobs.objects, 3, delete)  # when only some of the results are gone
+    run_jobs(jobs, QUEUE)
+    again = runs.get(again.root.job_id)
+    assert again.status is Status.FAILED
+    assert any("run run, whose results are taken over, was" in str(job.message) for job in again.stages.values())
+
+
 def test_what_did_not_complete_cannot_be_taken_over(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     runs = ConversationRuns(jobs)
     run = runs.start("36324", *small)

@@ -263,11 +263,11 @@ class ConversationRuns:
         if stop:
             self._stop(run_id, by)
         self._refuse_running(run_id)
-        results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
         record = self._store.find(ConversationRun.key(run_id=run_id))
-        if record is not None:
+        if record is not None:  # before the results: as long as the export is there, who takes them over gets them all
             for file in (record.comments, record.votes):
                 self._jobs.objects.delete(file.key)
+        results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
         if root is None:
             return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
         jobs = reversed(self._jobs_of(run_id))  # the root goes last, and the record, which stands under it, with it

@@ -211,6 +211,7 @@ def take_over_results(job: JobContext, run_id: str, stage: Stage, source_run_id:
         stored += work.store(each.replace(**changes) for each in for_source)
     if stage is Stage.LAYOUT:
         _take_over_places(work, source_run_id)
+    work.refuse_deleted(source_run_id)
     return {"results": stored}
 
 

@@ -24,7 +24,7 @@ from jobtable.conversations.entities import (
 )
 from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id
 from jobtable.conversations.service import Conversations
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import NotFoundError, ObjectNotFoundError, ValueRefusedError
 from jobtable.jobs.fencing import lost_if_refused
 from jobtable.jobs.leases import check_lease
 from jobtable.store.sizes import item_size
@@ -82,6 +82,19 @@ class StageWork:
         if hashlib.sha256(content).hexdigest() != file.sha256:
             raise ValueRefusedError(f"the object {file.key} is not what run {self.run.run_id} was started with")
         return content
+
+    def refuse_deleted(self, source_run_id: str) -> None:
+        """Raise ValueRefusedError if a run is gone, or on its way: what was read of its results may not be all.
+
+        Its export goes first, so as long as that is there, all of its results are.
+        """
+        try:
+            source = self._store.get(ConversationRun.key(run_id=source_run_id))
+            self._objects.describe(source.votes.key)
+        except (NotFoundError, ObjectNotFoundError) as error:
+            raise ValueRefusedError(
+                f"run {source_run_id}, whose results are taken over, was deleted: start a run of its own"
+            ) from error
 
     def earlier(self, kind: type[R]) -> list[R]:
         """What an earlier stage of this run has stored, in the order of its keys."""

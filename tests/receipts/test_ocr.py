@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,19 @@ def test_a_killed_call_is_completed_by_the_next(store: Store, writes: int) -> No
     assert again.written + again.already_there == 57
     assert service.store(result) == Stored(0, 57)
     assert service.read_image("a").letters == result.letters
+
+
+def test_a_killed_call_leaves_no_mixture_of_two_results(store: Store) -> None:
+    service, first = OcrService(store), ocr_result("a", letters=10, receipts=0)
+    service.store(first)
+    second = replace(first, letters=[each.replace(text="y") for each in first.letters])
+    with pytest.raises(RuntimeError, match="killed"):
+        OcrService(Store(Dying(store.backend, 1), prefix=store.prefix)).store(second)
+    with pytest.raises(NotFoundError, match="not stored to the end"):
+        service.read_image("a")
+    assert service.store(second).written == 16
+    assert service.read_image("a").letters == second.letters
+    assert service.store(second).written == 0
 
 
 def test_a_result_that_does_not_hang_together_is_refused(store: Store) -> None:

@@ -91,7 +91,7 @@ class OcrService:
     def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
         """Store a whole result. Called again after a crash it writes only what is missing or differs.
 
-        The image itself comes last: where it stands, everything under it does.
+        The image itself comes last: where it stands, everything under it does. One that is there goes first.
         """
         result.check()
         there = {_name(e): e for e in self._store.collection(Image.key(image_id=result.image.image_id))}
@@ -99,11 +99,13 @@ class OcrService:
         missing = [entity for entity in under if there.get(_name(entity)) != entity]
         total = len(under) + 1
         done = len(under) - len(missing)
+        is_there = there.get(_name(result.image)) == result.image and not missing
+        if missing and _name(result.image) in there:  # nobody is to take a part of the new result for the whole
+            self._store.delete(result.image)
         for step in _steps(missing):
             done += self._store.batch_put(step)
             if progress:
                 progress(done, total)
-        is_there = there.get(_name(result.image)) == result.image
         if not is_there:
             self._store.put(result.image)
         if progress:

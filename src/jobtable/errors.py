@@ -21,6 +21,7 @@
     ├── SettingsError              a setting is unknown, or its value is wrong
     ├── ObjectNotFoundError        there is no object under the key
     ├── ObjectStoreError           object storage refused or failed
+    │   └── ObjectStoreUnavailable retryable: it did not answer to the end, or has too much to do
     ├── ArchiveError               an exported file is cut, altered, or none
     ├── StorageError               the embedded engine's file cannot be used
     └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
@@ -152,6 +153,12 @@ class ObjectNotFoundError(JobtableError, LookupError):
 
 class ObjectStoreError(JobtableError):
     """Object storage refused or failed."""
+
+
+class ObjectStoreUnavailable(ObjectStoreError):
+    """Object storage did not answer to the end, or has too much to do."""
+
+    retryable = True
 
 
 class ArchiveError(JobtableError):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 import urllib.request
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from jobtable.errors import ObjectStoreError, ValueRefusedError
+from jobtable.errors import ObjectStoreError, ObjectStoreUnavailable, ValueRefusedError
 from jobtable.objects.s3 import PART_SIZE, S3ObjectStore
 from jobtable.testing.servers import free_port
 
@@ -136,3 +139,69 @@ def test_no_server_is_an_error_that_names_the_place(monkeypatch: pytest.MonkeyPa
         with pytest.raises(ObjectStoreError, match=url):
             use()
     objects.close()
+
+
+class Unreliable(BaseHTTPRequestHandler):
+    """An S3 server with one object. `answers` says how it goes on: what each request gets, the last one for ever."""
+
+    protocol_version = "HTTP/1.1"
+    content = b"all of it"
+    answers: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer.isdigit():
+            self.send_error(int(answer))
+            return
+        content = self.content if self.command == "GET" else b""
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[:3] if answer == "broken off" else content)
+        self.close_connection = True
+
+    do_PUT = do_GET  # noqa: N815 - the name is that of the method
+
+    def log_message(self, *_: object) -> None:
+        """Tests are quiet."""
+
+
+@pytest.fixture
+def unreliable(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3ObjectStore]:
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the pauses between attempts
+    with ThreadingHTTPServer(("127.0.0.1", 0), Unreliable) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        objects = opened(f"http://127.0.0.1:{server.server_port}", "bucket")
+        yield objects
+        objects.close()
+        server.shutdown()
+        serving.join()
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again(unreliable: S3ObjectStore) -> None:
+    Unreliable.answers = ["broken off", "503", "broken off", "whole"]
+    assert unreliable.get("a") == Unreliable.content
+    Unreliable.answers = ["broken off", "whole"]
+    assert unreliable.get_range("a", 0, 9) == Unreliable.content
+
+
+@pytest.mark.parametrize("answer", ["broken off", "503", "500"])
+def test_what_does_not_pass_soon_may_be_tried_again_later(unreliable: S3ObjectStore, answer: str) -> None:
+    Unreliable.answers = [answer]
+    with pytest.raises(ObjectStoreUnavailable, match="a in s3://bucket"):
+        unreliable.get("a")
+    assert ObjectStoreUnavailable.retryable
+
+
+def test_a_put_that_the_server_fails_to_take_may_be_tried_again(unreliable: S3ObjectStore) -> None:
+    Unreliable.answers = ["503", "whole"]
+    unreliable.put("a", b"x")
+    Unreliable.answers = ["503"]
+    with pytest.raises(ObjectStoreUnavailable, match="cannot put a in"):
+        unreliable.put("a", b"x")
+    Unreliable.answers = ["403"]
+    with pytest.raises(ObjectStoreError) as refused:
+        unreliable.put("a", b"x")
+    assert not refused.value.retryable

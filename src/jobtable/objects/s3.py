@@ -12,14 +12,20 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from jobtable.errors import ConnectionUrlError, ObjectNotFoundError, ObjectStoreError, ValueRefusedError
+from jobtable.errors import (
+    ConnectionUrlError,
+    ObjectNotFoundError,
+    ObjectStoreError,
+    ObjectStoreUnavailable,
+    ValueRefusedError,
+)
 from jobtable.objects.keys import content_type, folder_of, is_key, key_parts
 from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks
 
 try:
     from boto3.session import Session
     from botocore.config import Config
-    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
 except ImportError as error:
     raise ConnectionUrlError("S3 is spoken to through boto3: pip install 'jobtable[aws]'") from error
 
@@ -34,6 +40,10 @@ MAX_PARTS = 10_000
 MAX_URL_TIME = timedelta(days=7)
 _SHA256 = "sha256"
 _MISSING = {"NoSuchKey", "NotFound", "404"}
+_PASSING = {"SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequests"}
+_SERVER_FAILED = 500
+_BROKEN_ANSWERS = 4
+"""So often an answer is asked for again that broke off: as often as the client repeats other requests."""
 
 
 class S3ObjectStore:
@@ -98,8 +108,7 @@ class S3ObjectStore:
         return ObjectInfo(key, size, digest.hex(), content_type(key))
 
     def get(self, key: str) -> bytes:
-        with self.open(key) as stream:
-            return stream.read()
+        return self._read(key)
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         check_range(start, length)
@@ -107,8 +116,7 @@ class S3ObjectStore:
             self._head(key)
             return b""
         try:
-            with self._opened(key, Range=f"bytes={start}-{start + length - 1}") as stream:
-                return stream.read()
+            return self._read(key, Range=f"bytes={start}-{start + length - 1}")
         except _RangeBehindTheEnd:
             return b""
 
@@ -174,6 +182,15 @@ class S3ObjectStore:
             answer = self._client.get_object(Bucket=self._bucket, Key=self._name(key), **options)
         return io.BufferedReader(_Body(answer["Body"], f"{key} in {self._where}"), CHUNK_SIZE)
 
+    def _read(self, key: str, **options: Any) -> bytes:
+        """Read an answer to its end. The client repeats requests, but not one whose answer breaks off."""
+        for _ in range(_BROKEN_ANSWERS):
+            stream = self._opened(key, **options)
+            with stream, contextlib.suppress(ObjectStoreUnavailable):
+                return stream.read()
+        with self._opened(key, **options) as stream:
+            return stream.read()
+
     def _listed(self, folder: str) -> Iterator[ListedObject]:
         with self._errors(f"list {folder or 'all objects'}"):
             for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=folder):
@@ -222,10 +239,20 @@ class S3ObjectStore:
             code, message = answer.get("Code", ""), answer.get("Message", "")
             if missing is not None and code in _MISSING:
                 raise ObjectNotFoundError(f"there is no object {missing!r} in {self._where}") from error
-            kind = _RangeBehindTheEnd if code == "InvalidRange" else ObjectStoreError
+            kind = _RangeBehindTheEnd if code == "InvalidRange" else _kind_of(error)
             raise kind(f"cannot {action} in {self._where}: {code}: {message}") from error
         except BotoCoreError as error:
-            raise ObjectStoreError(f"cannot {action} in {self._where}: {error}") from error
+            raise _kind_of(error)(f"cannot {action} in {self._where}: {error}") from error
+
+
+def _kind_of(error: ClientError | BotoCoreError) -> type[ObjectStoreError]:
+    """Whether the same may succeed later: the server is overloaded or failed, or the connection did."""
+    if isinstance(error, ClientError):
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        is_passing = status >= _SERVER_FAILED or error.response.get("Error", {}).get("Code") in _PASSING
+    else:
+        is_passing = isinstance(error, HTTPClientError | IncompleteReadError)
+    return ObjectStoreUnavailable if is_passing else ObjectStoreError
 
 
 class _RangeBehindTheEnd(ObjectStoreError):
@@ -246,7 +273,7 @@ class _Body(io.RawIOBase):
         try:
             data = self._body.read(len(buffer))
         except BotoCoreError as error:
-            raise ObjectStoreError(f"cannot read {self._what} to its end: {error}") from error
+            raise _kind_of(error)(f"cannot read {self._what} to its end: {error}") from error
         buffer[: len(data)] = data
         return len(data)
 

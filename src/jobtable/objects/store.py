@@ -58,7 +58,8 @@ class ObjectStore(Protocol):
     - Streams, in and out, take bounded memory whatever the object's size.
     - The content type is told by the ending of the key (`content_type`), so it is the same on every store.
     - A missing object is an ObjectNotFoundError that names the key; everything else that goes wrong is an
-      ObjectStoreError that says where and why. An error of the source of a put comes through as it is.
+      ObjectStoreError that says where and why, and an ObjectStoreUnavailable where the same may succeed later. An
+      error of the source of a put comes through as it is.
     - Any thread of any process may call at any time.
     """
 

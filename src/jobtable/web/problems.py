@@ -39,6 +39,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.TokenRefusedError: 403,
     errors.ObjectNotFoundError: 404,
     errors.ObjectStoreError: 502,
+    errors.ObjectStoreUnavailable: 503,
     errors.StorageError: 503,
     errors.RequestError: 502,
     errors.ConditionalCheckFailed: 409,

@@ -363,6 +363,33 @@ def test_every_crash_between_a_move_and_its_job_is_healed(
     assert flows.RAN == ["one", "two", "three"]
 
 
+@pytest.mark.parametrize("name", ["STEP", "DURABLE"])
+def test_a_question_whose_process_died_over_its_delivery_is_delivered(
+    jobs: Jobs, clock: FakeClock, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execution_id = Executions(jobs).start(path(name), b"", "image.jpg").execution_id
+    with monkeypatch.context() as patched:
+        patched.setattr(flows, "deliver", _crash)
+        with pytest.raises(KeyboardInterrupt):
+            run_jobs(jobs, QUEUE)
+    assert Executions(jobs).records.get_execution(execution_id).status is ExecutionStatus.WAITING
+    for _ in range(3):
+        clock.advance(61)
+        Watch(jobs).expire_due()
+    ((asked, token),) = flows.DELIVERED
+    assert Answers(jobs).complete(asked.task_id, token, []).current_step == "three"
+
+
+def test_who_answers_at_once_leaves_an_execution_that_is_looked_at(
+    jobs: Jobs, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it is known that the question was delivered, the next step has begun."""
+    execution_id = Executions(jobs).start(path("STEP"), b"", "image.jpg").execution_id
+    monkeypatch.setattr(flows, "deliver", lambda asked, token: Answers(jobs).complete(asked.task_id, token, []))
+    run_jobs(jobs, QUEUE, most=2)
+    assert Executions(jobs).get_watch(execution_id).due_at <= clock.now() + timedelta(seconds=10)
+
+
 def _crash(*_: object) -> None:
     raise KeyboardInterrupt
 

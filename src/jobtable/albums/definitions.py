@@ -36,7 +36,10 @@ class HumanStep:
     on_timeout: str = FAIL
     """What follows when nobody answers: "fail", "continue" with the next step, or the name of a later step."""
     deliver: str | None = None
-    """`module:function` that gets the task and its token once, to send them to whoever answers."""
+    """`module:function` that gets the task and its token, to send them to whoever answers.
+
+    It gets them once; but if the process dies over it, it gets them again, with a new token in place of the first.
+    """
 
 
 AnyStep: TypeAlias = Step | HumanStep

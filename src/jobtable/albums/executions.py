@@ -13,7 +13,14 @@ import uuid
 from collections.abc import Callable, Iterator
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition
-from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, ValidationTask
+from jobtable.albums.entities import (
+    Execution,
+    ExecutionStatus,
+    ExecutionWatch,
+    TaskStatus,
+    ValidationTask,
+    token_digest,
+)
 from jobtable.albums.moves import LOOK_AGAIN, Move, Question
 from jobtable.albums.service import AlbumWorkflows, random_token
 from jobtable.errors import (
@@ -160,19 +167,46 @@ class Executions:
         albums = self.records.list_albums(execution.execution_id) if isinstance(step, HumanStep) else []
         question = move.go_on(step, *updates, albums=albums, token=self._make_token())
         move.commit()
-        if question is not None and isinstance(step, HumanStep):
+        if question is not None and isinstance(step, HumanStep) and step.deliver is not None:
             self._deliver(question, step.deliver)
         return self.records.get_execution(execution.execution_id)
 
-    def _deliver(self, question: Question, path: str | None) -> None:
+    def deliver_again(self, execution: Execution, task: ValidationTask, definition: str) -> None:
+        """Hand out a question of which nobody has said that it was: with a new token, because the first is not kept."""
+        step = load_definition(definition).step(execution.current_step)
+        if not isinstance(step, HumanStep) or step.deliver is None:  # the definition was changed
+            self._wait_for(task)
+            return
+        token = self._make_token()
+        self._jobs.store.update(
+            ValidationTask.key(task_id=task.task_id),
+            ValidationTask.token_sha256.set(token_digest(token)),
+            when=ValidationTask.status == TaskStatus.PENDING,
+        )
+        self._deliver(Question(task, token), step.deliver)
+
+    def _deliver(self, question: Question, path: str) -> None:
         """Hand out a question. Whoever moved the execution has done so: that nobody was told is noted at the task."""
+        task = question.task
         try:
             question.deliver(path)
         except Exception as error:  # whatever the function of somebody else raises
             problem = f"{path} failed: {type(error).__name__}: {error}"[:1000]
-            _LOG.warning("task %s was not delivered: %s", question.task.task_id, problem, exc_info=True)
+            _LOG.warning("task %s was not delivered: %s", task.task_id, problem, exc_info=True)
             self._jobs.store.update(
-                ValidationTask.key(task_id=question.task.task_id), ValidationTask.delivery_problem.set(problem)
+                ValidationTask.key(task_id=task.task_id), ValidationTask.delivery_problem.set(problem)
+            )
+        self._wait_for(task)
+
+    def _wait_for(self, task: ValidationTask) -> None:
+        """Let nobody look at an execution before the time of its task is over."""
+        # Who was told may have answered already; then it is the next step that is looked at.
+        with contextlib.suppress(TransactionFailedError), self._jobs.store.transaction() as tx:
+            tx.check(Execution.key(execution_id=task.execution_id), Execution.status == ExecutionStatus.WAITING)
+            tx.update(
+                ExecutionWatch.key(execution_id=task.execution_id),
+                ExecutionWatch.due_at.set(task.expires_at),
+                when=ExecutionWatch.task_id == task.task_id,
             )
 
     def retry(self, execution_id: str) -> Execution:
@@ -191,7 +225,7 @@ class Executions:
         last_task_id = None if last is None else last.task_id
         question = move.retry(step, definition, last_task_id, albums=albums, token=self._make_token())
         move.commit()
-        if question is not None and isinstance(step, HumanStep):
+        if question is not None and isinstance(step, HumanStep) and step.deliver is not None:
             self._deliver(question, step.deliver)
         return self.submit_step(self.records.get_execution(execution_id), definition)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from importlib import import_module
 
 from jobtable.albums.definitions import AnyStep, HumanStep
@@ -25,6 +25,8 @@ from jobtable.store import Store
 
 LOOK_AGAIN = timedelta(seconds=10)
 """An execution that runs is looked at this often, whether its job is well."""
+DELIVER_WITHIN = timedelta(minutes=1)
+"""A question that was not handed out after this time is handed out by the watch: whoever asked it has died."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -67,7 +69,7 @@ class Move:
         if isinstance(step, HumanStep):
             question = self._ask(step, albums, token, updates)
             asked = question.task
-            due = (ExecutionWatch.due_at.set(asked.expires_at), ExecutionWatch.task_id.set(asked.task_id))
+            due = (ExecutionWatch.due_at.set(self._due(step, asked)), ExecutionWatch.task_id.set(asked.task_id))
             self.tx.update(self._watch, *due)
             return question
         self._update(ExecutionStatus.RUNNING, Execution.current_step.set(step.name), *updates)
@@ -95,6 +97,10 @@ class Move:
         self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), asked, *updates)
         return Question(task, token)
 
+    def _due(self, step: HumanStep, task: ValidationTask) -> datetime:
+        """When to look at a task: when its time is over, or earlier if it is not known to be delivered by then."""
+        return task.expires_at if step.deliver is None else min(task.expires_at, self.now + DELIVER_WITHIN)
+
     def retry(
         self, step: AnyStep, definition: str, last_task_id: str | None, *, albums: list[Album], token: str
     ) -> Question | None:
@@ -108,14 +114,17 @@ class Move:
             Execution.duration_ms.set(None),
             Execution.failure.set(None),
         )
-        question = self._ask(step, albums, token, updates) if isinstance(step, HumanStep) else None
-        if question is None:
+        question, due_at = None, self.now + LOOK_AGAIN
+        if isinstance(step, HumanStep):
+            question = self._ask(step, albums, token, updates)
+            due_at = self._due(step, question.task)
+        else:
             self._update(ExecutionStatus.RUNNING, *updates)
         self.tx.add(
             ExecutionWatch(
                 execution_id=seen.execution_id,
                 workflow_type=seen.workflow_type,
-                due_at=self.now + LOOK_AGAIN if question is None else question.task.expires_at,
+                due_at=due_at,
                 definition=definition,
                 job_step=step.name,
                 task_id=last_task_id if question is None else question.task.task_id,

@@ -78,9 +78,13 @@ class Watch:
         execution = self._executions.records.get_execution(watch.execution_id)
         if execution.status is ExecutionStatus.WAITING and watch.task_id is not None:
             task = self._executions.records.get_task(watch.task_id)
-            if task.status is TaskStatus.PENDING:
+            if task.status is not TaskStatus.PENDING:
+                return
+            if self._jobs.clock.now() >= task.expires_at:
                 self._answers.time_out(task)
                 sweep.timed_out += 1
+            else:
+                self._executions.deliver_again(execution, task, watch.definition)
         elif execution.status is ExecutionStatus.RUNNING:
             self._look_at_job(execution, watch, sweep)
 

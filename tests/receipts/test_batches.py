@@ -5,13 +5,19 @@ from __future__ import annotations
 import pytest
 from tests.receipts.pictures import NOON
 
-from jobtable.errors import AlreadyExistsError, ConditionFailedError, TransactionFailedError, ValueRefusedError
+from jobtable.errors import (
+    AlreadyExistsError,
+    BackendUnavailable,
+    ConditionFailedError,
+    TransactionFailedError,
+    ValueRefusedError,
+)
 from jobtable.jobs.entities import Instance, Job, JobStatus, main
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.receipts.batches import BatchService
 from jobtable.receipts.entities import BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.store import Store
-from jobtable.testing import FakeClock
+from jobtable.testing import FakeClock, Faults, FaultyBackend
 
 
 @pytest.fixture
@@ -68,6 +74,21 @@ def test_a_batch_goes_from_pending_to_completed(store: Store) -> None:
     assert service.get("b").status == "COMPLETED"
     with pytest.raises(ConditionFailedError):
         service.fail("b")
+
+
+def test_what_is_noted_again_after_a_lost_answer_changes_nothing(store: Store) -> None:
+    service = BatchService(store)
+    losing = BatchService(Store(FaultyBackend(store.backend, Faults(lost_response=1), seed=1), prefix=store.prefix))
+    for number, verbs in enumerate([("submit", "complete"), ("submit", "fail"), ("fail",)]):
+        batch_id = str(number)
+        service.create(BatchSummary(batch_id=batch_id, batch_type="COMPLETION", status="PENDING", word_count=3))
+        for verb in verbs:
+            arguments = [batch_id] if verb == "fail" else [batch_id, "given"]
+            with pytest.raises(BackendUnavailable):
+                getattr(losing, verb)(*arguments)
+            noted = service.get(batch_id)
+            assert getattr(service, verb)(*arguments) == noted == service.get(batch_id)
+        assert noted.status == {"complete": "COMPLETED", "fail": "FAILED"}[verbs[-1]]
 
 
 def test_a_shared_status_partition_gives_only_batches_in_full_pages(store: Store) -> None:

@@ -36,9 +36,15 @@ class BatchService:
         return self._store.get(BatchSummary.key(batch_id=batch_id))
 
     def submit(self, batch_id: str, openai_batch_id: str, *, at: datetime | None = None) -> BatchSummary:
-        """Note that a pending batch has been handed to the model's provider; ConditionFailedError if it was before."""
+        """Note that a pending batch has been handed to the model's provider; ConditionFailedError if it was before.
+
+        The same note again changes nothing: whoever made it may not have got the answer.
+        """
+        batch = self.get(batch_id)
+        if (batch.status, batch.openai_batch_id) == (SUBMITTED, openai_batch_id):
+            return batch
         return self._store.update(
-            self.get(batch_id),
+            batch,
             BatchSummary.status.set(SUBMITTED),
             BatchSummary.openai_batch_id.set(openai_batch_id),
             BatchSummary.submitted_at.set(at or self._clock.now()),
@@ -60,16 +66,22 @@ class BatchService:
         return count
 
     def complete(self, batch_id: str, result_file_id: str | None = None) -> BatchSummary:
-        """Close a submitted batch whose results are there."""
+        """Close a submitted batch whose results are there; once it is closed so, this changes nothing."""
+        batch = self.get(batch_id)
+        if (batch.status, batch.result_file_id) == (COMPLETED, result_file_id):
+            return batch
         changes = [BatchSummary.status.set(COMPLETED)]
         if result_file_id is not None:
             changes.append(BatchSummary.result_file_id.set(result_file_id))
-        return self._store.update(self.get(batch_id), *changes, when=BatchSummary.status == SUBMITTED)
+        return self._store.update(batch, *changes, when=BatchSummary.status == SUBMITTED)
 
     def fail(self, batch_id: str) -> BatchSummary:
-        """Close a batch that came to nothing."""
+        """Close a batch that came to nothing; once it is closed so, this changes nothing."""
+        batch = self.get(batch_id)
+        if batch.status == FAILED:
+            return batch
         is_open = BatchSummary.status.is_in(PENDING, SUBMITTED)
-        return self._store.update(self.get(batch_id), BatchSummary.status.set(FAILED), when=is_open)
+        return self._store.update(batch, BatchSummary.status.set(FAILED), when=is_open)
 
     @access_pattern("000", "List batches by status", index="GSI1")
     def list_by_status(self, status: str, batch_type: str | None = None) -> Query[BatchSummary]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +35,23 @@ def test_both_types_are_counted_and_compared(each_store: Store) -> None:
     assert compared.durable_functions.execution_count == 0
     assert compute_and_compare(each_store, DAY) == compared
     assert list(AlbumWorkflows(each_store).list_metrics(STEP)) == [found]
+
+
+def test_an_execution_that_ends_while_it_is_counted_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = AlbumWorkflows.list_executions_by_status
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(workflows)
+        running = execution("e", STEP, 0, ExecutionStatus.RUNNING)
+        store.add(running)
+
+        def end_behind(records: AlbumWorkflows, *selected: Any, **span: Any) -> list[Execution]:
+            found = list(listed(records, *selected, **span))
+            store.put(running.replace(status=ExecutionStatus.COMPLETED, estimated_cost=0.5))
+            return found
+
+        monkeypatch.setattr(AlbumWorkflows, "list_executions_by_status", end_behind)
+        counted = compute_metrics(store, DAY, STEP)
+        assert (counted.execution_count, counted.success_count, counted.total_cost) == (1, 1, 0.5)
 
 
 executions = st.lists(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, date, datetime, time, timedelta
 
 from jobtable.albums.entities import ExecutionStatus, WorkflowMetrics, WorkflowType
@@ -27,16 +28,16 @@ def count_executions(store: Store, day: date, workflow_type: WorkflowType) -> Wo
     """What the executions of a workflow type that were created on a day (UTC) come to, as they are now."""
     records = AlbumWorkflows(store)
     begin = datetime.combine(day, time(), UTC)
-    counts = dict.fromkeys(ExecutionStatus, 0)
-    durations: list[int] = []
-    costs: list[float] = []
+    # By its id: one that moves on while they are listed, or that a late index shows twice, is still one.
+    found: dict[str, tuple[ExecutionStatus, int | None, float | None]] = {}
     for status in ExecutionStatus:
         created = (begin, begin + _LAST_INSTANT)
         for execution in records.list_executions_by_status(workflow_type, status, created=created):
-            counts[status] += 1
-            durations += [] if execution.duration_ms is None else [execution.duration_ms]
-            costs += [] if execution.estimated_cost is None else [execution.estimated_cost]
-    total = sum(counts.values())
+            found[execution.execution_id] = (execution.status, execution.duration_ms, execution.estimated_cost)
+    counts = Counter(status for status, _, _ in found.values())
+    durations = [duration for _, duration, _ in found.values() if duration is not None]
+    costs = [cost for _, _, cost in found.values() if cost is not None]
+    total = len(found)
     cost = round(sum(costs), 9)
     return WorkflowMetrics(
         date=day,

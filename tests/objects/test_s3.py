@@ -163,7 +163,7 @@ class Unreliable(BaseHTTPRequestHandler):
 
     do_PUT = do_GET  # noqa: N815 - the name is that of the method
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name is that of the method's parameter
         """Tests are quiet."""
 
 

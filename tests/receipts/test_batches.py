@@ -88,7 +88,7 @@ def test_what_is_noted_again_after_a_lost_answer_changes_nothing(store: Store) -
                 getattr(losing, verb)(*arguments)
             noted = service.get(batch_id)
             assert getattr(service, verb)(*arguments) == noted == service.get(batch_id)
-        assert noted.status == {"complete": "COMPLETED", "fail": "FAILED"}[verbs[-1]]
+        assert service.get(batch_id).status == {"complete": "COMPLETED", "fail": "FAILED"}[verbs[-1]]
 
 
 def test_a_shared_status_partition_gives_only_batches_in_full_pages(store: Store) -> None:

@@ -65,7 +65,7 @@ def delete(jobs: Jobs) -> None:
 
 
 VERBS = {
-    "submit": Verb(submit, in_parts=True),
+    "submit": Verb(submit),
     "plan a generation": Verb(work, submit),
     "plan more than fits into a transaction": Verb(work, submit_many),
     "run a generation, and plan the next": Verb(one_by_one(work, work), one_by_one(submit, work)),

@@ -60,6 +60,7 @@ class Jobs:
 
         self.submit = submission.submit
         self.submit_many = submission.submit_many
+        self.submit_together = submission.submit_together
         self.open_group = submission.open_group
 
         self.create_queue = self.queues.create

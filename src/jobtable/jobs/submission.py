@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -25,6 +26,7 @@ from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, need_ga
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue, QueueJob
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL, Status, rank_of
+from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS, Transaction
 
@@ -88,7 +90,29 @@ class Submission:
         (group,) = self._submit_chunk([new], is_group=True)
         return group
 
+    def submit_together(self, new: Sequence[NewJob], *beside: Entity) -> list[Job]:
+        """Submit some jobs with ids, and what else tells of them, in one transaction: all that are not there, or none.
+
+        Those without a task are groups, which are sealed from the beginning: they wait for those that come with them.
+        """
+        for _ in range(_MOST_TRIES):
+            known = self._jobs_named_in(new, new)
+            prepared = [self._prepare_sealed(each, known) for each in new if each.job_id not in known]
+            if not prepared:
+                return [_same(known[str(each.job_id)], each) for each in new]
+            version = self._refuse_cycles(prepared, known)
+            with suppress(TransactionFailedError):  # then some of it is there now, or has changed
+                self._add_all(prepared, version, beside)
+        raise ConflictError(f"job {new[0].job_id} could not be submitted: what it is tied to changes all the time")
+
     # --- what is written --------------------------------------------------------------------------------------------
+
+    def _prepare_sealed(self, new: NewJob, known: dict[str, Job]) -> _Prepared:
+        prepared = self._prepare(new, known, is_group=new.task is None)
+        if new.task is None:
+            prepared = replace(prepared, job=prepared.job.model_copy(update={"is_awaiting": True}))
+        known[prepared.job.job_id] = prepared.job
+        return prepared
 
     def _submit_chunk(self, chunk: Sequence[NewJob], *, is_group: bool = False) -> list[Job]:
         named = [new if new.job_id else replace(new, job_id=_id_of(new)) for new in chunk]
@@ -226,19 +250,21 @@ class Submission:
             return prepared.job
         raise ConflictError(f"job {new.job_id} could not be submitted: what it is tied to changes all the time")
 
-    def _add_all(self, group: list[_Prepared], version: int | None) -> None:
+    def _add_all(self, group: list[_Prepared], version: int | None, beside: Sequence[Entity] = ()) -> None:
         try:
-            self._add_once(group, version)
+            self._add_once(group, version, beside)
         except TransactionFailedError as error:
             if not _misses_a_queue(error):
                 raise
             for name in sorted({each.place.queue_name for each in group}):
                 self._queues.ensure(name)
-            self._add_once(group, version)
+            self._add_once(group, version, beside)
 
-    def _add_once(self, group: list[_Prepared], version: int | None) -> None:
+    def _add_once(self, group: list[_Prepared], version: int | None, beside: Sequence[Entity]) -> None:
         with self._store.transaction() as tx:
             _add_all(tx, group)
+            for item in beside:
+                tx.put(item)
             if version is not None:
                 raise_version(tx, version)
 

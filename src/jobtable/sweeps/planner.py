@@ -37,9 +37,8 @@ def planning_id(sweep_id: str) -> str:
     return f"{sweep_id}-planning"
 
 
-def new_planning(parent: Job, sweep: Sweep, generation: int) -> NewJob:
+def new_planning(sweep_id: str, user: str, sweep: Sweep, generation: int) -> NewJob:
     """The job that makes the trials of a generation, when all those of the generation before have ended."""
-    sweep_id = parent.job_id
     earlier = sweep.numbers_of(generation - 1) if generation and sweep.is_in_generations else range(0)
     return NewJob(
         name=f"{sweep.name}: plan generation {generation}",
@@ -48,7 +47,7 @@ def new_planning(parent: Job, sweep: Sweep, generation: int) -> NewJob:
         task=PLAN_GENERATION,
         params={"sweep_id": sweep_id, "generation": generation},
         queue=sweep.queue,
-        user=parent.created_by,
+        user=user,
         priority=MOST_URGENT,
         parent_job_id=planning_id(sweep_id),
         parent_waits=ParentWaits(PLANNING),
@@ -77,13 +76,14 @@ class Planner:
             return 0
         sweep = sweep_of(parent)
         has_next = generation + 1 < sweep.generation_count()
+        following = new_planning(sweep_id, parent.created_by, sweep, generation + 1)
         if has_next and not sweep.is_in_generations:
-            self._jobs.submit(new_planning(parent, sweep, generation + 1))  # for another worker, at the same time
+            self._jobs.submit(following)  # for another worker, at the same time
         proposals, limits = self._decide(sweep_id, sweep, sweep.numbers_of(generation))
         runs = RUN_INLINE_TRIAL if is_inline else RUN_TRIAL
         self._jobs.submit_many(_new_trials(parent, sweep, generation, proposals, limits, runs))
         if has_next and sweep.is_in_generations:
-            self._jobs.submit(new_planning(parent, sweep, generation + 1))
+            self._jobs.submit(following)
         return len(proposals)
 
     def _decide(self, sweep_id: str, sweep: Sweep, numbers: range) -> tuple[list[Proposal], dict[int, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.definition import NewJob, ParentWaits
@@ -69,17 +70,21 @@ class Sweeps:
     # --- acting -----------------------------------------------------------------------------------------------------
 
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
-        """Submit a sweep; gives its parent job. The same id again finishes a submission that was interrupted."""
-        parent = self._jobs.open_group(_new_parent(sweep, sweep_id or str(uuid.uuid4()), user))
+        """Submit a sweep, whole or not at all; gives its parent job. The same id again finds the first one."""
+        sweep_id = sweep_id or str(uuid.uuid4())
+        parent = self._store.find(Job.key(job_id=sweep_id))
+        if parent is None or not parent.is_final:
+            user = user if parent is None else parent.created_by
+            family = (
+                _new_parent(sweep, sweep_id, user),
+                _new_planning_group(sweep, sweep_id, user),
+                new_planning(sweep_id, user, sweep, 0),
+            )
+            created_at = self._jobs.clock.now() if parent is None else parent.created_at
+            parent = self._jobs.submit_together(family, _entry(sweep, sweep_id, user, created_at))[0]
         if sweep_of(parent).job_config() != sweep.job_config():
             raise ConflictError(f"sweep {parent.job_id} has another definition: use another id, or the same definition")
-        self._store.put(_entry(parent, sweep))
-        if not parent.is_final:
-            self._jobs.open_group(_new_planning_group(parent, sweep))
-            self._jobs.submit(new_planning(parent, sweep, 0))
-            self._jobs.seal(planning_id(parent.job_id))
-            self._jobs.seal(parent.job_id)
-        return self._jobs.queries.get_job(parent.job_id)
+        return parent
 
     def stop(self, sweep_id: str, *, by: str = "local") -> Job:
         """Make no more trials, let those that run end in order, and keep what there is."""
@@ -215,25 +220,25 @@ def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
     )
 
 
-def _new_planning_group(parent: Job, sweep: Sweep) -> NewJob:
+def _new_planning_group(sweep: Sweep, sweep_id: str, user: str) -> NewJob:
     return NewJob(
         name=f"{sweep.name}: planning",
-        job_id=planning_id(parent.job_id),
+        job_id=planning_id(sweep_id),
         job_type=PLANNING,
         queue=sweep.queue,
-        user=parent.created_by,
-        parent_job_id=parent.job_id,
+        user=user,
+        parent_job_id=sweep_id,
         parent_waits=ParentWaits(PLANNING),
-        sweep_id=parent.job_id,
+        sweep_id=sweep_id,
     )
 
 
-def _entry(parent: Job, sweep: Sweep) -> SweepEntry:
+def _entry(sweep: Sweep, sweep_id: str, user: str, created_at: datetime) -> SweepEntry:
     return SweepEntry(
-        job_id=parent.job_id,
+        job_id=sweep_id,
         name=sweep.name,
-        created_at=parent.created_at,
-        created_by=parent.created_by,
+        created_at=created_at,
+        created_by=user,
         objective=sweep.objective,
         direction=sweep.direction,
         trial_count=sweep.trial_count(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 from typing import Any
 
@@ -274,6 +274,14 @@ def test_lone_surrogates_are_refused_where_they_enter() -> None:
         Job.key(job_id="\ud800")
     with pytest.raises(ValueRefusedError, match="not valid Unicode"):
         requests.put(Job(job_id="\ud800", created_at=NOON, created_by="a"), None)
+
+
+@pytest.mark.parametrize("microsecond", [0, 5, 500_000])
+@pytest.mark.parametrize("zone", [None, UTC, timezone(timedelta(hours=2)), timezone(timedelta(hours=-5, minutes=-30))])
+def test_a_time_that_nobody_has_looked_at_is_the_same_instant(zone: timezone | None, microsecond: int) -> None:
+    noon = datetime(2025, 11, 1, 12, microsecond=microsecond, tzinfo=zone)
+    job = Job(job_id="1", created_at=noon, created_by="a")
+    assert encode(job.model_copy(update={"created_at": noon})) == encode(job)
 
 
 def test_an_entity_is_immutable_and_replaced_as_a_whole() -> None:

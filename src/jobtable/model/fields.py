@@ -94,10 +94,14 @@ def format_timestamp(value: datetime) -> str:
 
 
 def utc_text(value: datetime) -> str:
-    """The same for a time that is known to be UTC."""
+    """The same for a time that should be UTC already."""
     text = to_json(value)
     # pydantic writes a time in half the time of isoformat, and leaves the microseconds out where they are 0.
-    return text[1:28].decode() if len(text) == 29 else value.isoformat("T", "microseconds")[:26] + "Z"
+    if len(text) == 29:
+        return text[1:28].decode()
+    if len(text) == 22:
+        return f"{text[1:20].decode()}.000000Z"
+    return utc_text(_to_utc(value))  # it came in by model_copy or model_construct, which do not look at what they take
 
 
 def _only_text_or_time(value: Any) -> Any:

@@ -190,6 +190,26 @@ def test_a_job_that_tells_much_is_not_fetched_each_time(watched: Watched, served
     expect(page.locator('[data-region="status"] .badge')).to_have_text("completed")
 
 
+def test_lines_that_come_twice_are_passed_over_at_once(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "repeated")
+    open_live(page, f"/jobs/{run.job_id}")
+    told = [
+        {"message": f"line {number}", "log_level": "INFO", "timestamp": f"2026-01-01T10:00:00.{number:06d}Z"}
+        for number in range(4000)
+    ]
+    tell = """lines => {
+        const changes = lines.map(values => ({ type: "JobLog", kind: "added", values }));
+        const begin = performance.now();
+        document.dispatchEvent(new CustomEvent("changes", { detail: { topic: "log", is_complete: true, changes } }));
+        return performance.now() - begin;
+    }"""
+    page.evaluate(tell, told[::3])
+    page.evaluate(tell, told)
+    assert page.evaluate(tell, told) < 1_500
+    assert numbers_of_lines(page) == list(range(4000))
+
+
 def test_what_happens_before_the_stream_is_ready_is_read(watched: Watched, served: Served) -> None:
     page = watched.page
     page.add_init_script(NO_SHARED_WORKER)

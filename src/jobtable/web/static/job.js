@@ -72,14 +72,20 @@ function lineOf(entry) {
   return line;
 }
 
-// At its place by time: what is read and what is told may come in any order, and twice.
-function addLine(entry) {
-  const at = instantOf(entry.timestamp);
+const lineBefore = (line) => line.previousElementSibling?.closest(".line");
+
+// Each at its place by time: what is read and what is told may come in any order, and twice.
+function placeLines(entries) {
+  const newestFirst = entries.map((entry) => [instantOf(entry.timestamp), entry]).sort(([one], [other]) => (one < other ? 1 : -1));
   let next = end;
   let before = lastLine();
-  while (before && instantOf(before.dataset.at) > at) [next, before] = [before, before.previousElementSibling?.closest(".line")];
-  if (before && instantOf(before.dataset.at) === at) return;
-  next.before(lineOf(entry));
+  for (const [at, entry] of newestFirst) {
+    while (before && instantOf(before.dataset.at) > at) [next, before] = [before, lineBefore(before)];
+    if (before && instantOf(before.dataset.at) === at) continue;
+    const line = lineOf(entry);
+    next.before(line);
+    next = line;
+  }
 }
 
 function forgetOldLines() {
@@ -93,7 +99,7 @@ function forgetOldLines() {
 }
 
 function addLines(entries) {
-  entries.forEach(addLine);
+  placeLines(entries);
   forgetOldLines();
   finishLines();
 }
@@ -107,7 +113,7 @@ async function fetchLines(after) {
     found.push(...page.items);
     cursor = page.cursor;
   } while (cursor && found.length < mostLines);
-  return found.reverse();
+  return found;
 }
 
 // One reading at a time, from behind the last line that was there when it was asked for.

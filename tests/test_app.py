@@ -77,6 +77,14 @@ def test_nonsense_is_refused_in_one_line(url: str, message: str) -> None:
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("rest", [":99999", ":8000?x=1", ":8000?x", "/path"])
+def test_a_refused_url_is_told_without_its_secret(rest: str) -> None:
+    with pytest.raises(ConnectionUrlError) as raised:
+        jobtable.connect(f"dynamodb+http://me:hidden@localhost{rest}")
+    assert "me:***@localhost" in str(raised.value)
+    assert "hidden" not in str(raised.value)
+
+
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(StorageError, match=r"file/store\.db"):

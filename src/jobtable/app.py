@@ -60,7 +60,7 @@ def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
     elif scheme in ("dynamodb", "dynamodb+http", "dynamodb+https"):
         backend = _dynamodb(url, options)
     else:
-        raise ConnectionUrlError(f"{url!r} is no store: write {_FORMS}")
+        raise ConnectionUrlError(f"{without_secret(url)!r} is no store: write {_FORMS}")
     return Store(backend, prefix=prefix, clock=clock)
 
 
@@ -68,12 +68,12 @@ def _options(url: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(url.partition("?")[2], keep_blank_values=True, strict_parsing="?" in url))
     except ValueError as error:
-        raise ConnectionUrlError(f"{url!r}: what follows the ? must be name=value pairs") from error
+        raise ConnectionUrlError(f"{without_secret(url)!r}: what follows the ? must be name=value pairs") from error
 
 
 def _refuse_unknown(url: str, options: dict[str, str]) -> None:
     if options:
-        raise ConnectionUrlError(f"{url!r}: unknown option {', '.join(sorted(options))}")
+        raise ConnectionUrlError(f"{without_secret(url)!r}: unknown option {', '.join(sorted(options))}")
 
 
 def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Backend:
@@ -99,15 +99,17 @@ def _dynamodb(url: str, options: dict[str, str]) -> Backend:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise ConnectionUrlError(f"{url!r}: {error}") from error
+        raise ConnectionUrlError(f"{without_secret(url)!r}: {error}") from error
     if not host or parts.path.strip("/"):
-        raise ConnectionUrlError(f"{url!r} names no region or host: write {_FORMS}")
+        raise ConnectionUrlError(f"{without_secret(url)!r} names no region or host: write {_FORMS}")
     region = options.pop("region", None)
     _refuse_unknown(url, options)
     # The store itself decides what may be sent again, because it knows which requests may.
     if parts.scheme == "dynamodb":
         if port is not None:
-            raise ConnectionUrlError(f"{url!r}: a region has no port; write dynamodb+http://HOST:PORT for an endpoint")
+            raise ConnectionUrlError(
+                f"{without_secret(url)!r}: a region has no port; write dynamodb+http://HOST:PORT for an endpoint"
+            )
         return DynamoDBBackend(host, max_attempts=1)
     protocol = parts.scheme.removeprefix("dynamodb+")
     at = f"[{host}]" if ":" in host else host

@@ -69,6 +69,7 @@ def read_sweep(file: Path) -> Sweep:
 
 def parse_sweep(text: str, source: str, *, name: str) -> Sweep:
     """The sweep that a text defines; without a name of its own it has this one."""
+    node: yaml.Node | None = None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
-from tests.declared import entity_classes
 from tests.samples import ENTITIES
 
 from jobtable.model import Entity, wire
@@ -73,19 +72,6 @@ def test_the_slow_way_reads_the_same_as_the_fast_one(cls: type[Entity], data: st
     entity = data.draw(entities(cls))
     codec = cls.__schema__.codec
     assert codec._decode_loosely(codec.encode(entity)) == entity
-
-
-@relaxed
-@given(data=st.data())
-def test_so_it_is_for_entities_that_strangers_declare(data: st.DataObject) -> None:
-    cls = data.draw(entity_classes())
-    entity = data.draw(entities(cls))
-    codec = cls.__schema__.codec
-    item = codec.encode(entity)
-    bodies = [to_json(item)] * 5
-    assert codec.decode(item) == codec._decode_loosely(item) == entity
-    assert [codec.decode_json(body) for body in bodies] == codec.decode_all_json(bodies) == [entity] * 5
-    assert codec.encode(entity.replace()) == item
 
 
 @every_entity

@@ -1,4 +1,4 @@
-"""The properties of the model, over every entity of the systems."""
+"""The properties of the model, over every entity of the systems, and over those that strangers may declare."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.declared import entity_classes
 from tests.model import test_properties
 from tests.systems import ENTITIES
 
 from jobtable.model import Entity
+from jobtable.testing.strategies import entities
 
 _PROPERTIES = [test for name, test in vars(test_properties).items() if name.startswith("test_")]
 _RELAXED = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
@@ -23,3 +25,18 @@ _RELAXED = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_
 @given(data=st.data())
 def test_the_property_holds(test: Callable[..., Any], cls: type[Entity], data: st.DataObject) -> None:
     test.hypothesis.inner_test(cls, data)  # type: ignore[attr-defined]  # Hypothesis keeps what it decorates there
+
+
+@pytest.mark.parametrize("test", _PROPERTIES, ids=lambda test: test.__name__.removeprefix("test_"))
+@settings(max_examples=40, suppress_health_check=_RELAXED)
+@given(data=st.data())
+def test_it_holds_for_entities_that_strangers_declare(test: Callable[..., Any], data: st.DataObject) -> None:
+    test.hypothesis.inner_test(data.draw(entity_classes()), data)  # type: ignore[attr-defined]
+
+
+@settings(max_examples=40, suppress_health_check=_RELAXED)
+@given(data=st.data())
+def test_their_items_are_the_same_when_they_are_made_again(data: st.DataObject) -> None:
+    cls = data.draw(entity_classes())
+    entity = data.draw(entities(cls))
+    assert cls.__schema__.codec.encode(entity.replace()) == cls.__schema__.codec.encode(entity)

@@ -9,15 +9,8 @@ import pytest
 from tests.samples import Comment, Job, JobMetric, Stage, Status
 
 from jobtable.errors import DefinitionError, ValueRefusedError
-from jobtable.model.expressions import (
-    Condition,
-    Placeholders,
-    Update,
-    as_condition,
-    attribute_of,
-    unchanged,
-    write_updates,
-)
+from jobtable.model.conditions import Condition, Placeholders, as_condition
+from jobtable.model.expressions import Update, attribute_of, unchanged, write_updates
 
 
 def text_of(condition: Condition) -> tuple[str, dict[str, str], list[object]]:

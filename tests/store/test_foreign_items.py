@@ -12,7 +12,8 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionFailedError, ItemShapeError, NotFoundError, ValueRefusedError
 from jobtable.model import Attr, Entity, Index, Key, Part, Table, Timestamp, default, unchanged
-from jobtable.model.expressions import Condition, Placeholders, Update
+from jobtable.model.conditions import Condition, Placeholders
+from jobtable.model.expressions import Update
 from jobtable.store.store import Store
 
 things = Table(

@@ -14,7 +14,8 @@ from jobtable.jobs.log_lines import levels_from
 from jobtable.jobs.log_search import LogSearch
 from jobtable.jobs.log_text import ChunkReader, remove_parts
 from jobtable.jobs.records import Status
-from jobtable.model.expressions import Condition, attribute_of
+from jobtable.model.conditions import Condition
+from jobtable.model.expressions import attribute_of
 from jobtable.objects import ObjectStore
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Query, Store

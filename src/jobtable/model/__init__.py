@@ -1,7 +1,8 @@
 """What a table, a key and an entity are. Pure: no I/O."""
 
+from jobtable.model.conditions import Condition
 from jobtable.model.entity import Entity, Part, camel_case
-from jobtable.model.expressions import Attribute, Condition, Update, unchanged
+from jobtable.model.expressions import Attribute, Update, unchanged
 from jobtable.model.fields import (
     Attr,
     Beside,

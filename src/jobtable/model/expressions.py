@@ -1,15 +1,8 @@
-"""Conditions, updates and projections as values that write themselves as DynamoDB expressions, and never change.
-
-They are made for every request, and a frozen dataclass takes three times as long to make as one that only behaves so;
-an abstract base class would take its time at every isinstance.
-Only placeholders reach the text of an expression: names and values from outside can never become part of it.
-"""
+"""Fields in conditions and updates: values that write themselves as DynamoDB expressions, and never change."""
 
 from __future__ import annotations
 
-import operator
 from binascii import a2b_base64
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -17,6 +10,24 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import wire
+from jobtable.model.conditions import (
+    HOLDS,
+    AttributeIs,
+    Between,
+    Comparison,
+    Condition,
+    Function,
+    IsIn,
+    Operand,
+    OrDefault,
+    Path,
+    Placeholders,
+    Size,
+    Value,
+    WireForm,
+    for_default,
+    joined,
+)
 from jobtable.model.instances import AS_READ, private_of
 
 if TYPE_CHECKING:
@@ -24,246 +35,6 @@ if TYPE_CHECKING:
     from jobtable.model.schema import Element, FieldSchema
 
 T = TypeVar("T")
-N = TypeVar("N")
-WireForm = dict[str, Any]
-
-
-class Placeholders:
-    """The names and values of one request's expressions; a second set in one request takes another letter."""
-
-    def __init__(self, letter: str = "n", *, pk: str | None = None) -> None:
-        self._letter = letter
-        self.pk = pk
-        """The attribute that every item has, where it is not known that there is an item."""
-        self._known: dict[str, str] = {}
-        self.names: dict[str, str] = {}
-        self.values: dict[str, WireForm] = {}
-
-    def name(self, name: str) -> str:
-        """The placeholder of an attribute's name."""
-        placeholder = self._known.get(name)
-        if placeholder is None:
-            placeholder = self._known[name] = f"#{self._letter}{len(self._known)}"
-            self.names[placeholder] = name
-        return placeholder
-
-    def path(self, steps: tuple[str | int, ...]) -> str:
-        """A document path."""
-        first, *rest = steps
-        return self.name(str(first)) + "".join([f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest])
-
-    def value(self, wire_form: WireForm) -> str:
-        """The placeholder of a value."""
-        placeholder = f":v{len(self.values)}"
-        self.values[placeholder] = wire_form
-        return placeholder
-
-    def add_to(self, request: dict[str, Any]) -> None:
-        """Put the maps into a request, where there is something in them."""
-        if self.names:
-            request["ExpressionAttributeNames"] = self.names
-        if self.values:
-            request["ExpressionAttributeValues"] = self.values
-
-
-class Condition:
-    """Something that holds for an item or does not. Combine with & | ~."""
-
-    __slots__ = ()
-
-    def write(self, placeholders: Placeholders) -> str:
-        """The text of the condition."""
-        raise NotImplementedError
-
-    def __and__(self, other: Condition) -> Condition:
-        return _joined("AND", (self, other))
-
-    def __or__(self, other: Condition) -> Condition:
-        return _joined("OR", (self, other))
-
-    def __invert__(self) -> Condition:
-        return _Not(self)
-
-    def __bool__(self) -> bool:
-        raise TypeError(
-            "combine conditions with & | ~, not with and, or, not: a condition is true or false only for an item"
-        )
-
-
-@dataclass(slots=True, eq=False)
-class _Joined(Condition):
-    word: Literal["AND", "OR"]
-    conditions: tuple[Condition, ...]
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f" {self.word} ".join([_bracketed(each, placeholders) for each in self.conditions])
-
-
-def _joined(word: Literal["AND", "OR"], conditions: tuple[Condition, ...]) -> Condition:
-    """The conditions in one row; those that are already joined by the word come without brackets."""
-    row: list[Condition] = []
-    for condition in conditions:
-        if type(condition) is _Joined and condition.word == word:
-            row += condition.conditions
-        else:
-            row.append(condition)
-    return _Joined(word, tuple(row))
-
-
-def _bracketed(condition: Condition, placeholders: Placeholders) -> str:
-    text = condition.write(placeholders)
-    return f"({text})" if isinstance(condition, _Joined | _OrDefault) else text
-
-
-@dataclass(slots=True, eq=False)
-class _Not(Condition):
-    condition: Condition
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"NOT {_bracketed(self.condition, placeholders)}"
-
-
-@dataclass(slots=True, eq=False)
-class _Comparison(Condition):
-    left: Operand
-    operator: str
-    right: Operand
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"{self.left.write(placeholders)} {self.operator} {self.right.write(placeholders)}"
-
-
-@dataclass(slots=True, eq=False)
-class _OrDefault(Condition):
-    """Holds also for an item that lacks the attribute, because its default would make the condition hold."""
-
-    path: _Path
-    condition: Condition
-
-    def write(self, placeholders: Placeholders) -> str:
-        is_default = f"attribute_not_exists({self.path.write(placeholders)})"
-        if placeholders.pk is not None:
-            is_default = f"attribute_exists({placeholders.name(placeholders.pk)}) AND {is_default}"
-        return f"{is_default} OR {self.condition.write(placeholders)}"
-
-
-@dataclass(slots=True, eq=False)
-class _Function(Condition):
-    name: str
-    operands: tuple[Operand, ...]
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"{self.name}({', '.join(operand.write(placeholders) for operand in self.operands)})"
-
-
-@dataclass(slots=True, eq=False)
-class _Between(Condition):
-    operand: Operand
-    low: Operand
-    high: Operand
-
-    def write(self, placeholders: Placeholders) -> str:
-        operand, low, high = (each.write(placeholders) for each in (self.operand, self.low, self.high))
-        return f"{operand} BETWEEN {low} AND {high}"
-
-
-@dataclass(slots=True, eq=False)
-class _In(Condition):
-    operand: Operand
-    values: tuple[Operand, ...]
-
-    def write(self, placeholders: Placeholders) -> str:
-        values = ", ".join(value.write(placeholders) for value in self.values)
-        return f"{self.operand.write(placeholders)} IN ({values})"
-
-
-class Operand:
-    """Something that a condition compares."""
-
-    __slots__ = ()
-
-    def write(self, placeholders: Placeholders) -> str:
-        """The text of the operand."""
-        raise NotImplementedError
-
-
-@dataclass(slots=True, eq=False)
-class _Value(Operand):
-    wire_form: WireForm
-
-    def write(self, placeholders: Placeholders) -> str:
-        return placeholders.value(self.wire_form)
-
-
-class _Path(Operand):
-    __slots__ = ("_name", "steps")
-
-    def __init__(self, steps: tuple[str | int, ...]) -> None:
-        self.steps = steps
-        self._name = str(steps[0]) if len(steps) == 1 else None
-
-    def write(self, placeholders: Placeholders) -> str:
-        return placeholders.path(self.steps) if self._name is None else placeholders.name(self._name)
-
-
-@dataclass(slots=True, eq=False)
-class Size(Operand):
-    """The size of an attribute: the length of a text, the number of elements."""
-
-    path: _Path
-    default: int | None
-    """That of what an item without the attribute has as far as entities go, where that has one."""
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"size({self.path.write(placeholders)})"
-
-    def _compare(self, operator: str, number: int) -> Condition:
-        condition = _Comparison(self, operator, _Value(wire.wire_form(number)))
-        if self.default is None:
-            return condition
-        return _for_default(self.path, condition, operator, _HOLDS[operator](self.default, number))
-
-    def __eq__(self, number: int) -> Condition:  # type: ignore[override]  # an expression, not a comparison
-        return self._compare("=", number)
-
-    def __ne__(self, number: int) -> Condition:  # type: ignore[override]
-        return self._compare("<>", number)
-
-    def __lt__(self, number: int) -> Condition:
-        return self._compare("<", number)
-
-    def __le__(self, number: int) -> Condition:
-        return self._compare("<=", number)
-
-    def __gt__(self, number: int) -> Condition:
-        return self._compare(">", number)
-
-    def __ge__(self, number: int) -> Condition:
-        return self._compare(">=", number)
-
-    __hash__ = None  # type: ignore[assignment]  # equality makes a condition
-
-
-@dataclass(slots=True, eq=False)
-class HasAttribute(Condition):
-    """An attribute, given by its name in the item, is there or is not."""
-
-    name: str
-    present: bool = True
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"attribute_{'' if self.present else 'not_'}exists({placeholders.name(self.name)})"
-
-
-@dataclass(slots=True, eq=False)
-class AttributeIs(Condition):
-    """An attribute, given by its name in the item, has this value."""
-
-    steps: tuple[str | int, ...]
-    wire_form: WireForm
-
-    def write(self, placeholders: Placeholders) -> str:
-        return f"{placeholders.path(self.steps)} = {placeholders.value(self.wire_form)}"
 
 
 class Attribute(Generic[T]):
@@ -285,7 +56,7 @@ class Attribute(Generic[T]):
         kind = kind or field.kind
         self._kind = kind.inner if isinstance(kind, wire.Nullable) else kind
         self._slot = slot if steps else field
-        self._path = _Path((*field.path, *steps))
+        self._path = Path((*field.path, *steps))
         self._default = None if steps else field.default
         """What an item without the attribute has as far as entities go, where that is something."""
 
@@ -302,7 +73,7 @@ class Attribute(Generic[T]):
     """Python would ask for one element after the other, and there is always another one to speak of."""
 
     @property
-    def path(self) -> _Path:
+    def path(self) -> Path:
         """The steps from the item to the value."""
         if self.field.is_key_only:
             raise ValueRefusedError(f"{self!r} stands only in the key; declare it as Stored to use it in an expression")
@@ -357,17 +128,17 @@ class Attribute(Generic[T]):
         return {"S": value}
 
     def _operand(self, value: Any) -> Operand:
-        return value.path if isinstance(value, Attribute) else _Value(self.wire_form(value))
+        return value.path if isinstance(value, Attribute) else Value(self.wire_form(value))
 
     def _compare(self, operator: str, value: Any) -> Condition:
-        condition = _Comparison(self.path, operator, self._operand(value))
+        condition = Comparison(self.path, operator, self._operand(value))
         if self._default is None or isinstance(value, Attribute):
             return condition
         return self._for_default(condition, operator, value)
 
     def _for_default(self, condition: Condition, operator: str, *values: Any) -> Condition:
         default, accepted = _comparable(self._default), [_comparable(self.accept(value)) for value in values]
-        return _for_default(self.path, condition, operator, _HOLDS[operator](default, *accepted))
+        return for_default(self.path, condition, operator, HOLDS[operator](default, *accepted))
 
     def _is_empty_set(self, value: Any) -> bool:
         """Whether the value is an empty set, which is a missing attribute in an item."""
@@ -385,7 +156,7 @@ class Attribute(Generic[T]):
 
     def _is_none(self) -> Condition:
         """None is written in one way, but other programs may write it in the other one."""
-        is_null = _Comparison(self.path, "=", _Value({"NULL": True}))
+        is_null = Comparison(self.path, "=", Value({"NULL": True}))
         return is_null if self._default is not None else self.missing() | is_null
 
     def __lt__(self, value: T | Attribute[T]) -> Condition:
@@ -404,7 +175,7 @@ class Attribute(Generic[T]):
 
     def between(self, low: T, high: T) -> Condition:
         """From low to high, both included."""
-        condition = _Between(self.path, self._operand(low), self._operand(high))
+        condition = Between(self.path, self._operand(low), self._operand(high))
         return condition if self._default is None else self._for_default(condition, "BETWEEN", low, high)
 
     def is_in(self, *values: T) -> Condition:
@@ -414,29 +185,29 @@ class Attribute(Generic[T]):
         some = [value for value in values if value is not None and not self._is_empty_set(value)]
         if len(some) < len(values):
             return self._is_none() | self.is_in(*some) if some else self._is_none()
-        condition = _In(self.path, tuple(self._operand(value) for value in values))
+        condition = IsIn(self.path, tuple(self._operand(value) for value in values))
         return condition if self._default is None else self._for_default(condition, "IN", *values)
 
     def exists(self) -> Condition:
         """The item has the attribute."""
-        return _Function("attribute_exists", (self.path,))
+        return Function("attribute_exists", (self.path,))
 
     def missing(self) -> Condition:
         """The item does not have the attribute."""
-        return _Function("attribute_not_exists", (self.path,))
+        return Function("attribute_not_exists", (self.path,))
 
     def begins_with(self, prefix: str) -> Condition:
         """A text that begins so."""
-        condition = _Function("begins_with", (self.path, _Value(self._text_form(prefix))))
+        condition = Function("begins_with", (self.path, Value(self._text_form(prefix))))
         default = self._default_form
-        return _for_default(self.path, condition, "begins_with", "S" in default and default["S"].startswith(prefix))
+        return for_default(self.path, condition, "begins_with", "S" in default and default["S"].startswith(prefix))
 
     def contains(self, element: Any) -> Condition:
         """A text with this part, or a list or set with this element."""
         form, default = self.element_form(element), self._default_form
-        condition = _Function("contains", (self.path, _Value(form)))
+        condition = Function("contains", (self.path, Value(form)))
         is_part = "S" in form and "S" in default and form["S"] in default["S"]
-        return _for_default(self.path, condition, "contains", is_part or form in default.get("L", ()))
+        return for_default(self.path, condition, "contains", is_part or form in default.get("L", ()))
 
     def size(self) -> Size:
         """The length of a text or binary, or the number of elements."""
@@ -498,29 +269,8 @@ def _inside(
     raise ValueRefusedError(f"{owner!r} cannot be indexed with {step!r}")
 
 
-_HOLDS: dict[str, Callable[..., bool]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "BETWEEN": lambda default, low, high: bool(low <= default <= high),
-    "IN": lambda default, *values: default in values,
-}
-"""Whether a comparison holds for a default."""
-
-
 def _comparable(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
-
-
-def _for_default(path: _Path, condition: Condition, test: str, holds: bool) -> Condition:
-    """The condition as it is for entities, where an item without the attribute has a default for which it `holds`."""
-    if holds:
-        # Without the attribute, DynamoDB takes every test for wrong but the one with <>.
-        return condition if test == "<>" else _OrDefault(path, condition)
-    return _Function("attribute_exists", (path,)) & condition if test == "<>" else condition
 
 
 def _size_of(form: WireForm) -> int | None:
@@ -594,17 +344,9 @@ def write_updates(clauses: list[tuple[Clause, str]]) -> str:
     return " ".join([f"{clause} {', '.join(own)}" for clause, own in texts.items() if own])
 
 
-def all_of(*conditions: Condition | None) -> Condition | None:
-    """All conditions together; those that are None do not count."""
-    given = tuple([condition for condition in conditions if condition is not None])
-    if len(given) < 2:
-        return given[0] if given else None
-    return _joined("AND", given)
-
-
 def unchanged(entity: Entity, *attributes: Attribute[Any]) -> Condition:
     """That the item has in these fields what the entity had when it was read."""
-    return _joined("AND", tuple([is_as_read(entity, each.field) for each in attributes]))
+    return joined("AND", tuple([is_as_read(entity, each.field) for each in attributes]))
 
 
 def is_as_read(entity: Entity, field: FieldSchema) -> Condition:
@@ -615,23 +357,13 @@ def is_as_read(entity: Entity, field: FieldSchema) -> Condition:
         read, stored = forms[field.name]
         if read == value:
             return AttributeIs(field.path, stored)
-    path = _Path(field.path)
+    path = Path(field.path)
     if value is not None and field.is_absent(value):
-        return _Function("attribute_not_exists", (path,))
+        return Function("attribute_not_exists", (path,))
     condition = AttributeIs(field.path, {"NULL": True} if value is None else field.kind.to_wire(value))
     if value is None and field.default is None:
-        return _Function("attribute_not_exists", (path,)) | condition
-    return _OrDefault(path, condition) if value is not None and value == field.default else condition
-
-
-def as_condition(given: Condition | bool | None) -> Condition | None:
-    """What a caller gave as a condition; for the checker, comparing a plainly declared field gives a bool."""
-    if given is None or isinstance(given, Condition):
-        return given
-    raise DefinitionError(
-        "a condition compares an attribute of an entity's class, as in Job.status == 'PENDING'; "
-        f"this one is the Python value {given!r}"
-    )
+        return Function("attribute_not_exists", (path,)) | condition
+    return OrDefault(path, condition) if value is not None and value == field.default else condition
 
 
 def attribute_of(given: Any) -> Attribute[Any]:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.model import Condition
-from jobtable.model.expressions import AttributeIs
+from jobtable.model.conditions import AttributeIs
 from jobtable.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern

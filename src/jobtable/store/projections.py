@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model.expressions import Attribute, Placeholders
+from jobtable.model.conditions import Placeholders
+from jobtable.model.expressions import Attribute
 from jobtable.model.schema import EntitySchema
 from jobtable.store.backend import Item, Request
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from pydantic_core import from_json
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model.expressions import AttributeIs, Condition, Placeholders, all_of, as_condition
+from jobtable.model.conditions import AttributeIs, Condition, Placeholders, all_of, as_condition
 from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import Item, Request, Response, StoreRequest

@@ -9,16 +9,9 @@ from typing import Any, NamedTuple
 from pydantic_core import PydanticSerializationError, to_json
 
 from jobtable.errors import ValueRefusedError
+from jobtable.model.conditions import AttributeIs, Condition, HasAttribute, Placeholders, all_of, as_condition
 from jobtable.model.entity import Entity
-from jobtable.model.expressions import (
-    AttributeIs,
-    Condition,
-    HasAttribute,
-    Placeholders,
-    Update,
-    all_of,
-    as_condition,
-)
+from jobtable.model.expressions import Update
 from jobtable.model.schema import EntitySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import EncodedItem, Item

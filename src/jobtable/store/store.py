@@ -18,8 +18,9 @@ from jobtable.errors import (
     TableNotFound,
     ValueRefusedError,
 )
+from jobtable.model.conditions import AttributeIs, Condition, Placeholders, all_of, as_condition
 from jobtable.model.entity import Entity
-from jobtable.model.expressions import AttributeIs, Condition, Placeholders, Update, all_of, as_condition, attribute_of
+from jobtable.model.expressions import Update, attribute_of
 from jobtable.model.schema import KeySchema
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from jobtable.errors import TransactionCanceled, TransactionConflict, TransactionFailedError, ValueRefusedError
+from jobtable.model.conditions import Condition
 from jobtable.model.entity import Entity
-from jobtable.model.expressions import Condition, Update
+from jobtable.model.expressions import Update
 from jobtable.model.selection import Selection
 from jobtable.store import requests
 from jobtable.store.backend import Request, Response, StoreRequest

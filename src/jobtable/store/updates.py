@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.expressions import Clause, Condition, Placeholders, Update, is_as_read, write_updates
+from jobtable.model.conditions import Condition, Placeholders
+from jobtable.model.expressions import Clause, Update, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema, KeySchema
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jobtable.errors import ItemShapeError, NotFoundError, ValueRefusedError
 from jobtable.model import Index, Table
-from jobtable.model.expressions import Placeholders
+from jobtable.model.conditions import Placeholders
 from jobtable.reference import tables
 from jobtable.store import Store, Undeclared
 from jobtable.store.backend import Item, Request

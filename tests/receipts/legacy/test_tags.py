@@ -10,7 +10,7 @@ from tests.receipts.legacy.table import legacy_items
 from tests.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
 from jobtable.errors import TransactionFailedError
-from jobtable.model.expressions import WireForm
+from jobtable.model.conditions import WireForm
 from jobtable.receipts.legacy.entities import (
     GPTInitialTagging,
     Receipt,

@@ -1,0 +1,295 @@
+"""Conditions as values that write themselves as DynamoDB expressions, and never change.
+
+They are made for every request, and a frozen dataclass takes three times as long to make as one that only behaves so;
+an abstract base class would take its time at every isinstance.
+Only placeholders reach the text of an expression: names and values from outside can never become part of it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from jobtable.errors import DefinitionError
+from jobtable.model import wire
+
+WireForm = dict[str, Any]
+
+
+class Placeholders:
+    """The names and values of one request's expressions; a second set in one request takes another letter."""
+
+    def __init__(self, letter: str = "n", *, pk: str | None = None) -> None:
+        self._letter = letter
+        self.pk = pk
+        """The attribute that every item has, where it is not known that there is an item."""
+        self._known: dict[str, str] = {}
+        self.names: dict[str, str] = {}
+        self.values: dict[str, WireForm] = {}
+
+    def name(self, name: str) -> str:
+        """The placeholder of an attribute's name."""
+        placeholder = self._known.get(name)
+        if placeholder is None:
+            placeholder = self._known[name] = f"#{self._letter}{len(self._known)}"
+            self.names[placeholder] = name
+        return placeholder
+
+    def path(self, steps: tuple[str | int, ...]) -> str:
+        """A document path."""
+        first, *rest = steps
+        return self.name(str(first)) + "".join([f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest])
+
+    def value(self, wire_form: WireForm) -> str:
+        """The placeholder of a value."""
+        placeholder = f":v{len(self.values)}"
+        self.values[placeholder] = wire_form
+        return placeholder
+
+    def add_to(self, request: dict[str, Any]) -> None:
+        """Put the maps into a request, where there is something in them."""
+        if self.names:
+            request["ExpressionAttributeNames"] = self.names
+        if self.values:
+            request["ExpressionAttributeValues"] = self.values
+
+
+class Condition:
+    """Something that holds for an item or does not. Combine with & | ~."""
+
+    __slots__ = ()
+
+    def write(self, placeholders: Placeholders) -> str:
+        """The text of the condition."""
+        raise NotImplementedError
+
+    def __and__(self, other: Condition) -> Condition:
+        return joined("AND", (self, other))
+
+    def __or__(self, other: Condition) -> Condition:
+        return joined("OR", (self, other))
+
+    def __invert__(self) -> Condition:
+        return _Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "combine conditions with & | ~, not with and, or, not: a condition is true or false only for an item"
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Joined(Condition):
+    word: Literal["AND", "OR"]
+    conditions: tuple[Condition, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f" {self.word} ".join([_bracketed(each, placeholders) for each in self.conditions])
+
+
+def joined(word: Literal["AND", "OR"], conditions: tuple[Condition, ...]) -> Condition:
+    """The conditions in one row; those that are already joined by the word come without brackets."""
+    row: list[Condition] = []
+    for condition in conditions:
+        if type(condition) is _Joined and condition.word == word:
+            row += condition.conditions
+        else:
+            row.append(condition)
+    return _Joined(word, tuple(row))
+
+
+def _bracketed(condition: Condition, placeholders: Placeholders) -> str:
+    text = condition.write(placeholders)
+    return f"({text})" if isinstance(condition, _Joined | OrDefault) else text
+
+
+@dataclass(slots=True, eq=False)
+class _Not(Condition):
+    condition: Condition
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"NOT {_bracketed(self.condition, placeholders)}"
+
+
+@dataclass(slots=True, eq=False)
+class Comparison(Condition):
+    left: Operand
+    operator: str
+    right: Operand
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"{self.left.write(placeholders)} {self.operator} {self.right.write(placeholders)}"
+
+
+@dataclass(slots=True, eq=False)
+class OrDefault(Condition):
+    """Holds also for an item that lacks the attribute, because its default would make the condition hold."""
+
+    path: Path
+    condition: Condition
+
+    def write(self, placeholders: Placeholders) -> str:
+        is_default = f"attribute_not_exists({self.path.write(placeholders)})"
+        if placeholders.pk is not None:
+            is_default = f"attribute_exists({placeholders.name(placeholders.pk)}) AND {is_default}"
+        return f"{is_default} OR {self.condition.write(placeholders)}"
+
+
+@dataclass(slots=True, eq=False)
+class Function(Condition):
+    name: str
+    operands: tuple[Operand, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"{self.name}({', '.join(operand.write(placeholders) for operand in self.operands)})"
+
+
+@dataclass(slots=True, eq=False)
+class Between(Condition):
+    operand: Operand
+    low: Operand
+    high: Operand
+
+    def write(self, placeholders: Placeholders) -> str:
+        operand, low, high = (each.write(placeholders) for each in (self.operand, self.low, self.high))
+        return f"{operand} BETWEEN {low} AND {high}"
+
+
+@dataclass(slots=True, eq=False)
+class IsIn(Condition):
+    operand: Operand
+    values: tuple[Operand, ...]
+
+    def write(self, placeholders: Placeholders) -> str:
+        values = ", ".join(value.write(placeholders) for value in self.values)
+        return f"{self.operand.write(placeholders)} IN ({values})"
+
+
+class Operand:
+    """Something that a condition compares."""
+
+    __slots__ = ()
+
+    def write(self, placeholders: Placeholders) -> str:
+        """The text of the operand."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True, eq=False)
+class Value(Operand):
+    wire_form: WireForm
+
+    def write(self, placeholders: Placeholders) -> str:
+        return placeholders.value(self.wire_form)
+
+
+class Path(Operand):
+    __slots__ = ("_name", "steps")
+
+    def __init__(self, steps: tuple[str | int, ...]) -> None:
+        self.steps = steps
+        self._name = str(steps[0]) if len(steps) == 1 else None
+
+    def write(self, placeholders: Placeholders) -> str:
+        return placeholders.path(self.steps) if self._name is None else placeholders.name(self._name)
+
+
+@dataclass(slots=True, eq=False)
+class Size(Operand):
+    """The size of an attribute: the length of a text, the number of elements."""
+
+    path: Path
+    default: int | None
+    """That of what an item without the attribute has as far as entities go, where that has one."""
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"size({self.path.write(placeholders)})"
+
+    def _compare(self, operator: str, number: int) -> Condition:
+        condition = Comparison(self, operator, Value(wire.wire_form(number)))
+        if self.default is None:
+            return condition
+        return for_default(self.path, condition, operator, HOLDS[operator](self.default, number))
+
+    def __eq__(self, number: int) -> Condition:  # type: ignore[override]  # an expression, not a comparison
+        return self._compare("=", number)
+
+    def __ne__(self, number: int) -> Condition:  # type: ignore[override]
+        return self._compare("<>", number)
+
+    def __lt__(self, number: int) -> Condition:
+        return self._compare("<", number)
+
+    def __le__(self, number: int) -> Condition:
+        return self._compare("<=", number)
+
+    def __gt__(self, number: int) -> Condition:
+        return self._compare(">", number)
+
+    def __ge__(self, number: int) -> Condition:
+        return self._compare(">=", number)
+
+    __hash__ = None  # type: ignore[assignment]  # equality makes a condition
+
+
+@dataclass(slots=True, eq=False)
+class HasAttribute(Condition):
+    """An attribute, given by its name in the item, is there or is not."""
+
+    name: str
+    present: bool = True
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"attribute_{'' if self.present else 'not_'}exists({placeholders.name(self.name)})"
+
+
+@dataclass(slots=True, eq=False)
+class AttributeIs(Condition):
+    """An attribute, given by its name in the item, has this value."""
+
+    steps: tuple[str | int, ...]
+    wire_form: WireForm
+
+    def write(self, placeholders: Placeholders) -> str:
+        return f"{placeholders.path(self.steps)} = {placeholders.value(self.wire_form)}"
+
+
+HOLDS: dict[str, Callable[..., bool]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "BETWEEN": lambda default, low, high: bool(low <= default <= high),
+    "IN": lambda default, *values: default in values,
+}
+"""Whether a comparison holds for a default."""
+
+
+def for_default(path: Path, condition: Condition, test: str, holds: bool) -> Condition:
+    """The condition as it is for entities, where an item without the attribute has a default for which it `holds`."""
+    if holds:
+        # Without the attribute, DynamoDB takes every test for wrong but the one with <>.
+        return condition if test == "<>" else OrDefault(path, condition)
+    return Function("attribute_exists", (path,)) & condition if test == "<>" else condition
+
+
+def all_of(*conditions: Condition | None) -> Condition | None:
+    """All conditions together; those that are None do not count."""
+    given = tuple([condition for condition in conditions if condition is not None])
+    if len(given) < 2:
+        return given[0] if given else None
+    return joined("AND", given)
+
+
+def as_condition(given: Condition | bool | None) -> Condition | None:
+    """What a caller gave as a condition; for the checker, comparing a plainly declared field gives a bool."""
+    if given is None or isinstance(given, Condition):
+        return given
+    raise DefinitionError(
+        "a condition compares an attribute of an entity's class, as in Job.status == 'PENDING'; "
+        f"this one is the Python value {given!r}"
+    )

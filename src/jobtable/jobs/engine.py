@@ -21,6 +21,8 @@ from jobtable.jobs.queues import Queues
 from jobtable.jobs.recording import Recording
 from jobtable.jobs.records import Status
 from jobtable.jobs.recovery import LeaseObserver
+from jobtable.jobs.runs import Runs
+from jobtable.jobs.starts import Starts
 from jobtable.jobs.submission import Submission
 from jobtable.jobs.timing import Timings
 from jobtable.jobs.transitions import Refused, Transition
@@ -36,8 +38,8 @@ _MOST_TRIES = 20
 class Jobs:
     """Jobs in one store, with their large things in one object store. Any thread may use it.
 
-    The verbs are those of the parts: submission.py, queues.py, control.py, dependencies.py and claims.py describe
-    what each of them promises.
+    The verbs are those of the parts: submission.py, queues.py, control.py, dependencies.py, claims.py and runs.py
+    describe what each of them promises.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Jobs:
         dependencies = Dependencies(store, self.clock, self.queries)
         beginnings = Beginnings(store, self.clock, self.queries, self._endings, dependencies)
         control = Control(store, objects, self.clock, self.queries, self._endings, dependencies, beginnings)
-        claims = Claims(store, self.clock, random or Random(), self.queries, self._endings)  # noqa: S311 - no secret
-        self._claims = claims
+        shared = (random or Random(), self.queries, self._endings, Starts(store, self._endings))  # noqa: S311 - no secret
+        claims = Claims(store, self.clock, *shared)
+        runs = Runs(store, self.clock, *shared)
+        self._interrupt_lost = runs.interrupt_lost
 
         self.submit = submission.submit
         self.submit_many = submission.submit_many
@@ -81,14 +85,14 @@ class Jobs:
         self.timing_of = Timings(store, self.clock).of
 
         self.claim = claims.claim
-        self.heartbeat = claims.heartbeat
-        self.refresh = claims.refresh
-        self.look_at = claims.look_at
-        self.report = claims.report
-        self.finish = claims.finish
-        self.finish_many = claims.finish_many
-        self.release = claims.release
         self.promote_due = claims.promote_due
+        self.heartbeat = runs.heartbeat
+        self.refresh = runs.refresh
+        self.look_at = runs.look_at
+        self.report = runs.report
+        self.finish = runs.finish
+        self.finish_many = runs.finish_many
+        self.release = runs.release
 
     def seal(self, job_id: str) -> Job:
         """Say that a group gets no more children: it ends when those that it has have ended."""
@@ -113,4 +117,4 @@ class Jobs:
 
     def observer(self) -> LeaseObserver:
         """One worker's watch over the leases of all."""
-        return LeaseObserver(self.store, self.clock, self.queries, self._claims.interrupt_lost, self._endings.go_on)
+        return LeaseObserver(self.store, self.clock, self.queries, self._interrupt_lost, self._endings.go_on)

@@ -9,8 +9,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import train_test_split
 
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.tasks import task
+from jobtable.jobs import JobContext, task
 
 TREES_AN_EPOCH = 8
 

@@ -132,6 +132,18 @@ def test_a_retry_that_takes_long_is_done_though_a_worker_takes_it_for_dead(distu
 # --- at the same moment -------------------------------------------------------------------------------------------
 
 
+def test_an_end_that_is_told_late_is_not_told_of_the_job_that_began_anew(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    disturbed.submit("second", finished(first))
+    lease = disturbed.claim(first)
+    disturbed.backend.disturb(lambda: disturbed.jobs.retry(first.job_id), writes=1)
+    disturbed.jobs.finish(lease, FAILED)
+    assert disturbed.ready() == ["first"]
+    check_records(disturbed.jobs)
+    disturbed.run(first, Outcome.completed(None))
+    assert disturbed.ready() == ["second"]
+
+
 def test_a_gate_that_closes_while_its_job_is_retried_is_not_lost(disturbed: Disturbed) -> None:
     first = disturbed.submit("first")
     second = disturbed.submit("second", finished(first))

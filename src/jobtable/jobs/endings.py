@@ -175,7 +175,7 @@ class Endings:
         return edges
 
     def _close(self, edge: JobDependency, dependency: Job) -> bool:
-        """Close a gate, unless it is closed already; False if it is gone."""
+        """Close a gate, unless it is closed already; False if it is gone, or the job has begun anew meanwhile."""
         found: JobDependency | None = edge
         for _ in range(_MOST_TRIES):
             if found is None or found.outcome is not None:
@@ -183,6 +183,9 @@ class Endings:
             try:
                 self._close_open(found, dependency)
             except TransactionFailedError:
+                fresh = self._store.find(Job.key(job_id=dependency.job_id))
+                if fresh is None or (fresh.status, fresh.lease_epoch) != (dependency.status, dependency.lease_epoch):
+                    return False
                 key = JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id)
                 found = self._store.find(key)
             else:
@@ -203,6 +206,7 @@ class Endings:
         if is_broken_by(condition_of(edge), dependency):
             updates.append(JobGates.broken_by.set(dependency.job_id))
         with self._store.transaction() as tx:
+            tx.check(dependency, unchanged(dependency, Job.status, Job.lease_epoch))
             tx.update(edge, JobDependency.outcome.set(dependency.status), when=JobDependency.outcome.missing())
             tx.update(JobGates.key(job_id=edge.job_id), *updates)
 

@@ -75,7 +75,10 @@ def test_an_item_without_its_envelope_has_the_defaults() -> None:
         is_on: bool = False
 
     codec = Light.__schema__.codec
-    assert codec.decode({"PK": {"S": "LIGHT#hall"}}) == Light(name="hall")
+    hall = {"PK": {"S": "LIGHT#hall"}}
+    assert codec.decode(hall) == codec.decode(hall | {"Data": {"NULL": True}}) == Light(name="hall")
+    with pytest.raises(ItemShapeError, match="Light PK='LIGHT#hall': Data is no map"):
+        codec.decode(hall | {"Data": {"S": "kept"}})
 
 
 def test_natural_keys() -> None:

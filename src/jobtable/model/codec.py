@@ -320,7 +320,7 @@ class EntityCodec:
         """The fields that the item has in another form than the one in which they are written."""
         forms = {}
         for field in self.schema.fields.values():
-            holder = item if field.envelope is None else item.get(field.envelope, {}).get("M", {})
+            holder = _holder(item, field.envelope)
             if not field.is_key_only and field.attribute in holder:
                 value, stored = getattr(entity, field.name), holder[field.attribute]
                 if stored != ({"NULL": True} if value is None else field.kind.to_wire(value)):
@@ -342,7 +342,7 @@ class EntityCodec:
                 values |= part.template.parse(item[part.attribute]["S"])
         stored = [field for field in self.schema.fields.values() if field.name not in values]
         for envelope in {field.envelope for field in stored}:
-            holder = item if envelope is None else item.get(envelope, {}).get("M", {})
+            holder = _holder(item, envelope)
             values |= loose_values([field for field in stored if field.envelope == envelope], holder)
         return values | self._told_by_indexes(item, values)
 
@@ -360,7 +360,7 @@ class EntityCodec:
     def _undeclared_in(self, item: Mapping[str, Any]) -> dict[str, Any]:
         more = {k: v for k, v in item.items() if k not in self._known_attributes}
         for envelope in {f.envelope for f in self.schema.fields.values() if f.envelope}:
-            data = item.get(envelope, {}).get("M", {})
+            data = _holder(item, envelope)
             rest = {k: v for k, v in data.items() if k not in self._known_inside}
             if rest:
                 more[envelope] = {"M": rest}
@@ -390,6 +390,19 @@ class EntityCodec:
         """The primary key of an item, for a message."""
         names = self.schema.table.primary
         return " ".join(f"{name}={next(iter(item[name].values()))!r}" for name in names if item.get(name))
+
+
+def _holder(item: Mapping[str, Any], envelope: str | None) -> Mapping[str, Any]:
+    """What has the attributes of fields: the item, or its envelope, without which all of them are missing."""
+    if envelope is None:
+        return item
+    found = item.get(envelope, {"NULL": True})
+    if "NULL" in found:
+        return {}
+    if "M" not in found:
+        raise ValueError(f"{envelope} is no map")
+    inside: Mapping[str, Any] = found["M"]
+    return inside
 
 
 def encode_fields(writer: Source, fields: Iterable[FieldSchema], target: str, head: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from jobtable.errors import DefinitionError, TaskError
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.tasks import Task, resolve, task
 
 if TYPE_CHECKING:
@@ -176,3 +177,30 @@ def test_a_path_that_leads_nowhere_says_why(path: str, said: str) -> None:
     with pytest.raises(TaskError, match=said) as refused:
         resolve(path)
     assert path in str(refused.value)
+
+
+def test_a_job_may_name_the_function_itself() -> None:
+    job = NewJob(name="sum", task=add, params={"a": 1, "b": 2})
+    assert job.task == f"{__name__}:add"
+    assert job == NewJob(name="sum", task=f"{__name__}:add", params={"a": 1, "b": 2})
+
+
+def test_a_function_that_no_worker_can_run_is_refused_before_it_is_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def bare() -> None: ...
+
+    with pytest.raises(TaskError, match=r"bare .* is not marked as a task: write @task above it"):
+        NewJob(name="bare", task=bare)
+    with pytest.raises(TaskError, match=r"inner' is inside a function or class, where no worker finds it"):
+        NewJob(name="inner", task=_with_a_task_inside())
+    with pytest.raises(TaskError, match=r"it takes \(a: 'int', b: 'int'\), not \['a', 'c'\]"):
+        NewJob(name="wrong params", task=add, params={"a": 1, "c": 2})
+    monkeypatch.setattr(task_of(add), "path", "__main__:add")
+    with pytest.raises(TaskError, match="move the task into a module"):
+        NewJob(name="of a script", task=add, params={"a": 1, "b": 2})
+
+
+def _with_a_task_inside() -> Callable[[], None]:
+    @task
+    def inner() -> None: ...
+
+    return inner

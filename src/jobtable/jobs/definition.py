@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from jobtable.errors import ValueRefusedError
+from jobtable.jobs.tasks import task_of
 
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
@@ -147,7 +148,8 @@ class NewJob:
     """A job to submit."""
 
     name: str
-    task: str | None = None
+    task: str | Callable[..., Any] | None = None
+    """`module:function`, or the function itself, of which the path is kept."""
     params: Mapping[str, Any] = field(default_factory=dict)
     queue: str = DEFAULT_QUEUE
     user: str = "local"
@@ -174,6 +176,12 @@ class NewJob:
     parent_waits: ParentWaits | None = None
     sweep_id: str | None = None
     not_before: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if callable(self.task):
+            task = task_of(self.task)
+            task.check_names(self.params)
+            object.__setattr__(self, "task", task.path)
 
     def job_config(self) -> dict[str, Any]:
         """The complete definition, as the job item holds it, or ValueRefusedError."""

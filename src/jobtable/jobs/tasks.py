@@ -138,12 +138,16 @@ class Task:
         return ", ".join(str(parameter) for parameter in self._parameters)
 
 
-def path_of(function: Callable[..., Any]) -> str:
-    """The `module:function` of a function that is marked as a task, or TaskError."""
+def task_of(function: Callable[..., Any]) -> Task:
+    """The task that a marked function is; TaskError if it has no mark, or a worker would not find it."""
     found: Task | None = getattr(function, _MARK, None)
     if found is None:
         raise TaskError(f"{function!r} is not marked as a task: write @task above it")
-    return found.path
+    module_name, _, function_name = found.path.partition(":")
+    _refuse_script(found.path, module_name)
+    if "." in function_name:
+        raise TaskError(f"{found.path!r} is inside a function or class, where no worker finds it; move it out of there")
+    return found
 
 
 def resolve(path: str) -> Task:
@@ -151,8 +155,7 @@ def resolve(path: str) -> Task:
     module_name, _, function_name = path.partition(":")
     if not module_name or not function_name:
         raise TaskError(f"{path!r} names no task: write module:function")
-    if module_name == "__main__":
-        raise TaskError(f"{path!r}: a worker cannot import the script that was started; move the task into a module")
+    _refuse_script(path, module_name)
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever a module raises while it is imported
@@ -164,6 +167,11 @@ def resolve(path: str) -> Task:
     if found is None:
         raise TaskError(f"{path!r} is not marked as a task: write @task above it")
     return found
+
+
+def _refuse_script(path: str, module_name: str) -> None:
+    if module_name == "__main__":
+        raise TaskError(f"{path!r}: a worker cannot import the script that was started; move the task into a module")
 
 
 def _told(name: str, where: tuple[int | str, ...], problem: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
-from jobtable.jobs.tasks import path_of
+from jobtable.jobs.tasks import task_of
 from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
@@ -89,7 +89,7 @@ class Sweep(BaseModel):
     @field_validator("task", mode="before")
     @classmethod
     def _path(cls, given: Any) -> Any:
-        return path_of(given) if callable(given) else given
+        return task_of(given).path if callable(given) else given
 
     @field_validator("sampler", mode="before", json_schema_input_type=Sampler | SamplerName)
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any
 from jobtable.embedded.names import valid_attribute_name
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import expect_type
-from jobtable.embedded.storage.catalogue import Projection
+from jobtable.embedded.schema import ProjectionType
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
@@ -86,7 +86,7 @@ def global_key_schema(structure: Request) -> KeySchema:
     return tuple(names[:behind]), tuple(names[behind:])
 
 
-def projection(structure: Request) -> tuple[Projection, tuple[str, ...]]:
+def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
     """The Projection of an index: its type, and the attributes that are included."""
     given = structure["Projection"]
     kind, names = given.get("ProjectionType"), given.get("NonKeyAttributes")

@@ -22,6 +22,7 @@ MAX_SORT_BYTES = 1024
 SHORT = MAX_SORT_BYTES // 4
 """So many characters of a key value are never too many bytes."""
 
+ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 SortOperator = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 
@@ -42,7 +43,7 @@ class IndexSchema:
     is_local: bool
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
-    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    projection: ProjectionType
     included: frozenset[str]
     key: tuple[KeyAttribute, ...] = field(init=False)
     """The attributes of the index key, partition first."""

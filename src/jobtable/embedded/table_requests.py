@@ -15,7 +15,8 @@ from jobtable.embedded.key_schemas import (
 )
 from jobtable.embedded.names import encryption_key_arn
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.storage.catalogue import OnDemandLimit, Projection, Throughput, ViewType, WarmThroughput
+from jobtable.embedded.schema import ProjectionType
+from jobtable.embedded.storage.catalogue import OnDemandLimit, Throughput, ViewType, WarmThroughput
 from jobtable.embedded.throughput import (
     global_index_throughput,
     on_demand_limit,
@@ -52,7 +53,7 @@ class NewIndex:
     name: str
     is_local: bool
     key: KeySchema
-    projection: Projection
+    projection: ProjectionType
     included: tuple[str, ...]
     throughput: Throughput
     on_demand: OnDemandLimit | None

@@ -116,11 +116,6 @@ def container_depth(value: AttributeValue) -> int:
     return 0
 
 
-def equal(left: AttributeValue, right: AttributeValue) -> bool:
-    """Whether two (valid) values are the same: numbers by value, sets in any order."""
-    return left == right
-
-
 def compare(left: AttributeValue, right: AttributeValue) -> int | None:
     """Below, equal to or above zero as left is to right; None where the two have no order."""
     [(kind, content)] = left.items()

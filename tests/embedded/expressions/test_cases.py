@@ -16,9 +16,9 @@ import pytest
 from jobtable.embedded.expressions import (
     Placeholders,
     compile_condition,
-    compile_key_condition,
     compile_projection,
     compile_update,
+    prepare_key_condition,
 )
 from jobtable.embedded.schema import KeyAttribute
 from jobtable.errors import RequestError
@@ -95,7 +95,7 @@ def embedded_outcome(kind: str, expression: str) -> Any:
             return compile_projection(expression, placeholders).apply(item)
         if kind == "updates":
             return changes(item, compile_update(expression, placeholders).apply(item))
-        compile_key_condition(expression, placeholders, (KeyAttribute("pk", "S"),), (KeyAttribute("sk", "S"),))
+        prepare_key_condition(expression, placeholders).against((KeyAttribute("pk", "S"),), (KeyAttribute("sk", "S"),))
     except RequestError as error:
         return error.message if error.code == "ValidationException" else str(error)
     placeholders.finish()

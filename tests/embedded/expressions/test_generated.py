@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from jobtable.embedded.expressions import (
     Placeholders,
     compile_condition,
-    compile_key_condition,
     compile_projection,
     compile_update,
+    prepare_key_condition,
 )
 from jobtable.embedded.expressions.grammar import Function, Sum, parse_update
 from jobtable.embedded.schema import KeyAttribute
@@ -211,9 +211,8 @@ def test_key_conditions(local: Any, expression: str, values: dict[str, Any]) -> 
         )
 
     def compiled_here() -> None:
-        compile_key_condition(
-            expression, Placeholders(names, used), (KeyAttribute("pk", "S"),), (KeyAttribute("sk", "S"),)
-        )
+        unmatched = prepare_key_condition(expression, Placeholders(names, used))
+        unmatched.against((KeyAttribute("pk", "S"),), (KeyAttribute("sk", "S"),))
 
     here, there = outcome(compiled_here), outcome(queried_there)
     if there is not None and there.startswith("Key attributes must be scalars"):

@@ -10,7 +10,6 @@ from jobtable.embedded.expressions import (
     KeyCondition,
     Placeholders,
     SortRange,
-    compile_key_condition,
     prepare_key_condition,
 )
 from jobtable.embedded.schema import KeyAttribute
@@ -25,7 +24,8 @@ def attributes(names: str, kind: Literal["S", "B"] = "S") -> tuple[KeyAttribute,
 
 
 def compiled(text: str, partition: str, sort: str = "") -> KeyCondition:
-    return compile_key_condition(text, Placeholders({"#p": "p"}, VALUES), attributes(partition), attributes(sort))
+    unmatched = prepare_key_condition(text, Placeholders({"#p": "p"}, VALUES))
+    return unmatched.against(attributes(partition), attributes(sort))
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_a_table_without_a_sort_attribute(text: str) -> None:
 
 
 def test_an_empty_binary_key_value() -> None:
-    placeholders = Placeholders(None, {":b": {"B": ""}})
+    unmatched = prepare_key_condition("p = :b", Placeholders(None, {":b": {"B": ""}}))
     with pytest.raises(RequestRefused, match=r"cannot contain an empty binary value\. Key: p"):
-        compile_key_condition("p = :b", placeholders, attributes("p", "B"), ())
+        unmatched.against(attributes("p", "B"), ())
 
 
 def test_unused_placeholders_are_reported_before_the_schema(local: Any) -> None:

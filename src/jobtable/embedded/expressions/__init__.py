@@ -13,8 +13,6 @@ from jobtable.embedded.expressions.conditions import Condition, compile_conditio
 from jobtable.embedded.expressions.key_conditions import (
     KeyCondition,
     SortRange,
-    UnmatchedKeyCondition,
-    compile_key_condition,
     prepare_key_condition,
 )
 from jobtable.embedded.expressions.placeholders import InvalidValue, Placeholders
@@ -28,10 +26,8 @@ __all__ = [
     "Placeholders",
     "Projection",
     "SortRange",
-    "UnmatchedKeyCondition",
     "Update",
     "compile_condition",
-    "compile_key_condition",
     "compile_projection",
     "compile_update",
     "prepare_key_condition",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from jobtable.embedded.expressions.conditions import condition_program
 from jobtable.embedded.expressions.grammar import (
@@ -19,15 +19,14 @@ from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
 from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.schema import MAX_SORT_BYTES, KeyAttribute, key_bytes
+from jobtable.embedded.schema import MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
 Values: TypeAlias = Mapping[str, AttributeValue]
-RangeOperator: TypeAlias = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 _MIRRORED: dict[str, str] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "="}
-_RANGES: dict[str, RangeOperator] = {
+_RANGES: dict[str, SortOperator] = {
     "<": "<",
     "<=": "<=",
     ">": ">",
@@ -42,7 +41,7 @@ _IN_CONDITION = "Invalid condition in KeyConditionExpression: "
 class SortRange:
     """A condition on one sort attribute other than equality; BETWEEN has two operands, the others have one."""
 
-    operator: RangeOperator
+    operator: SortOperator
     operands: tuple[AttributeValue, ...]
 
 
@@ -114,13 +113,6 @@ def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKey
         raise error.refused("KeyConditionExpression") from error
     placeholders.use(program.names_used, program.values_used)
     return UnmatchedKeyCondition(text, placeholders)
-
-
-def compile_key_condition(
-    text: str, placeholders: Placeholders, partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
-) -> KeyCondition:
-    """The key condition against a key schema, or RequestRefused; both steps in one."""
-    return prepare_key_condition(text, placeholders).against(partition, sort)
 
 
 @lru_cache(maxsize=1024)

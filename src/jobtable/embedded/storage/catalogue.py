@@ -8,10 +8,9 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.schema import IndexSchema, KeyAttribute, TableSchema
+from jobtable.embedded.schema import IndexSchema, KeyAttribute, ProjectionType, TableSchema
 from jobtable.errors import StorageError
 
-Projection = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 _DAY_SECONDS = 86_400
 
@@ -72,7 +71,7 @@ class IndexRecord(Record):
     is_local: bool
     partition: tuple[str, ...]
     sort: tuple[str, ...]
-    projection: Projection
+    projection: ProjectionType
     included: tuple[str, ...] = ()
     throughput: Throughput = Throughput()
     on_demand: OnDemandLimit | None = None

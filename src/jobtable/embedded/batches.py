@@ -13,6 +13,7 @@ from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
 from jobtable.embedded.requests import (
+    AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
     OPTIONAL_BOOLEAN,
@@ -41,7 +42,7 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import validate_item
+from jobtable.embedded.values import SEVERAL_TYPES, validate_item
 from jobtable.embedded.writes import Write, delete_of, put_of, valid_item
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
@@ -65,11 +66,7 @@ _WRITE_MEMBERS = {
 _PUT_MEMBERS = {"Item": REQUIRED_MAP}
 _DELETE_MEMBERS = {"Key": REQUIRED_MAP}
 
-_AT_LEAST_ONE = "Member must have length greater than or equal to 1"
 _DUPLICATES = "Provided list of item keys contains duplicates"
-_ONE_REQUEST = (
-    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
-)
 
 
 class _Gets:
@@ -114,7 +111,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         return _read(storage, known, wanted_capacity(request), as_json=True)
     check_members(request, _GET_MEMBERS)
     if not request["RequestItems"]:
-        raise constraints_broken([unshown_constraint("RequestItems", _AT_LEAST_ONE)])
+        raise constraints_broken([unshown_constraint("RequestItems", AT_LEAST_ONE)])
     count = 0
     for name, per_table in request["RequestItems"].items():
         check_members(per_table, _KEYS_MEMBERS, f"requestItems.{name}.member.")
@@ -200,7 +197,7 @@ def _change(table_name: str, number: int, request: Any) -> _Change:
     path = f"requestItems.{table_name}.member.{number}.member."
     put, delete = request.get("PutRequest"), request.get("DeleteRequest")
     if (put is None) == (delete is None):
-        raise RequestRefused(_ONE_REQUEST)
+        raise RequestRefused(SEVERAL_TYPES)  # DynamoDB says so of requests as well
     if put is not None:
         check_members(put, _PUT_MEMBERS, f"{path}putRequest.")
         item, size = valid_item(put["Item"])
@@ -276,7 +273,7 @@ def _check_lists_of_writes(requests: dict[str, Any]) -> None:
     if not all(1 <= len(per_table) <= MAX_WRITES for per_table in requests.values()):
         rules.append(
             f"Map value must satisfy constraint: [Member must have length less than or equal to {MAX_WRITES},"
-            f" {_AT_LEAST_ONE}]"
+            f" {AT_LEAST_ONE}]"
         )
     if rules:
         shown = ", ".join(f"{name}=[{_shown(per_table)}]" for name, per_table in requests.items())
@@ -315,7 +312,7 @@ def _shown_value(value: Any) -> str:
 
 def _check_length(keys: list[Any], path: str) -> None:
     if not keys:
-        raise constraints_broken([unshown_constraint(path, _AT_LEAST_ONE)])
+        raise constraints_broken([unshown_constraint(path, AT_LEAST_ONE)])
     if len(keys) > MAX_GETS:
         raise constraints_broken(
             [unshown_constraint(path, f"Member must have length less than or equal to {MAX_GETS}")]

@@ -87,7 +87,7 @@ _MAX_LEVELS = 128
 
 def get_item(storage: Storage, request: Request) -> Response:
     """One item by its key; no Item member if there is none."""
-    table, position, projection = _plain_target(storage, request) or _target(storage, request)
+    table, position, projection = _plain_read(storage, request) or _checked_read(storage, request)
     found = storage.sized(table, position)
     response: Response = {}
     size = 0
@@ -104,17 +104,21 @@ def get_item(storage: Storage, request: Request) -> Response:
     return response
 
 
-_Target: TypeAlias = tuple[TableSchema, bytes, Projection | None]
-"""A table, a position in it, and what of the item is wanted."""
+Read: TypeAlias = tuple[TableSchema, bytes, Projection | None]
+"""A table, a position in it, and what of the item is wanted; None: all of it."""
 
 
-def _target(storage: Storage, request: Request) -> _Target:
-    """What a GetItem request asks for, or RequestRefused."""
+def _checked_read(storage: Storage, request: Request) -> Read:
     _check_members(request, _GET_MEMBERS)
+    return prepare_read(storage, request)
+
+
+def prepare_read(tables: Tables, request: Request) -> Read:
+    """What a GetItem request, or the Get of a transaction, asks for; RequestRefused if it does not fit the table."""
     check_parameters(request, "ProjectionExpression")
     key = validate_item(request["Key"])
     projection = projection_of(request)
-    table = find_table(storage, request["TableName"])
+    table = find_table(tables, request["TableName"])
     check_projection(table, projection)
     return table, key_position(table, key), projection
 
@@ -144,7 +148,7 @@ def _refuse_members(request: Request, members: Mapping[str, Member]) -> None:
         check_members(request, {"ReturnValues": RETURN_VALUES_SAID_ALIKE})
 
 
-def _plain_target(storage: Storage, request: Request) -> _Target | None:
+def _plain_read(storage: Storage, request: Request) -> Read | None:
     """What is asked for by a request like most: a table, a key of short strings, and no expression; None for others."""
     name: Any = request.get("TableName")
     key: Any = request.get("Key")

@@ -8,10 +8,10 @@ from jobtable.embedded.names import valid_attribute_name
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.requests import expect_type
 from jobtable.embedded.schema import ProjectionType
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
-_INVALID = "One or more parameter values were invalid: "
 _MOST_OF_A_KIND = 4
 
 KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
@@ -53,7 +53,7 @@ def check_defined(structure: Request, attributes: dict[str, KeyType]) -> None:
     names = [element["AttributeName"] for element in structure["KeySchema"]]
     if not attributes.keys() >= set(names):
         raise RequestRefused(
-            f"{_INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{', '.join(names)}],"
+            f"{INVALID}Some index key attributes are not defined in AttributeDefinitions. Keys: [{', '.join(names)}],"
             f" AttributeDefinitions: [{', '.join(attributes)}]"
         )
 
@@ -79,10 +79,10 @@ def global_key_schema(structure: Request) -> KeySchema:
     _check_first(kinds)
     behind = kinds.count("HASH")
     if "HASH" in kinds[behind:]:
-        raise RequestRefused(f"{_INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema")
+        raise RequestRefused(f"{INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema")
     for kind in ("HASH", "RANGE"):
         if kinds.count(kind) > _MOST_OF_A_KIND:
-            raise RequestRefused(f"{_INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes")
+            raise RequestRefused(f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes")
     return tuple(names[:behind]), tuple(names[behind:])
 
 
@@ -91,11 +91,11 @@ def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
     given = structure["Projection"]
     kind, names = given.get("ProjectionType"), given.get("NonKeyAttributes")
     if kind is None:
-        raise RequestRefused(f"{_INVALID}Unknown ProjectionType: null")
+        raise RequestRefused(f"{INVALID}Unknown ProjectionType: null")
     if kind != "INCLUDE" and names is not None:
-        raise RequestRefused(f"{_INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+        raise RequestRefused(f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
     if kind == "INCLUDE" and names is None:
-        raise RequestRefused(f"{_INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+        raise RequestRefused(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
     return kind, () if names is None else _included(names)
 
 
@@ -111,7 +111,7 @@ def _included(names: list[Any]) -> tuple[str, ...]:
         valid_attribute_name(name)
     repeated = next((name for number, name in enumerate(names) if name in names[:number]), None)
     if repeated is not None:
-        raise RequestRefused(f"{_INVALID}Duplicate element in NonKeyAttributes: {repeated}")
+        raise RequestRefused(f"{INVALID}Duplicate element in NonKeyAttributes: {repeated}")
     return tuple(names)
 
 

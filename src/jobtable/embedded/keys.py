@@ -13,17 +13,16 @@ from jobtable.embedded.schema import (
     TableSchema,
     key_bytes,
 )
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
 KEY_MISMATCH = "The provided key element does not match the schema"
-_INVALID = "One or more parameter values were invalid: "
+SORT_TOO_LONG = f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
 _TOO_LONG = {
     # DynamoDB's message has no space there either.
-    MAX_PARTITION_BYTES: f"{_INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
-    MAX_SORT_BYTES: (
-        f"{_INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
-    ),
+    MAX_PARTITION_BYTES: f"{INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
+    MAX_SORT_BYTES: SORT_TOO_LONG,
 }
 """What is said of a key that has more bytes than these."""
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
@@ -72,10 +71,10 @@ def item_position(table: TableSchema, item: Item) -> bytes:
     for attribute in table.key:
         value = item.get(attribute.name)
         if value is None:
-            raise ItemKeyMismatch(f"{_INVALID}Missing the key {attribute.name} in the item")
+            raise ItemKeyMismatch(f"{INVALID}Missing the key {attribute.name} in the item")
         if attribute.type not in value:
             raise ItemKeyMismatch(
-                f"{_INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {_type(value)}"
+                f"{INVALID}Type mismatch for key {attribute.name} expected: {attribute.type} actual: {_type(value)}"
             )
         _check_size(table, attribute, item)
     return table.position(item)
@@ -84,12 +83,18 @@ def item_position(table: TableSchema, item: Item) -> bytes:
 def refuse_empty_key(table: TableSchema, item: Item) -> None:
     """RequestRefused if a key attribute is an empty string or empty binary value."""
     for attribute in table.key:
-        kind = _kind_if_empty(attribute, item)
-        if kind:
-            raise EmptyKeyValue(
-                f"{_NOT_VALID}The AttributeValue for a key attribute cannot contain an empty {kind} value."
-                f" Key: {attribute.name}"
-            )
+        if _is_empty(attribute, item):
+            raise empty_key_value(attribute)
+
+
+def empty_key_value(attribute: KeyAttribute, index_name: str | None = None) -> EmptyKeyValue:
+    """The error for an empty value of a key attribute of the table, or of the index that is named."""
+    if index_name is None:
+        return EmptyKeyValue(f"{_NOT_VALID}{_empty_fault(attribute)} Key: {attribute.name}")
+    return EmptyKeyValue(
+        f"{_NOT_VALID}A value specified for a secondary index key is not supported. {_empty_fault(attribute)}"
+        f" IndexName: {index_name}, IndexKey: {attribute.name}"
+    )
 
 
 def refuse_nested_keys(table: TableSchema, nested_names: Set[str]) -> None:
@@ -123,13 +128,8 @@ def check_index_keys(table: TableSchema, item: Item) -> None:
         return
     for index in _by_name(table):
         for attribute in index.key:
-            kind = _kind_if_empty(attribute, item)
-            if kind:
-                raise EmptyKeyValue(
-                    f"{_NOT_VALID}A value specified for a secondary index key is not supported. The AttributeValue for"
-                    f" a key attribute cannot contain an empty {kind} value. IndexName: {index.name},"
-                    f" IndexKey: {attribute.name}"
-                )
+            if _is_empty(attribute, item):
+                raise empty_key_value(attribute, index.name)
     _check_index_types_and_sizes(table, item, None)
 
 
@@ -143,11 +143,10 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
         return
     for index in table.indexes.values():
         for attribute in index.key:
-            kind = attribute.name in updated and _kind_if_empty(attribute, item)
-            if kind:
+            if attribute.name in updated and _is_empty(attribute, item):
                 raise EmptyKeyValue(
                     f"{_NOT_VALID}The update expression attempted to update a secondary index key to a value that is"
-                    f" not supported. The AttributeValue for a key attribute cannot contain an empty {kind} value."
+                    f" not supported. {_empty_fault(attribute)}"
                 )
     _check_index_types_and_sizes(table, item, updated)
 
@@ -182,7 +181,7 @@ def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset
 
 def _index_type_mismatch(index: IndexSchema, attribute: KeyAttribute, found: str) -> SchemaMismatch:
     return SchemaMismatch(
-        f"{_INVALID}Type mismatch for Index Key {attribute.name} Expected: {attribute.type} Actual: {found}"
+        f"{INVALID}Type mismatch for Index Key {attribute.name} Expected: {attribute.type} Actual: {found}"
         f" IndexName: {index.name}"
     )
 
@@ -197,11 +196,14 @@ def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:
     return key_bytes((attribute, item[attribute.name][attribute.type]) for attribute in attributes)
 
 
-def _kind_if_empty(attribute: KeyAttribute, item: Item) -> str:
-    """ "string" or "binary" if the attribute has its type but no content, else nothing."""
-    if attribute.name not in item or item[attribute.name].get(attribute.type) != "":
-        return ""
-    return "string" if attribute.type == "S" else "binary"
+def _is_empty(attribute: KeyAttribute, item: Item) -> bool:
+    """Whether the item has the attribute with its type, but no content."""
+    return attribute.name in item and item[attribute.name].get(attribute.type) == ""
+
+
+def _empty_fault(attribute: KeyAttribute) -> str:
+    kind = "string" if attribute.type == "S" else "binary"
+    return f"The AttributeValue for a key attribute cannot contain an empty {kind} value."
 
 
 def _type(value: AttributeValue) -> str:

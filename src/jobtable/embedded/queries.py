@@ -33,6 +33,7 @@ from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSche
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.units import read_rate, wanted_capacity
 from jobtable.embedded.values import validate_item
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request, Response, StoreRequest
 
@@ -61,7 +62,6 @@ _SCAN_MEMBERS = {
     "TotalSegments": Member(int, minimum=1, maximum=1000000),
 }
 
-_INVALID = "One or more parameter values were invalid: "
 _INVALID_START = "The provided starting key is invalid"
 _SAID_OF_STARTS = (
     "exactly one of the supported datatypes",
@@ -228,12 +228,12 @@ def _check_projected(source: _Source) -> None:
         return
     if source.select == "ALL_ATTRIBUTES":
         raise RequestRefused(
-            f"{_INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
+            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
             " its projection type is not ALL"
         )
     missing = sorted(source.projection.top_level_names - held) if source.projection else []
     if missing:
-        raise RequestRefused(f"{_INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
+        raise RequestRefused(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
 
 
 def _check_filter_of_query(source: _Source) -> None:
@@ -250,7 +250,7 @@ def _check_filter_of_query(source: _Source) -> None:
     missing = sorted(source.filter.top_level_names - held) if held is not None else []
     if missing and source.index is not None:
         raise RequestRefused(
-            f"{_INVALID}Secondary index {source.index.name} does not project one or more filter attributes:"
+            f"{INVALID}Secondary index {source.index.name} does not project one or more filter attributes:"
             f" [{', '.join(missing)}]"
         )
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage.problems import table_not_found
 from jobtable.embedded.values import BOOLEAN, INTEGER, STRING, wrong_json_type
-from jobtable.errors import RequestError, RequestRefused, TableNotFound
+from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
@@ -117,7 +118,7 @@ _PROJECTION = "ProjectionExpression"
 def table_name_faults(name: str) -> list[str]:
     """The constraints that the name of a table breaks in an operation on items; a table's ARN is accepted as well."""
     if not name:
-        return ["Member must have length greater than or equal to 1"]
+        return [AT_LEAST_ONE]
     return [] if name.startswith("arn:") and table_of_arn(name) else name_faults(name)
 
 
@@ -264,8 +265,3 @@ def find_table(tables: Tables, name: str) -> TableSchema:
     if table is None:
         raise table_not_found()
     return table
-
-
-def table_not_found() -> RequestError:
-    """DynamoDB's answer to an item operation on a table that does not exist."""
-    return TableNotFound("Requested resource not found")

@@ -12,12 +12,13 @@ from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throug
 from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import encryption
 from jobtable.embedded.throughput import given_throughput, on_demand_limit
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
 _OVERRIDES = ("ProvisionedThroughput", "OnDemandThroughput", "SSESpecification")
 _LIMITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
-_INVALID = "Invalid Request: "
+_REFUSED = "Invalid Request: "
 
 
 def restored_record(
@@ -58,7 +59,7 @@ def _refuse_limits(override: Request, *, is_on_demand: bool) -> None:
         return
     named = next((name for name in _LIMITS if limits.get(name) is not None), _LIMITS[0])
     raise RequestRefused(
-        f"{_INVALID}Cannot override {named} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
+        f"{_REFUSED}Cannot override {named} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
     )
 
 
@@ -70,7 +71,7 @@ def _table_units(source: TableRecord, override: Request, mode: str | None, *, is
         return given_throughput(override)
     if mode is not None:
         raise RequestRefused(
-            f"{_INVALID}Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED"
+            f"{_REFUSED}Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED"
         )
     return source.throughput
 
@@ -79,7 +80,7 @@ def _refuse_units(structure: Request, mode: str | None, of_index: str) -> None:
     if structure.get("ProvisionedThroughput") is None:
         return
     why = "unless BillingMode is PROVISIONED" if mode is None else "if BillingMode is overridden to PAY_PER_REQUEST"
-    raise RequestRefused(f"{_INVALID}Cannot override ProvisionedThroughput {why}{of_index}")
+    raise RequestRefused(f"{_REFUSED}Cannot override ProvisionedThroughput {why}{of_index}")
 
 
 def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecord, Request | None]]:
@@ -106,7 +107,7 @@ def _matching(own: list[IndexRecord], given: Request, *, is_local: bool) -> Inde
         if is_same_key and index.projection == kind and set(index.included) == set(included):
             return index
     raise RequestRefused(
-        f"{_INVALID}Index {given['IndexName']} does not match a secondary index that existed in the source table and"
+        f"{_REFUSED}Index {given['IndexName']} does not match a secondary index that existed in the source table and"
         " cannot be created during the restore operation"
     )
 
@@ -115,7 +116,7 @@ def _refuse_same_names(indexes: tuple[IndexRecord, ...]) -> None:
     names = [index.name for index in indexes]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise RequestRefused(f"One or more parameter values were invalid: Duplicate index name: {name}")
+            raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
 
 
 def _restored_index(index: IndexRecord, given: Request | None, mode: str | None, *, is_on_demand: bool) -> IndexRecord:
@@ -130,6 +131,6 @@ def _restored_index(index: IndexRecord, given: Request | None, mode: str | None,
     if given is None and index.throughput.read:
         return index.model_copy(update={"on_demand": None})
     if given is None or given.get("ProvisionedThroughput") is None:
-        raise RequestRefused(f"{_INVALID}Must specify provisioned throughput for index {name}")
+        raise RequestRefused(f"{_REFUSED}Must specify provisioned throughput for index {name}")
     units = given_throughput(given)
     return index.model_copy(update={"name": name, "throughput": units, "on_demand": None})

@@ -15,6 +15,7 @@ from jobtable.embedded.requests import Member, check_members, constraint, constr
 from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.stream_records import record_of
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound, request_error
 from jobtable.store.backend import Request, Response
 
@@ -24,7 +25,6 @@ _MOST_BYTES = 1024 * 1024
 _ITERATOR_SECONDS = 15 * 60
 _DIGITS = 21
 _LARGEST = 2**62
-_INVALID = "One or more parameter values were invalid: "
 _ITERATOR_TYPES = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
 _ITERATOR_MEMBERS = {"ShardIteratorType": Member(str, required=True, enum=_ITERATOR_TYPES)}
 _FILTER_MEMBERS = {"Type": Member(str, enum=("CHILD_SHARDS",)), "ShardId": Member(str)}
@@ -120,7 +120,7 @@ def iterator(storage: Storage, request: Request) -> Response:
     if shard is None:
         raise RequestRefused("No ShardId specified.")
     if arn is None:
-        raise RequestRefused(f"{_INVALID}streamArn cannot be empty or null.")
+        raise RequestRefused(f"{INVALID}streamArn cannot be empty or null.")
     check_members(request, _ITERATOR_MEMBERS)
     kind = request["ShardIteratorType"]
     number = _sequence_number(request, kind)
@@ -179,7 +179,7 @@ def _limit(request: Request, most: int, message: str) -> int:
             " value greater than or equal to 1"
         )
     if limit > most:
-        raise RequestRefused(f"{_INVALID}{message}")
+        raise RequestRefused(f"{INVALID}{message}")
     return int(limit)
 
 
@@ -210,14 +210,14 @@ def _timestamp(request: Request, kind: str, now: float) -> float | None:
     moment = request.get("Timestamp")
     if kind != "AT_TIMESTAMP":
         if moment is not None:
-            raise RequestRefused(f"{_INVALID}Timestamp should not be passed for this iterator type")
+            raise RequestRefused(f"{INVALID}Timestamp should not be passed for this iterator type")
         return None
     if moment is None:
-        raise RequestRefused(f"{_INVALID}Timestamp must be passed for this iterator type")
+        raise RequestRefused(f"{INVALID}Timestamp must be passed for this iterator type")
     if isinstance(moment, bool) or not isinstance(moment, int | float) or not math.isfinite(moment):
         raise RequestRefused("Timestamp must be a number of seconds", code="SerializationException")
     if moment > now:
-        raise RequestRefused(f"{_INVALID}Timestamp must not be in the future")
+        raise RequestRefused(f"{INVALID}Timestamp must not be in the future")
     return float(moment)
 
 
@@ -225,13 +225,13 @@ def _sequence_number(request: Request, kind: str) -> int | None:
     number = text(request, "SequenceNumber")
     if kind in ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"):
         if number is not None:
-            raise RequestRefused(f"{_INVALID}SequenceNumber should not be passed for this iterator type")
+            raise RequestRefused(f"{INVALID}SequenceNumber should not be passed for this iterator type")
         return None
     if number is not None and len(number) < _DIGITS:
         rule = f"Member must have length greater than or equal to {_DIGITS}"
         raise constraints_broken([constraint("sequenceNumber", f"'{number}'", rule)])
     if number is None or not (number.isascii() and number.isdigit()) or len(number) > 40:
-        raise RequestRefused(f"{_INVALID}Invalid SequenceNumber")
+        raise RequestRefused(f"{INVALID}Invalid SequenceNumber")
     return int(number)
 
 

@@ -25,13 +25,13 @@ from jobtable.embedded.throughput import (
     table_throughput,
 )
 from jobtable.embedded.warm_throughput import new_warm_throughput
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
 MOST_GLOBAL_INDEXES = 20
 _MOST_LOCAL_INDEXES = 5
 _MOST_INCLUDED = 100
-_INVALID = "One or more parameter values were invalid: "
 _TABLE_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 _NOT_KEPT = (
     "ReplicaUpdates",
@@ -135,11 +135,11 @@ def encryption(request: Request) -> dict[str, str] | None:
     kind, key, is_enabled = given.get("SSEType"), given.get("KMSMasterKeyId"), given.get("Enabled")
     for member, value in (("SSEType", kind), ("KMSMasterKeyId", key)):
         if is_enabled is False and value is not None:
-            raise RequestRefused(f"{_INVALID}{member} can not be specified if Enabled is false")
+            raise RequestRefused(f"{INVALID}{member} can not be specified if Enabled is false")
     if kind == "AES256":
-        raise RequestRefused(f"{_INVALID}SSEType AES256 is not supported")
+        raise RequestRefused(f"{INVALID}SSEType AES256 is not supported")
     if key is not None and kind is None:
-        raise RequestRefused(f"{_INVALID}SSEType KMS is required if KMSMasterKeyId is specified")
+        raise RequestRefused(f"{INVALID}SSEType KMS is required if KMSMasterKeyId is specified")
     if not is_enabled and kind is None:
         return None
     return {"SSEType": "KMS", "KMSMasterKeyArn": encryption_key_arn(key or "alias/aws/dynamodb")}
@@ -148,10 +148,10 @@ def encryption(request: Request) -> dict[str, str] | None:
 def _view_of_new_table(request: Request) -> ViewType | None:
     is_enabled, view = stream_specification(request)
     if is_enabled and view is None:
-        raise RequestRefused(f"{_INVALID}Table is being created with a stream enabled, UpdateViewType is required")
+        raise RequestRefused(f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required")
     if not is_enabled and view is not None:
         raise RequestRefused(
-            f"{_INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
+            f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
         )
     return view
 
@@ -195,12 +195,12 @@ def _local_indexes(request: Request, key: KeySchema, attributes: dict[str, KeyTy
     structures = _structures(request, "LocalSecondaryIndexes")
     if structures and not key[1]:
         raise RequestRefused(
-            f"{_INVALID}Table KeySchema does not have a range key, which is required when specifying a"
+            f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a"
             " LocalSecondaryIndex"
         )
     if len(structures) > _MOST_LOCAL_INDEXES:
         raise RequestRefused(
-            f"{_INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {_MOST_LOCAL_INDEXES}"
+            f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {_MOST_LOCAL_INDEXES}"
         )
     return tuple(_local_index(structure, key, attributes) for structure in structures)
 
@@ -210,10 +210,10 @@ def _local_index(structure: Request, key: KeySchema, attributes: dict[str, KeyTy
     check_defined(structure, attributes)
     partition, sort = simple_key_schema(structure)
     if not sort:
-        raise RequestRefused(f"{_INVALID}Index KeySchema does not have a range key for index: {name}")
+        raise RequestRefused(f"{INVALID}Index KeySchema does not have a range key for index: {name}")
     if partition != key[0]:
         raise RequestRefused(
-            f"{_INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}."
+            f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: {name}."
             f" index hash key: {partition[0]}, table hash key: {key[0][0]}"
         )
     kind, included = projection(structure)
@@ -224,13 +224,11 @@ def _global_indexes(request: Request, attributes: dict[str, KeyType], is_on_dema
     structures = _structures(request, "GlobalSecondaryIndexes")
     if len(structures) > MOST_GLOBAL_INDEXES:
         raise RequestRefused(
-            f"{_INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}"
+            f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}"
         )
     for structure in structures:
         if not is_on_demand and structure.get("ProvisionedThroughput") is None:
-            raise RequestRefused(
-                f"{_INVALID}ProvisionedThroughput is not specified for index: {structure['IndexName']}"
-            )
+            raise RequestRefused(f"{INVALID}ProvisionedThroughput is not specified for index: {structure['IndexName']}")
     return tuple(new_global_index(structure, attributes, is_on_demand=is_on_demand) for structure in structures)
 
 
@@ -238,7 +236,7 @@ def _structures(request: Request, member: str) -> list[Request]:
     """The indexes that a request asks for; RequestRefused for an empty list."""
     structures: list[Request] | None = request.get(member)
     if structures == []:
-        raise RequestRefused(f"{_INVALID}List of {member} is empty")
+        raise RequestRefused(f"{INVALID}List of {member} is empty")
     return structures or []
 
 
@@ -246,17 +244,17 @@ def _check_together(key: KeySchema, attributes: dict[str, KeyType], indexes: tup
     names = [index.name for index in indexes]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise RequestRefused(f"{_INVALID}Duplicate index name: {name}")
+            raise RequestRefused(f"{INVALID}Duplicate index name: {name}")
     check_included(sum(len(index.included) for index in indexes))
     used = dict.fromkeys((*key[0], *key[1], *(name for index in indexes for part in index.key for name in part)))
     if used.keys() == attributes.keys():
         return
     if not indexes:
         raise RequestRefused(
-            f"{_INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in"
+            f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in"
             " AttributeDefinitions"
         )
     raise RequestRefused(
-        f"{_INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
+        f"{INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: [{', '.join(attributes)}], keys used:"
         f" [{', '.join(used)}]"
     )

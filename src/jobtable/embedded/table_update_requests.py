@@ -8,6 +8,7 @@ from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.key_schemas import attribute_definitions, maps
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.embedded.throughput import check_bounds, refuse_table_throughput
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
@@ -30,7 +31,6 @@ _ALONE = {
 """What is changed by a request of its own, in the order in which DynamoDB asks for that."""
 _NOTHING_IF_EMPTY = ("OnDemandThroughput", "WarmThroughput")
 _ACTIONS = ("Update", "Create", "Delete")
-_INVALID = "One or more parameter values were invalid: "
 
 
 class IndexChange(NamedTuple):
@@ -55,7 +55,7 @@ def check_request(request: Request) -> None:
             " required"
         )
     if has_empty_list:
-        raise RequestRefused(f"{_INVALID}List of GlobalSecondaryIndexUpdates is empty")
+        raise RequestRefused(f"{INVALID}List of GlobalSecondaryIndexUpdates is empty")
     changes = index_changes(request)
     _check_together(request, given, {change.action for change in changes})
     _check_units(request)
@@ -68,20 +68,20 @@ def index_changes(request: Request) -> list[IndexChange]:
         actions = [action for action in _ACTIONS if update.get(action) is not None]
         if not actions:
             named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)
-            raise RequestRefused(f"{_INVALID}One of {named} must not be null")
+            raise RequestRefused(f"{INVALID}One of {named} must not be null")
         if len(actions) > 1:
             raise RequestRefused(
-                f"{_INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
+                f"{INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
             )
         [action] = actions
         name = update[action]["IndexName"]
         if any(name == change.content["IndexName"] for change in changes):
             raise RequestRefused(
-                f"{_INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
+                f"{INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
         if action == "Update" and update[action].get("WarmThroughput") == {}:
             raise RequestRefused(
-                f"{_INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond"
+                f"{INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond"
                 f" specified for index: {name}"
             )
         changes.append(IndexChange(action, update[action]))
@@ -102,30 +102,30 @@ def _check_units(request: Request) -> None:
     if mode == "PAY_PER_REQUEST":
         refuse_table_throughput(request)
     if mode == "PROVISIONED" and request.get("ProvisionedThroughput") is None:
-        raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+        raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
     check_bounds(request)
 
 
 def _check_together(request: Request, given: set[str], actions: set[str]) -> None:
     for name, what in _ALONE.items():
         if name in given and len(given) > 1:
-            raise RequestRefused(f"{_INVALID}{what} must be the only operation in the request")
+            raise RequestRefused(f"{INVALID}{what} must be the only operation in the request")
     if "OnDemandThroughput" in given and given - {"OnDemandThroughput", "BillingMode"}:
         raise RequestRefused(
-            f"{_INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
+            f"{INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
         )
     if "WarmThroughput" in given:
         if "Create" in actions:
             raise RequestRefused(
-                f"{_INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
+                f"{INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
             )
         if given - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
-            raise RequestRefused(f"{_INVALID}WarmThroughput must be the only operation in the request")
+            raise RequestRefused(f"{INVALID}WarmThroughput must be the only operation in the request")
     has_units = "ProvisionedThroughput" in given or request.get("BillingMode") == "PROVISIONED"
     has_stream, has_index = "StreamSpecification" in given, not actions.isdisjoint(("Create", "Delete"))
     if has_units and has_stream:
-        raise RequestRefused(f"{_INVALID}You cannot modify stream status while updating table IOPS")
+        raise RequestRefused(f"{INVALID}You cannot modify stream status while updating table IOPS")
     if has_units and has_index:
-        raise RequestRefused(f"{_INVALID}You cannot create or delete index while updating table IOPS")
+        raise RequestRefused(f"{INVALID}You cannot create or delete index while updating table IOPS")
     if has_stream and has_index:
-        raise RequestRefused(f"{_INVALID}You cannot create or delete index while changing stream status")
+        raise RequestRefused(f"{INVALID}You cannot create or delete index while changing stream status")

@@ -28,10 +28,9 @@ from jobtable.embedded.throughput import (
     refuse_table_throughput,
 )
 from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
-
-_INVALID = "One or more parameter values were invalid: "
 
 
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
@@ -126,7 +125,7 @@ def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on
         return _changed_index(index, **options)
     if is_on_demand:
         raise RequestRefused(
-            f"{_INVALID}The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST can be to"
+            f"{INVALID}The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST can be to"
             " OnDemandThroughput, WarmThroughput"
         )
     _check_units_of_index(given, is_on_demand=False)
@@ -139,12 +138,12 @@ def _check_units_of_index(given: Request, *, is_on_demand: bool) -> None:
     has_units = given.get("ProvisionedThroughput") is not None
     if has_units and is_on_demand:
         raise RequestRefused(
-            f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index:"
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index:"
             f" {given['IndexName']} when BillingMode is PAY_PER_REQUEST"
         )
     if not has_units and not is_on_demand:
         raise RequestRefused(
-            f"{_INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {given['IndexName']}"
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {given['IndexName']}"
         )
 
 
@@ -163,7 +162,7 @@ def _with_new_index(
 ) -> TableRecord:
     if request.get("AttributeDefinitions") is None:
         name = change.content["IndexName"]
-        raise RequestRefused(f"{_INVALID}AttributeDefinitions is not specified for index: {name}")
+        raise RequestRefused(f"{INVALID}AttributeDefinitions is not specified for index: {name}")
     defined = attribute_definitions(request)
     if record.index(change.content["IndexName"]) is not None:
         raise RequestRefused("Attempting to create an index which already exists")
@@ -190,7 +189,7 @@ def _redefined(record: TableRecord, name: str, new: NewIndex, defined: dict[str,
     keys += [(index.partition, index.sort) for index in record.indexes]
     old = next(key for key in keys if name in (*key[0], *key[1]))
     return RequestRefused(
-        f"{_INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as previously"
+        f"{INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as previously"
         f" defined. Existing schema: {_schema(old, record.attributes)} New schema: {_schema(new.key, defined)}"
     )
 
@@ -213,7 +212,7 @@ def _check_index_throughput(record: TableRecord) -> None:
         return
     for index in record.indexes:
         if not index.is_local and not index.throughput.read:
-            raise RequestRefused(f"{_INVALID}ProvisionedThroughput must be specified for index: {index.name}")
+            raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified for index: {index.name}")
 
 
 def _with_options(record: TableRecord, request: Request, now: float) -> TableRecord:
@@ -238,10 +237,10 @@ def _changed_encryption(record: TableRecord, request: Request) -> dict[str, str]
         return record.encryption
     wanted = encryption(request)
     if wanted is None and record.encryption is None:
-        raise RequestRefused(f"{_INVALID}Table is already encrypted by default")
+        raise RequestRefused(f"{INVALID}Table is already encrypted by default")
     if wanted == record.encryption and "KMSMasterKeyId" in request["SSESpecification"]:
         raise RequestRefused(
-            f"{_INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want"
+            f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want"
             " to change Master Key"
         )
     return wanted
@@ -253,12 +252,12 @@ def _with_stream(transaction: Transaction, record: TableRecord, request: Request
         return record
     if not is_enabled:
         if view is not None:
-            raise RequestRefused(f"{_INVALID}If stream is being disabled, then UpdateViewType must not be specified")
+            raise RequestRefused(f"{INVALID}If stream is being disabled, then UpdateViewType must not be specified")
         if record.stream is None:
             raise RequestRefused(f"Table has no stream to disable: TableName: {record.name}")
         return streams.disabled(transaction, record, now)
     if view is None:
-        raise RequestRefused(f"{_INVALID}If stream is being enabled then UpdateViewType is required")
+        raise RequestRefused(f"{INVALID}If stream is being enabled then UpdateViewType is required")
     if record.stream is not None:
         raise RequestRefused(f"Table already has an enabled stream: TableName: {record.name}")
     return streams.enabled(transaction, record, view, now)

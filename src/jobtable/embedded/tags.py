@@ -11,6 +11,7 @@ from jobtable.embedded.requests import Member, check_members, expect_type, table
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import AccessDenied, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
@@ -18,7 +19,6 @@ _MOST_TAGS = 50
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _TAG_MEMBERS = {"Tags": Member(list, required=True)}
 _UNTAG_MEMBERS = {"TagKeys": Member(list, required=True)}
-_INVALID = "One or more parameter values were invalid: "
 _TEXT = re.compile(r"[\w\s+\-=.:/@]*")
 """Letters, numbers and white space of any script, and a few signs."""
 
@@ -91,16 +91,16 @@ def _resource(request: Request) -> str:
     if arn is None:
         raise RequestRefused("Invalid TableArn")
     if not arn.startswith("arn:"):
-        raise RequestRefused(f"{_INVALID}ARNs must start with 'arn:': {arn}")
+        raise RequestRefused(f"{INVALID}ARNs must start with 'arn:': {arn}")
     if is_stream_arn(arn):
         raise _not_found(arn)
     name = table_of_arn(arn)
     if name is None and ":dynamodb:" in arn:
         raise RequestRefused(
-            f"{_INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
+            f"{INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
         )
     if name is None:
-        raise RequestRefused(f"{_INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
+        raise RequestRefused(f"{INVALID}Provided Arn is not a DynamoDB resource arn: {arn}")
     return name
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from jobtable.embedded.names import REGION
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Throughput
 from jobtable.embedded.warm_throughput import MOST_UNITS
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
-_INVALID = "One or more parameter values were invalid: "
 MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 _BOUND = 1_000_000_000_000
@@ -21,7 +21,7 @@ def table_throughput(request: Request) -> Throughput:
     """The ProvisionedThroughput of a table, which must be there."""
     if request.get("ProvisionedThroughput") is None:
         raise RequestRefused(
-            f"{_INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
         )
     return given_throughput(request)
 
@@ -30,7 +30,7 @@ def refuse_table_throughput(request: Request) -> None:
     """RequestRefused if a table that is billed by requests shall have units."""
     if request.get("ProvisionedThroughput") is not None:
         raise RequestRefused(
-            f"{_INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
             " PAY_PER_REQUEST"
         )
 
@@ -41,7 +41,7 @@ def global_index_throughput(structure: Request, *, is_on_demand: bool) -> Throug
         return given_throughput(structure)
     if structure.get("ProvisionedThroughput") is not None:
         raise RequestRefused(
-            f"{_INVALID}ProvisionedThroughput should not be specified for index: {structure['IndexName']} when"
+            f"{INVALID}ProvisionedThroughput should not be specified for index: {structure['IndexName']} when"
             " BillingMode is PAY_PER_REQUEST"
         )
     return Throughput()
@@ -95,7 +95,7 @@ def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
     for member in _REQUEST_UNITS:
         if given.get(member) is not None:
             raise RequestRefused(
-                f"{_INVALID}{member} for OnDemandThroughput{of} cannot be specified when"
+                f"{INVALID}{member} for OnDemandThroughput{of} cannot be specified when"
                 f" {'table BillingMode is PROVISIONED.' if is_new else 'the table BillingMode is PROVISIONED'}"
             )
 
@@ -107,7 +107,7 @@ def _request_units(given: dict[str, int], member: str, of: str, *, is_new: bool)
         return None
     requested = f"Requested {member} for OnDemandThroughput for {of}"
     if value < 1 and (is_new or value != _NO_LIMIT):
-        raise RequestRefused(f"{_INVALID}{requested} is outside of valid range")
+        raise RequestRefused(f"{INVALID}{requested} is outside of valid range")
     if value > MOST_UNITS:
         most = f"Table{member.replace('Request', 'Capacity')}"
         raise request_error(

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
-from jobtable.embedded.expressions import Projection
-from jobtable.embedded.items import check_projection, projection_of
-from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch, key_position
+from jobtable.embedded.items import prepare_read
+from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch
 from jobtable.embedded.requests import (
+    AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
     OPTIONAL_MAP,
@@ -26,11 +26,9 @@ from jobtable.embedded.requests import (
     Member,
     Tables,
     check_members,
-    check_parameters,
     constraint,
     constraints_broken,
     expect_type,
-    find_table,
     lower_first,
     table_of_arn,
 )
@@ -45,7 +43,7 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import TOO_DEEP, validate_item
+from jobtable.embedded.values import TOO_DEEP
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import (
     ConditionalCheckFailed,
@@ -147,8 +145,7 @@ def _prepared(storage: Storage, request: Request) -> _Prepared:
 def _actions(request: Request) -> list[Any]:
     actions: list[Any] = request["TransactItems"]
     if not actions:
-        rule = "Member must have length greater than or equal to 1"
-        raise constraints_broken([constraint("transactItems", "'[]'", rule)])
+        raise constraints_broken([constraint("transactItems", "'[]'", AT_LEAST_ONE)])
     if len(actions) > MAX_ACTIONS:
         rule = f"Member must have length less than or equal to {MAX_ACTIONS}"
         raise constraints_broken([constraint("transactItems", f"'[{len(actions)} actions]'", rule)])
@@ -367,7 +364,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    prepared = _prepared_or_unfit(storage, [(_prepared_read, body) for body in bodies])
+    prepared = _prepared_or_unfit(storage, [(prepare_read, body) for body in bodies])
     reads = [one for one in prepared if not isinstance(one, SchemaMismatch)]
     if len(reads) < len(prepared):
         raise _unfit(prepared)
@@ -406,15 +403,6 @@ def _get_action(number: int, action: Any) -> Request:
         raise constraints_broken([constraint(path + "get", "null", "Member must not be null")])
     check_members(body, _READ_MEMBERS, path + "get.")
     return body
-
-
-def _prepared_read(tables: Tables, request: Request) -> tuple[TableSchema, bytes, Projection | None]:
-    check_parameters(request, "ProjectionExpression")
-    key = validate_item(request["Key"])
-    projection = projection_of(request)
-    table = find_table(tables, request["TableName"])
-    check_projection(table, projection)
-    return table, key_position(table, key), projection
 
 
 OPERATIONS = {"TransactGetItems": transact_get_items, "TransactWriteItems": transact_write_items}

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
-from jobtable.embedded.wordings import ValueRefused
+from jobtable.embedded.wordings import INVALID, ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, EncodedItem, Item
 from jobtable.store.sizes import number_size, utf8_length
@@ -31,15 +31,14 @@ MAP_OF_VALUES = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v2012081
 _ATTRIBUTE_VALUE = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
 _SCALARS = frozenset({STRING, BOOLEAN, INTEGER, LONG})
 
-_INVALID = "One or more parameter values were invalid: "
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-_SEVERAL_TYPES = (
+SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
 _SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's spelling
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 """Texts that DynamoDB takes for flags, in any case."""
-NOT_ONE_TYPE = (_EMPTY_VALUE, _SEVERAL_TYPES)
+NOT_ONE_TYPE = (_EMPTY_VALUE, SEVERAL_TYPES)
 """What is said of a value that has no type, and of one that has several."""
 _EMPTY_NAME = "Empty attribute name"
 TOO_DEEP = (
@@ -178,7 +177,7 @@ def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
     if not found:
         raise RequestRefused(_EMPTY_VALUE)
     if len(found) > 1:
-        raise RequestRefused(_SEVERAL_TYPES)
+        raise RequestRefused(SEVERAL_TYPES)
     [(kind, (content, size))] = found.items()
     return {kind: content}, size
 
@@ -288,7 +287,7 @@ def _flag_in_words(content: Any) -> bool:
 
 def _null(content: Any, depth: int) -> tuple[bool, int]:
     if not _boolean(content, depth)[0]:
-        raise RequestRefused(_INVALID + "Null attribute value types must have the value of true")
+        raise RequestRefused(INVALID + "Null attribute value types must have the value of true")
     return True, 1
 
 
@@ -301,9 +300,9 @@ def _members(content: Any) -> list[Any]:
 def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RequestRefused(_INVALID + "An string set  may not be empty")
+        raise RequestRefused(INVALID + "An string set  may not be empty")
     if None in members:
-        raise RequestRefused(_INVALID + "An string set may not have a null string as a member")
+        raise RequestRefused(INVALID + "An string set may not have a null string as a member")
     size = sum([_text(member, depth)[1] for member in members])
     if len(set(members)) < len(members):
         listed = ", ".join(f'"{member}"' for member in _up_to_repeated(members, str))
@@ -314,13 +313,13 @@ def _string_set(content: Any, depth: int) -> tuple[list[str], int]:
 def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RequestRefused(_INVALID + "An number set  may not be empty")
+        raise RequestRefused(INVALID + "An number set  may not be empty")
     sizes: dict[str, int] = {}
     for member in members:  # The first fault counts, be it of a number by itself or beside those before it.
         number, size = _number("" if member is None else member, depth)
         if number in sizes:
             message = "Input collection contains duplicates"
-            raise ValueRefused(f"{_INVALID}{message}.", message)
+            raise ValueRefused(f"{INVALID}{message}.", message)
         sizes[number] = size
     return _same_or(members, sorted(sizes, key=Decimal)), sum(sizes.values())
 
@@ -328,9 +327,9 @@ def _number_set(content: Any, depth: int) -> tuple[list[str], int]:
 def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
     members = _members(content)
     if not members:
-        raise RequestRefused(_INVALID + "Binary sets should not be empty")
+        raise RequestRefused(INVALID + "Binary sets should not be empty")
     if None in members:
-        raise RequestRefused(_INVALID + "Binary sets may not contain null values")
+        raise RequestRefused(INVALID + "Binary sets may not contain null values")
     measured = [_binary(member, depth) for member in members]
     values = [value for value, _ in measured]
     if len(set(values)) < len(values):
@@ -341,7 +340,7 @@ def _binary_set(content: Any, depth: int) -> tuple[list[str], int]:
 
 
 def _repeated(listed: str, older: str) -> ValueRefused:
-    start = f"{_INVALID}Input collection "
+    start = f"{INVALID}Input collection "
     return ValueRefused(start + listed, start + older)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from jobtable.embedded.names import REGION
 from jobtable.embedded.storage.catalogue import Throughput, WarmThroughput
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
 MOST_UNITS = 40_000
 """The most units of a table or an index."""
-_INVALID = "One or more parameter values were invalid: "
 _MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
 _INITIAL_ON_DEMAND = (12_000, 4_000)
 _ABOUT_INITIAL = (
@@ -50,7 +50,7 @@ def _given(structure: Request, least: WarmThroughput, faults: tuple[str, ...]) -
         requested = f"Requested {member} for WarmThroughput for {of}"
         units = given.get(member)
         if units is not None and units < (minimum or 0):
-            raise RequestRefused(f"{_INVALID}{requested} is lower than {fault}")
+            raise RequestRefused(f"{INVALID}{requested} is lower than {fault}")
         if units is not None and units > MOST_UNITS:
             most = f"TableMax{member.replace('UnitsPerSecond', 'CapacityUnits')}"
             raise request_error(

@@ -1,14 +1,20 @@
-"""Faults of attribute values that DynamoDB words in two ways, since only some operations read values in its new way."""
+"""DynamoDB's words: those that many faults begin with, and faults that it words in two ways.
+
+DynamoDB has an older and a newer reader of attribute values. Which one an operation goes through decides what it says
+of a value that is none.
+"""
 
 from __future__ import annotations
 
 from jobtable.errors import RequestError, RequestRefused
 
+INVALID = "One or more parameter values were invalid: "
+
 _OLDER_READERS = frozenset({"BatchWriteItem", "Scan", "TransactGetItems", "TransactWriteItems"})
 
 
 class ValueRefused(RequestRefused):
-    """A value is none, with the words for it where values are read in the new way; `older` are the others."""
+    """A value is not valid. The message is that of the newer reader, `older` that of the older one."""
 
     def __init__(self, message: str, older: str) -> None:
         super().__init__(message)
@@ -16,7 +22,7 @@ class ValueRefused(RequestRefused):
 
 
 def in_words_of(operation: str, refusal: RequestError) -> RequestError:
-    """The refusal of a request as the operation words it."""
+    """The refusal of a request in the words of the reader that the operation goes through."""
     if operation in _OLDER_READERS and isinstance(refusal, ValueRefused):
         return RequestRefused(refusal.older)
     return refusal

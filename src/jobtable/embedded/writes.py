@@ -21,6 +21,7 @@ from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
 from jobtable.embedded.values import measure_item, validate_item
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
 from jobtable.store.backend import EncodedItem, Item, Request
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
@@ -148,9 +149,7 @@ def refuse_key_update(key: Item, update: Update | None) -> None:
     if update is None or update.top_level_names.isdisjoint(key):
         return
     name = next(name for name in key if name in update.top_level_names)
-    raise SchemaMismatch(
-        f"One or more parameter values were invalid: Cannot update attribute {name}. This attribute is part of the key"
-    )
+    raise SchemaMismatch(f"{INVALID}Cannot update attribute {name}. This attribute is part of the key")
 
 
 def valid_item(item: Any) -> tuple[Item, int]:

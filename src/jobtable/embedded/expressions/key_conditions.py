@@ -19,7 +19,9 @@ from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
 from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.keys import SORT_TOO_LONG, empty_key_value
 from jobtable.embedded.schema import MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
@@ -252,32 +254,16 @@ def _typed_operands(one: _OneKey, attribute: KeyAttribute, values: Values) -> tu
     for name in one.operands:
         operand = values[name]
         if attribute.type not in operand:
-            raise RequestRefused(
-                "One or more parameter values were invalid: Condition parameter type does not match schema type"
-            )
+            raise RequestRefused(f"{INVALID}Condition parameter type does not match schema type")
         operands.append(operand)
     return tuple(operands)
 
 
 def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute, index_name: str | None) -> None:
     if any(value[attribute.type] == "" for value in values):
-        raise _empty(attribute, index_name)
+        raise empty_key_value(attribute, index_name)
 
 
 def _check_sort_bytes(sort_values: list[tuple[KeyAttribute, AttributeValue]]) -> None:
     if key_bytes((attribute, value[attribute.type]) for attribute, value in sort_values) > MAX_SORT_BYTES:
-        raise RequestRefused(
-            "One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit"
-            f" of {MAX_SORT_BYTES} bytes"
-        )
-
-
-def _empty(attribute: KeyAttribute, index_name: str | None) -> RequestRefused:
-    kind = "string" if attribute.type == "S" else "binary"
-    fault = f"The AttributeValue for a key attribute cannot contain an empty {kind} value."
-    if index_name is None:
-        return RequestRefused(f"One or more parameter values are not valid. {fault} Key: {attribute.name}")
-    return RequestRefused(
-        "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "
-        f"{fault} IndexName: {index_name}, IndexKey: {attribute.name}"
-    )
+        raise RequestRefused(SORT_TOO_LONG)

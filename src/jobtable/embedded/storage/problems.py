@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 
-from jobtable.errors import RequestError, StorageError, request_error
+from jobtable.errors import RequestError, StorageError, TableNotFound, request_error
 
 _ADVICE_OF_SQLITE = {
     "SQLITE_FULL": "the disk is full: free some space, then the same request works again",
@@ -49,7 +49,7 @@ def is_missing_table(error: Exception) -> bool:
 
 def table_not_found() -> RequestError:
     """DynamoDB's answer for an item operation on a table that is not there."""
-    return request_error("ResourceNotFoundException", "Requested resource not found")
+    return TableNotFound("Requested resource not found")
 
 
 def _advice(error: Failure) -> str:

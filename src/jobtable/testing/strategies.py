@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any, TypeVar, get_args
 
 from hypothesis import strategies as st
@@ -80,17 +81,22 @@ _SCALARS: dict[type[wire.WireType], st.SearchStrategy[Any]] = {
 
 def entities(cls: type[E]) -> st.SearchStrategy[E]:
     """Valid instances of an entity or a part whose keys DynamoDB would take."""
+    return _storable_instances(cls)
+
+
+@lru_cache(maxsize=1024)  # Hypothesis checks every new strategy as a whole, which takes longer than to draw from it
+def _storable_instances(cls: type[Record]) -> st.SearchStrategy[Any]:
     return _instances(cls).filter(_can_be_stored)
 
 
-def _instances(cls: type[E]) -> st.SearchStrategy[E]:
+def _instances(cls: type[Record]) -> st.SearchStrategy[Any]:
     fields = cls.__schema__.fields if issubclass(cls, Entity) else _part_fields(cls)
     values = {name: _values(field) for name, field in fields.items()}
     return st.fixed_dictionaries(values).map(_maker(cls)).filter(lambda made: made is not None)
 
 
-def _maker(cls: type[E]) -> Callable[[dict[str, Any]], Any]:
-    def make(values: dict[str, Any]) -> E | None:
+def _maker(cls: type[Record]) -> Callable[[dict[str, Any]], Record | None]:
+    def make(values: dict[str, Any]) -> Record | None:
         try:
             return cls(**values)
         except ValidationError:

@@ -208,8 +208,7 @@ def _change(table_name: str, number: int, request: Any) -> _Change:
 
 def _key_of(table: TableSchema, change: _Change) -> Item:
     """The key attributes that the item has, right or not."""
-    names = (table.partition.name,) if table.sort is None else (table.partition.name, table.sort.name)
-    return {name: change.item[name] for name in names if name in change.item}
+    return {attribute.name: change.item[attribute.name] for attribute in table.key if attribute.name in change.item}
 
 
 def _write_of(table: TableSchema, change: _Change) -> Write:

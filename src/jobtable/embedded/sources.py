@@ -1,0 +1,126 @@
+"""The table or index that a Query or Scan reads, what it wants of it, and whether it may want that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jobtable.embedded.expressions import Condition, Projection
+from jobtable.embedded.requests import constraints_broken, find_table
+from jobtable.embedded.schema import IndexSchema, KeyAttribute, TableSchema
+from jobtable.embedded.storage import Storage
+from jobtable.embedded.wordings import INVALID
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a request reads, and what it wants to see of it."""
+
+    table: TableSchema
+    index: IndexSchema | None
+    filter: Condition | None
+    projection: Projection | None
+    select: str | None
+
+    def key_attributes(self) -> tuple[tuple[KeyAttribute, ...], tuple[KeyAttribute, ...]]:
+        """The partition and the sort attributes of what is read."""
+        if self.index is not None:
+            return self.index.partition, self.index.sort
+        return (self.table.partition,), (self.table.sort,) if self.table.sort else ()
+
+    def cursor_names(self) -> tuple[str, ...]:
+        """The attributes of a LastEvaluatedKey."""
+        partition, sort = self.key_attributes()
+        return tuple(dict.fromkeys(attribute.name for attribute in (*self.table.key, *partition, *sort)))
+
+    def projected_names(self) -> frozenset[str] | None:
+        """The attributes that the index holds, or None if it (or the table) holds all."""
+        if self.index is None or self.index.projection == "ALL":
+            return None
+        return self.table.projected_names(self.index)
+
+    def is_whole(self) -> bool:
+        """Whether all items that are read are wanted as they are stored."""
+        return self.filter is None and self.projection is None and self.select is None
+
+    def fetches_from_table(self) -> bool:
+        """Whether a local index lacks attributes that the request wants, so that the table is read, too."""
+        held = self.projected_names()
+        if held is None or self.index is None or not self.index.is_local:
+            return False
+        if self.projection is not None:
+            return not self.projection.top_level_names <= held
+        return self.select == "ALL_ATTRIBUTES"
+
+
+def find_source(storage: Storage, request: Request, filter_: Condition | None, projection: Projection | None) -> Source:
+    """What a request reads, or RequestRefused if there is no such table or index."""
+    table = find_table(storage, request["TableName"])
+    return Source(table, _index(table, request), filter_, projection, request.get("Select"))
+
+
+def _index(table: TableSchema, request: Request) -> IndexSchema | None:
+    name = request.get("IndexName")
+    if name is None:
+        return None
+    index = table.indexes.get(name)
+    if index is None:
+        raise RequestRefused(f"The table does not have the specified index: {name}")
+    if request.get("ConsistentRead") and not index.is_local:
+        raise RequestRefused("Consistent reads are not supported on global secondary indexes")
+    return index
+
+
+def check_select(source: Source) -> None:
+    """RequestRefused if Select does not go together with the projection or the source."""
+    fault = _fault_of_select(source)
+    if fault is not None:
+        raise constraints_broken([fault])
+
+
+def _fault_of_select(source: Source) -> str | None:
+    select, projection = source.select, source.projection
+    if select == "SPECIFIC_ATTRIBUTES" and projection is None:
+        return "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+    if projection is not None and select not in (None, "SPECIFIC_ATTRIBUTES"):
+        what = "only the Count" if select == "COUNT" else select
+        return f"Cannot specify the ProjectionExpression when choosing to get {what}"
+    if select == "ALL_PROJECTED_ATTRIBUTES" and source.index is None:
+        return "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+    return None
+
+
+def check_projected(source: Source) -> None:
+    """RequestRefused if attributes are wanted that a global index does not hold."""
+    index, held = source.index, source.projected_names()
+    if index is None or index.is_local or held is None:
+        return
+    if source.select == "ALL_ATTRIBUTES":
+        raise RequestRefused(
+            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
+            " its projection type is not ALL"
+        )
+    missing = sorted(source.projection.top_level_names - held) if source.projection else []
+    if missing:
+        raise RequestRefused(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
+
+
+def check_filter_of_query(source: Source) -> None:
+    """RequestRefused if the filter of a query looks at key attributes, or at what an index does not hold."""
+    if source.filter is None:
+        return
+    partition, sort = source.key_attributes()
+    for attribute in (*partition, *sort):
+        if attribute.name in source.filter.top_level_names:
+            raise RequestRefused(
+                "Filter Expression can only contain non-primary key attributes: Primary key attribute:"
+                f" {attribute.name}"
+            )
+    held = source.projected_names()
+    missing = sorted(source.filter.top_level_names - held) if held is not None else []
+    if missing and source.index is not None:
+        raise RequestRefused(
+            f"{INVALID}Secondary index {source.index.name} does not project one or more filter attributes:"
+            f" [{', '.join(missing)}]"
+        )

@@ -289,3 +289,15 @@ class EntitySchema:
         templated = (part.attribute for key in self.keys for part in key.parts if part.natural is None)
         own_type = (self.table.type_attribute,) if self.table.type_attribute else ()
         return frozenset((*templated, *own_type))
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """The attributes that an item can have of what the entity declares, an envelope as one of them."""
+        fields = (field.path[0] for field in self.fields.values() if not field.is_key_only)
+        return frozenset((*fields, *self.derived))
+
+    @cached_property
+    def attributes_inside(self) -> frozenset[str]:
+        """The same inside of the envelope."""
+        inside = (field for field in self.fields.values() if field.envelope and not field.is_key_only)
+        return frozenset(field.attribute for field in inside)

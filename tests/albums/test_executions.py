@@ -458,6 +458,22 @@ def test_two_starts_with_the_same_id_at_once_are_one_execution(other: str) -> No
         assert len(list(store.query(Job.by_type()))) == 1
 
 
+def test_a_start_does_not_put_its_image_in_the_place_of_another_one(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executions, put = Executions(jobs), jobs.objects.put
+
+    def put_behind_another_start(key: str, source: bytes) -> object:
+        monkeypatch.setattr(jobs.objects, "put", put)
+        executions.start(path("STEP"), b"first", "image.jpg", execution_id="e")
+        return put(key, source)
+
+    monkeypatch.setattr(jobs.objects, "put", put_behind_another_start)
+    with pytest.raises(AlreadyExistsError, match="execution e was started before with another"):
+        executions.start(path("STEP"), b"second", "image.jpg", execution_id="e")
+    assert jobs.objects.get(executions.records.get_execution("e").image_s3_key) == b"first"
+
+
 def test_what_cannot_be_looked_at_stands_in_nobodys_way(jobs: Jobs, clock: FakeClock) -> None:
     executions = Executions(jobs)
     for name in ("bad", "good"):

@@ -8,6 +8,7 @@ without a word, the next look (watch.py) goes on from there.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Iterator
@@ -71,10 +72,11 @@ class Executions:
         """
         declared = load_definition(definition)
         execution_id = execution_id or str(uuid.uuid4())
-        image_key = object_key(UPLOADS, execution_id, name)
+        # Two starts with one id at once must not put their images in each other's place: the second one is refused.
+        image_key = object_key(UPLOADS, execution_id, hashlib.sha256(image).hexdigest()[:16], name)
         there = self._jobs.store.find(Execution.key(execution_id=execution_id))
         if there is not None:
-            if not self._was_started_with(there, definition, image_key, image):
+            if not self._was_started_with(there, definition, name, image):
                 raise AlreadyExistsError(
                     f"execution {execution_id} was started before with another definition or image: give another id"
                 )
@@ -110,11 +112,11 @@ class Executions:
         self._jobs.submit(first)
         return execution
 
-    def _was_started_with(self, there: Execution, definition: str, image_key: str, image: bytes) -> bool:
+    def _was_started_with(self, there: Execution, definition: str, name: str, image: bytes) -> bool:
         watch = self._jobs.store.find(ExecutionWatch.key(execution_id=there.execution_id))
         started_with = self._definition_of(there.execution_id) if watch is None else watch.definition
-        is_same_image = there.image_s3_key == image_key and self._jobs.objects.get(image_key) == image
-        return started_with == definition and is_same_image
+        is_same_name = key_parts(there.image_s3_key)[-1] == name
+        return started_with == definition and is_same_name and self._jobs.objects.get(there.image_s3_key) == image
 
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
         """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
@@ -337,7 +339,7 @@ class Executions:
     def is_referenced(self, key: str) -> bool:
         """Whether an object belongs to an execution that is there: what a sweep for orphans asks."""
         parts = key_parts(key)
-        if len(parts) != 3 or parts[0] != UPLOADS:
+        if len(parts) < 3 or parts[0] != UPLOADS:
             return False
         execution = self._jobs.store.find(Execution.key(execution_id=parts[1]))
         return execution is not None and execution.image_s3_key == key

@@ -11,7 +11,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, NotFoundError
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
+from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.records import Status
 from jobtable.store import Store
@@ -177,3 +177,13 @@ def test_a_job_is_not_deleted_before_all_who_wait_for_it_are_told(cloud: Cloud) 
     jobs.delete(first.job_id)
     assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
     assert cloud.jobs.queries.get_queue("default").job_count == 1
+
+
+def test_a_job_is_deleted_with_the_record_of_an_instance_that_the_index_does_not_show(cloud: Cloud) -> None:
+    jobs = cloud.held()
+    job = jobs.submit(new("job"))
+    machine = Instance(instance_id="i-1", instance_type="p3", launched_at=cloud.clock.now())
+    (lease,) = cloud.jobs.claim("default", limit=1, instance_id="i-1", lease_seconds=LEASE_SECONDS, instance=machine)
+    cloud.jobs.finish(lease, Outcome.completed())
+    jobs.delete(job.job_id)
+    assert list(cloud.jobs.queries.list_jobs_of_instance("i-1")) == []

@@ -196,7 +196,7 @@ class Control:
         if self._queries.find_place(job) is not None:
             self._tell_all(job)
         removed = self._dependencies.remove_all(job.job_id)
-        removed += self._store.batch_delete(self._queries.list_instances_of_job(job.job_id))
+        removed += self._store.batch_delete(self._queries.find_instances_of_job(job.job_id))
         removed += self._store.batch_delete(self._reports_to_sweep(job, going))
         removed += self._delete_items_under(job.job_id)
         for found in self._objects.list(object_key("jobs", job.job_id)):

@@ -192,6 +192,12 @@ class JobQueries:
         """The instances that run or ran a job."""
         return self._store.query(InstanceJob.by_job(job_id=job_id))
 
+    def find_instances_of_job(self, job_id: str) -> list[InstanceJob]:
+        """The same as they are now: the index may be behind, but the job's resources name its instances as well."""
+        named = [InstanceJob.key(instance_id=use.instance_id, job_id=job_id) for use in self.list_resources(job_id)]
+        found = (*self.list_instances_of_job(job_id), *self._store.batch_get(named))
+        return list({run.instance_id: run for run in found if run is not None}.values())
+
     @access_pattern("000", "All queues", index="GSI1")
     def list_queues(self) -> Query[Queue]:
         """All queues, by name."""

@@ -72,7 +72,7 @@ class JourneyJobs:
     def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
         """Every item of jobs as it is stored, in key order; but not what somebody else's job means to them."""
         ids = sorted(job_ids, key=_partition_of)
-        runs = (run for job_id in ids for run in self._jobs.queries.list_instances_of_job(job_id))
+        runs = (run for job_id in ids for run in self._jobs.queries.find_instances_of_job(job_id))
         yield from sorted((InstanceJob.__schema__.codec.encode(run) for run in runs), key=position)
         for job_id in ids:
             for item in list_partition(self._store, main, _key(job_id)):

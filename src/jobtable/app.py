@@ -77,7 +77,7 @@ def _refuse_unknown(url: str, options: dict[str, str]) -> None:
 
 
 def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Backend:
-    from jobtable.embedded import EmbeddedBackend  # noqa: PLC0415 - each backend is loaded when it is used
+    from jobtable.embedded import EmbeddedBackend
 
     durability = options.pop("durability", "full")
     _refuse_unknown(url, options)
@@ -93,7 +93,7 @@ def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Bac
 
 
 def _dynamodb(url: str, options: dict[str, str]) -> Backend:
-    from jobtable.dynamodb.backend import DynamoDBBackend  # noqa: PLC0415 - needs boto3, which not every user has
+    from jobtable.dynamodb.backend import DynamoDBBackend  # needs boto3, which not every user has
 
     try:
         parts = urlsplit(url)
@@ -165,7 +165,7 @@ class Services:
     @classmethod
     def open(cls, store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Self:
         """Open what the URLs name; without `objects_url` the objects are beside the store's file."""
-        from jobtable.objects import open_objects  # noqa: PLC0415 - whoever only connects to a store needs none
+        from jobtable.objects import open_objects
 
         store = connect(store_url, clock=clock)
         try:
@@ -198,8 +198,8 @@ class Services:
     @cached_property
     def jobs(self) -> Jobs:
         """Jobs, queues and workers."""
-        from jobtable.jobs.engine import Jobs  # noqa: PLC0415 - loaded when it is used
-        from jobtable.jobs.entities import main  # noqa: PLC0415
+        from jobtable.jobs.engine import Jobs
+        from jobtable.jobs.entities import main
 
         self._prepare(main)
         return Jobs(self.store, self.objects, clock=self.store.clock)
@@ -207,15 +207,15 @@ class Services:
     @cached_property
     def sweeps(self) -> Sweeps:
         """Hyperparameter sweeps."""
-        from jobtable.sweeps.service import Sweeps  # noqa: PLC0415 - loaded when it is used
+        from jobtable.sweeps.service import Sweeps
 
         return Sweeps(self.jobs)
 
     @cached_property
     def journeys(self) -> Journeys:
         """Transformation journeys."""
-        from jobtable.journeys.entities import journeys  # noqa: PLC0415 - loaded when it is used
-        from jobtable.journeys.service import Journeys  # noqa: PLC0415
+        from jobtable.journeys.entities import journeys
+        from jobtable.journeys.service import Journeys
 
         self._prepare(journeys)
         return Journeys(self.store, clock=self.store.clock)
@@ -223,8 +223,8 @@ class Services:
     @cached_property
     def conversations(self) -> Conversations:
         """The results of conversation analyses."""
-        from jobtable.conversations.entities import TABLES  # noqa: PLC0415 - loaded when it is used
-        from jobtable.conversations.service import Conversations  # noqa: PLC0415
+        from jobtable.conversations.entities import TABLES
+        from jobtable.conversations.service import Conversations
 
         self._prepare(*TABLES)
         return Conversations(self.store)
@@ -232,8 +232,8 @@ class Services:
     @cached_property
     def conversation_runs(self) -> ConversationRuns:
         """Conversation analyses, as they run."""
-        from jobtable.conversations.entities import TABLES  # noqa: PLC0415 - loaded when it is used
-        from jobtable.conversations.runs import ConversationRuns  # noqa: PLC0415
+        from jobtable.conversations.entities import TABLES
+        from jobtable.conversations.runs import ConversationRuns
 
         self._prepare(*TABLES)
         return ConversationRuns(self.jobs)
@@ -241,8 +241,8 @@ class Services:
     @cached_property
     def journey_records(self) -> ExecutionRecords:
         """The logs and reports of journeys' executions, whole."""
-        from jobtable.journeys.entities import journeys  # noqa: PLC0415 - loaded when it is used
-        from jobtable.journeys.records import ExecutionRecords  # noqa: PLC0415
+        from jobtable.journeys.entities import journeys
+        from jobtable.journeys.records import ExecutionRecords
 
         self._prepare(journeys)
         return ExecutionRecords(self.store, self.objects, self.store.clock)
@@ -250,8 +250,8 @@ class Services:
     @cached_property
     def journey_runner(self) -> JourneyRunner:
         """Journeys, as they run."""
-        from jobtable.journeys.entities import journeys  # noqa: PLC0415 - loaded when it is used
-        from jobtable.journeys.runner import JourneyRunner  # noqa: PLC0415
+        from jobtable.journeys.entities import journeys
+        from jobtable.journeys.runner import JourneyRunner
 
         self._prepare(journeys)
         return JourneyRunner(self.jobs)
@@ -259,15 +259,15 @@ class Services:
     @cached_property
     def journey_backups(self) -> JourneyBackups:
         """Journeys as files."""
-        from jobtable.journeys.backups import JourneyBackups  # noqa: PLC0415 - loaded when it is used
+        from jobtable.journeys.backups import JourneyBackups
 
         return JourneyBackups(self.journey_runner)
 
     @cached_property
     def albums(self) -> AlbumWorkflows:
         """Album workflows, their executions and their tasks."""
-        from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
-        from jobtable.albums.service import AlbumWorkflows  # noqa: PLC0415
+        from jobtable.albums.entities import workflows
+        from jobtable.albums.service import AlbumWorkflows
 
         self._prepare(workflows)
         return AlbumWorkflows(self.store)
@@ -275,8 +275,8 @@ class Services:
     @cached_property
     def album_executions(self) -> Executions:
         """Album executions, as they run."""
-        from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
-        from jobtable.albums.executions import Executions  # noqa: PLC0415
+        from jobtable.albums.entities import workflows
+        from jobtable.albums.executions import Executions
 
         self._prepare(workflows)
         return Executions(self.jobs)
@@ -284,15 +284,15 @@ class Services:
     @cached_property
     def album_answers(self) -> Answers:
         """What people answer to the tasks of album executions."""
-        from jobtable.albums.answers import Answers  # noqa: PLC0415 - loaded when it is used
-        from jobtable.albums.entities import workflows  # noqa: PLC0415
+        from jobtable.albums.answers import Answers
+        from jobtable.albums.entities import workflows
 
         self._prepare(workflows)
         return Answers(self.jobs)
 
     def compute_album_metrics(self, day: date) -> MetricsComparison:
         """The metrics of both workflow types for a day (UTC), computed anew from its executions, side by side."""
-        from jobtable.albums.metrics import compute_and_compare  # noqa: PLC0415 - loaded when it is used
+        from jobtable.albums.metrics import compute_and_compare
 
         _ = self.albums  # with its table
         return compute_and_compare(self.store, day)
@@ -300,8 +300,8 @@ class Services:
     @cached_property
     def album_watch(self) -> Watch:
         """The watch over album executions: who runs a server or a worker keeps it."""
-        from jobtable.albums.entities import workflows  # noqa: PLC0415 - loaded when it is used
-        from jobtable.albums.watch import Watch  # noqa: PLC0415
+        from jobtable.albums.entities import workflows
+        from jobtable.albums.watch import Watch
 
         self._prepare(workflows)
         return Watch(self.jobs)
@@ -309,8 +309,8 @@ class Services:
     @cached_property
     def ocr(self) -> OcrService:
         """Images, and what OCR has read from them."""
-        from jobtable.jobs.entities import main  # noqa: PLC0415 - loaded when it is used
-        from jobtable.receipts.ocr import OcrService  # noqa: PLC0415
+        from jobtable.jobs.entities import main
+        from jobtable.receipts.ocr import OcrService
 
         self._prepare(main)
         return OcrService(self.store)
@@ -318,15 +318,15 @@ class Services:
     @cached_property
     def tokens(self) -> Tokens:
         """The tokens of the server over this store."""
-        from jobtable.access.tokens import Tokens  # noqa: PLC0415 - loaded when it is used
-        from jobtable.jobs.entities import main  # noqa: PLC0415
+        from jobtable.access.tokens import Tokens
+        from jobtable.jobs.entities import main
 
         self._prepare(main)
         return Tokens(self.store, clock=self.store.clock)
 
     @cached_property
     def _job_objects(self) -> JobObjects:
-        from jobtable.jobs.locations import JobObjects  # noqa: PLC0415 - loaded when it is used
+        from jobtable.jobs.locations import JobObjects
 
         return JobObjects(self.jobs.store)
 
@@ -359,8 +359,8 @@ class ServerServices(Services):
     """
 
     def __init__(self, url: str, token: str | None, *, clock: Clock = SYSTEM_CLOCK) -> None:
-        from jobtable.remote.backend import ServerBackend, ServerObjects  # noqa: PLC0415 - loaded when it is used
-        from jobtable.remote.server import Server  # noqa: PLC0415
+        from jobtable.remote.backend import ServerBackend, ServerObjects
+        from jobtable.remote.server import Server
 
         self._server = Server(url, token)
         try:
@@ -374,82 +374,82 @@ class ServerServices(Services):
     @cached_property
     def jobs(self) -> Jobs:
         """Jobs and queues; workers need the store itself."""
-        from jobtable.remote.jobs import ServerJobs  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.jobs import ServerJobs
 
         return ServerJobs(self._server, self.store, self.objects)
 
     @cached_property
     def sweeps(self) -> Sweeps:
         """Hyperparameter sweeps."""
-        from jobtable.remote.sweeps import ServerSweeps  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.sweeps import ServerSweeps
 
         return ServerSweeps(self._server, self.jobs)
 
     @cached_property
     def journeys(self) -> Journeys:
         """Transformation journeys."""
-        from jobtable.remote.journeys import ServerJourneys  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.journeys import ServerJourneys
 
         return ServerJourneys(self._server, self.store, clock=self.store.clock)
 
     @cached_property
     def journey_runner(self) -> JourneyRunner:
         """Journeys, as they run."""
-        from jobtable.remote.journeys import ServerRunner  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.journeys import ServerRunner
 
         return ServerRunner(self._server, self.jobs)
 
     @cached_property
     def journey_backups(self) -> JourneyBackups:
         """Journeys as files."""
-        from jobtable.remote.journeys import ServerBackups  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.journeys import ServerBackups
 
         return ServerBackups(self._server, self.journey_runner)
 
     @cached_property
     def conversation_runs(self) -> ConversationRuns:
         """Conversation analyses, as they run."""
-        from jobtable.remote.conversations import ServerRuns  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.conversations import ServerRuns
 
         return ServerRuns(self._server, self.jobs)
 
     @cached_property
     def album_executions(self) -> Executions:
         """Album executions, as they run."""
-        from jobtable.remote.albums import ServerExecutions  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.albums import ServerExecutions
 
         return ServerExecutions(self._server, self.jobs)
 
     @cached_property
     def album_answers(self) -> Answers:
         """What people answer to the tasks of album executions."""
-        from jobtable.remote.albums import ServerAnswers  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.albums import ServerAnswers
 
         return ServerAnswers(self._server, self.jobs)
 
     @cached_property
     def album_watch(self) -> Watch:
         """The watch over album executions, which the server keeps itself."""
-        from jobtable.remote.albums import ServerWatch  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.albums import ServerWatch
 
         return ServerWatch(self.jobs)
 
     def compute_album_metrics(self, day: date) -> MetricsComparison:
         """The metrics of both workflow types for a day, computed anew by the server, side by side."""
-        from jobtable.remote.albums import compute_and_compare  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.albums import compute_and_compare
 
         return compute_and_compare(self._server, self.store, day)
 
     @cached_property
     def ocr(self) -> OcrService:
         """Images, and what OCR has read from them."""
-        from jobtable.remote.receipts import ServerOcr  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.receipts import ServerOcr
 
         return ServerOcr(self._server, self.store)
 
     @cached_property
     def tokens(self) -> Tokens:
         """The tokens of the server."""
-        from jobtable.remote.tokens import ServerTokens  # noqa: PLC0415 - loaded when it is used
+        from jobtable.remote.tokens import ServerTokens
 
         return ServerTokens(self._server, self.store, clock=self.store.clock)

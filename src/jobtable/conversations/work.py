@@ -25,8 +25,7 @@ from jobtable.conversations.entities import (
 from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id
 from jobtable.conversations.service import Conversations
 from jobtable.errors import NotFoundError, ObjectNotFoundError, ValueRefusedError
-from jobtable.jobs.fencing import lost_if_refused
-from jobtable.jobs.leases import check_lease
+from jobtable.jobs.leases import check_lease, lost_if_refused
 from jobtable.store.sizes import item_size
 
 if TYPE_CHECKING:

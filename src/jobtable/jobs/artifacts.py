@@ -8,8 +8,7 @@ from pathlib import Path
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ValueRefusedError
 from jobtable.jobs.entities import JobArtifact
-from jobtable.jobs.fencing import lost_if_refused
-from jobtable.jobs.leases import Lease, check_lease
+from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import artifact_key, discard
 from jobtable.objects import ObjectStore, Source
 from jobtable.store import Query, Store

@@ -14,8 +14,7 @@ from typing import BinaryIO
 
 from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
 from jobtable.jobs.entities import JobCheckpoint
-from jobtable.jobs.fencing import lost_if_refused
-from jobtable.jobs.leases import Lease, check_lease
+from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import checkpoint_key, discard
 from jobtable.jobs.timeline import Timeline
 from jobtable.objects import ObjectStore, Source

@@ -1,11 +1,13 @@
-"""A worker's right to run a job, and how a run ends."""
+"""A worker's right to run a job, what may be written in its name, and how a run ends."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
-from jobtable.errors import LeaseLostError
+from jobtable.errors import LeaseLostError, TransactionFailedError
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 from jobtable.model import Condition, Json
@@ -85,3 +87,15 @@ def holds(lease: Lease) -> Condition:
 def check_lease(tx: Transaction, lease: Lease) -> None:
     """Let a transaction happen only while the lease is held."""
     tx.check(Job.key(job_id=lease.job.job_id), holds(lease))
+
+
+@contextmanager
+def lost_if_refused(lease: Lease) -> Iterator[None]:
+    """Raise LeaseLostError where a transaction with `check_lease` did not happen because the lease is not held."""
+    try:
+        yield
+    except TransactionFailedError as error:
+        about_job = [failure for failure in error.failures if failure.action.startswith(f"check {Job.__name__} ")]
+        if any(failure.code == "ConditionalCheckFailed" for failure in about_job):
+            raise lease.lost() from error
+        raise

@@ -12,8 +12,8 @@ import sys
 import time
 from itertools import count
 
-from jobtable.app import connect
 from jobtable.clock import SYSTEM_CLOCK
+from jobtable.connection import connect
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Lease

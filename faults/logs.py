@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from jobtable.app import connect
+from jobtable.connection import connect
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs

@@ -1,109 +1,18 @@
-"""connect(): which store a URL names. Services: what stands over it."""
+"""The services over the stores that URLs and settings name."""
 
 from __future__ import annotations
 
-import os
 import pickle
-import stat
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-import jobtable
-from jobtable.app import Services, default_objects_url, open_jobs
-from jobtable.errors import ConnectionUrlError, StorageError, TableNotFound
+from jobtable.app import Services, open_jobs
+from jobtable.errors import ConnectionUrlError, TableNotFound
 from jobtable.jobs.definition import NewJob
 from jobtable.objects import object_key
 from jobtable.settings import Settings
-from jobtable.testing.contract import Task, make_task, table
-
-
-def test_memory_is_gone_when_it_is_closed() -> None:
-    with jobtable.connect("memory:") as store:
-        store.tables.create(table)
-        store.add(make_task())
-    with jobtable.connect("memory:") as store:
-        assert store.tables.names() == []
-
-
-@pytest.mark.parametrize("form", ["file:{}", "file://{}", "file:{}?durability=normal"])
-def test_a_file_keeps_what_is_in_it(tmp_path: Path, form: str) -> None:
-    path = tmp_path / "some folder" / "store.db"
-    path.parent.mkdir()
-    for expected in ([], ["1"]):
-        with jobtable.connect(form.format(path)) as store:
-            store.tables.create(table)
-            assert [task.task_id for task in store.query(Task.by_status(status="new"))] == expected
-            store.put(make_task())
-    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-
-
-def test_a_prefix_separates_stores_on_one_backend(dynamodb_local_url: str) -> None:
-    host = dynamodb_local_url.removeprefix("http://")
-    stores = [jobtable.connect(f"dynamodb+http://a:b@{host}?prefix={name}-") for name in ("one", "two")]
-    for store in stores:
-        store.tables.create(table)
-    stores[0].add(make_task())
-    assert stores[1].find(Task.key(task_id="1")) is None
-    assert stores[0].tables.names() == ["contract"]
-    for store in stores:
-        store.tables.delete(table)
-        store.close()
-
-
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("", "is no store: write memory:"),
-        ("nonsense", "is no store"),
-        ("redis://localhost", "is no store"),
-        ("memory:x", "has no path"),
-        ("file:", "names no file"),
-        ("file:x.db?durability=none", "durability is full or normal"),
-        ("file:x.db?color=red", "unknown option color"),
-        ("file:x.db?color", "name=value"),
-        ("dynamodb://", "names no region"),
-        ("dynamodb://eu-west-1/path", "names no region or host"),
-        ("dynamodb://eu-west-1:99", "a region has no port"),
-        ("dynamodb+http://localhost:99999", "Port out of range"),
-        ("dynamodb+http://localhost:8000?x=1", "unknown option x"),
-    ],
-)
-def test_nonsense_is_refused_in_one_line(url: str, message: str) -> None:
-    with pytest.raises(ConnectionUrlError) as raised:
-        jobtable.connect(url)
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize("rest", [":99999", ":8000?x=1", ":8000?x", "/path"])
-def test_a_refused_url_is_told_without_its_secret(rest: str) -> None:
-    with pytest.raises(ConnectionUrlError) as raised:
-        jobtable.connect(f"dynamodb+http://me:hidden@localhost{rest}")
-    assert "me:***@localhost" in str(raised.value)
-    assert "hidden" not in str(raised.value)
-
-
-def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(StorageError, match=r"file/store\.db"):
-        jobtable.connect(f"file:{tmp_path}/file/store.db")
-    with pytest.raises(StorageError, match="not a database"):
-        jobtable.connect(f"file:{tmp_path}/file")
-
-
-@pytest.mark.parametrize(
-    ("store", "objects"),
-    [
-        ("memory:", "memory:"),
-        ("file:jobs.db", "file:jobs.db.objects"),
-        ("file:///data/jobs.db?durability=normal", "file:/data/jobs.db.objects"),
-        ("file:my%20jobs.db", "file:my jobs.db.objects"),
-    ],
-)
-def test_objects_are_beside_the_store(store: str, objects: str) -> None:
-    assert default_objects_url(store) == objects
 
 
 def test_a_store_in_the_cloud_needs_an_object_store() -> None:

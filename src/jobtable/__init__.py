@@ -1,6 +1,7 @@
 """Jobtable: a typed data layer and job engine for DynamoDB, with an embedded engine that needs nothing started."""
 
-from jobtable.app import Services, connect, open_jobs
+from jobtable.app import Services, open_jobs
+from jobtable.connection import connect
 from jobtable.model import (
     Attr,
     Attribute,

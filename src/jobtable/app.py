@@ -1,18 +1,15 @@
-"""Where configuration, backends and services meet."""
+"""The services of all systems, over the stores that the settings name."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ConnectionUrlError
+from jobtable.connection import connect, default_objects_url
 from jobtable.model.table import Table
-from jobtable.settings import Settings, without_secret
-from jobtable.store.backend import Backend
+from jobtable.settings import Settings
 from jobtable.store.store import Store
 
 if TYPE_CHECKING:  # Each system is loaded when it is used.
@@ -34,112 +31,6 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.objects.store import ObjectStore
     from jobtable.receipts.ocr import OcrService
     from jobtable.sweeps.service import Sweeps
-
-_FORMS = (
-    "memory:, file:PATH, dynamodb://REGION?prefix=NAME or dynamodb+http://HOST:PORT?prefix=NAME "
-    "(dynamodb+https:// as well)"
-)
-
-
-def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
-    """Open the store that a URL names.
-
-    memory:                        the embedded engine, gone when the store is closed
-    file:PATH                      the embedded engine on one file, which is created where it is missing;
-                                   `?durability=normal` may lose the last commits in a power cut, never in a crash
-    dynamodb://REGION              DynamoDB, with credentials by AWS's usual rules
-    dynamodb+http://HOST:PORT      anything that speaks DynamoDB's protocol
-
-    `?prefix=NAME` puts NAME before every table's name.
-    """
-    scheme, _, rest = url.partition(":")
-    options = _options(url)
-    prefix = options.pop("prefix", "")
-    if scheme in ("memory", "file"):
-        backend = _embedded(url, rest.partition("?")[0], options, clock)
-    elif scheme in ("dynamodb", "dynamodb+http", "dynamodb+https"):
-        backend = _dynamodb(url, options)
-    else:
-        raise ConnectionUrlError(f"{without_secret(url)!r} is no store: write {_FORMS}")
-    return Store(backend, prefix=prefix, clock=clock)
-
-
-def _options(url: str) -> dict[str, str]:
-    try:
-        return dict(parse_qsl(url.partition("?")[2], keep_blank_values=True, strict_parsing="?" in url))
-    except ValueError as error:
-        raise ConnectionUrlError(f"{without_secret(url)!r}: what follows the ? must be name=value pairs") from error
-
-
-def _refuse_unknown(url: str, options: dict[str, str]) -> None:
-    if options:
-        raise ConnectionUrlError(f"{without_secret(url)!r}: unknown option {', '.join(sorted(options))}")
-
-
-def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Backend:
-    from jobtable.embedded import EmbeddedBackend
-
-    durability = options.pop("durability", "full")
-    _refuse_unknown(url, options)
-    if durability not in ("full", "normal"):
-        raise ConnectionUrlError(f"{url!r}: durability is full or normal")
-    if url.startswith("memory:"):
-        if path:
-            raise ConnectionUrlError(f"{url!r}: a store in memory has no path; write memory:")
-        return EmbeddedBackend(None, clock=clock)
-    if not path.removeprefix("//"):
-        raise ConnectionUrlError(f"{url!r} names no file: write file:PATH")
-    return EmbeddedBackend(store_file(url), durability="normal" if durability == "normal" else "full", clock=clock)
-
-
-def _dynamodb(url: str, options: dict[str, str]) -> Backend:
-    from jobtable.dynamodb.backend import DynamoDBBackend  # needs boto3, which not every user has
-
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConnectionUrlError(f"{without_secret(url)!r}: {error}") from error
-    if not host or parts.path.strip("/"):
-        raise ConnectionUrlError(f"{without_secret(url)!r} names no region or host: write {_FORMS}")
-    region = options.pop("region", None)
-    _refuse_unknown(url, options)
-    # The store itself decides what may be sent again, because it knows which requests may.
-    if parts.scheme == "dynamodb":
-        if port is not None:
-            raise ConnectionUrlError(
-                f"{without_secret(url)!r}: a region has no port; write dynamodb+http://HOST:PORT for an endpoint"
-            )
-        return DynamoDBBackend(host, max_attempts=1)
-    protocol = parts.scheme.removeprefix("dynamodb+")
-    at = f"[{host}]" if ":" in host else host
-    endpoint = f"{protocol}://{at}:{port}" if port else f"{protocol}://{at}"
-    return DynamoDBBackend(
-        region, endpoint_url=endpoint, access_key=parts.username, secret_key=parts.password, max_attempts=1
-    )
-
-
-def store_url(file: Path) -> str:
-    """The URL of the embedded store on this file, whatever characters its path has."""
-    return "file:" + str(file).replace("%", "%25").replace("?", "%3F")
-
-
-def store_file(url: str) -> Path:
-    """The file of an embedded store that is not in memory."""
-    return Path(unquote(url.removeprefix("file:").partition("?")[0].removeprefix("//")))
-
-
-def default_objects_url(store_url: str) -> str:
-    """Where the objects of a store are unless someone says otherwise: beside its file, or in memory with it."""
-    scheme = store_url.partition(":")[0]
-    if scheme == "memory":
-        return "memory:"
-    if scheme == "file":
-        return f"file:{store_file(store_url)}.objects"
-    raise ConnectionUrlError(
-        f"the store {without_secret(store_url)!r} has no place for objects: name one, as in "
-        "s3://BUCKET/PREFIX?region=REGION"
-    )
 
 
 def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Jobs:
@@ -373,7 +264,7 @@ class ServerServices(Services):
 
     @cached_property
     def jobs(self) -> Jobs:
-        """Jobs and queues; workers need the store itself."""
+        """Jobs and queues, for people; workers open `remote.work`."""
         from jobtable.remote.jobs import ServerJobs
 
         return ServerJobs(self._server, self.store, self.objects)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobtable.app import connect
+from jobtable.connection import connect
 from jobtable.jobs.entities import main
 
 REPOSITORY = Path(__file__).parents[2]

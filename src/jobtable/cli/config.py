@@ -6,9 +6,9 @@ from typing import Any
 
 import typer
 
-from jobtable.app import default_objects_url
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table
+from jobtable.connection import default_objects_url
 from jobtable.settings import without_secret
 
 _HIDDEN = "***"

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.app import Services, connect
+from jobtable.app import Services
+from jobtable.connection import connect
 from jobtable.settings import Resolved, Settings, resolve
 from jobtable.store import Store
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtable.app import Services, store_file, store_url
+from jobtable.app import Services
 from jobtable.cli.demo_progress import DemoProgress
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import say
 from jobtable.cli.watching import watched
+from jobtable.connection import store_file, store_url
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings, without_secret
 

@@ -21,7 +21,7 @@ _JOBS_A_REQUEST = 500
 
 
 class ServerJobs(Jobs):
-    """The verbs of people, on a server. Jobs are the caller's whom the token names; workers need the store itself."""
+    """The verbs of people, on a server. Jobs belong to the user whom the token names. Workers use work.py."""
 
     def __init__(self, server: Server, store: Store, objects: ObjectStore) -> None:
         super().__init__(store, objects)

@@ -251,11 +251,7 @@ def _check_jobs(archive: Archive, execution_ids: set[str]) -> _Jobs:
 
 
 def _check_job(job: Job, journey_id: str) -> None:
-    try:
-        is_record = is_job_of(job, journey_id) and job.is_final and job.lease_epoch <= _MOST_EPOCHS
-    except ValidationError as error:
-        raise ArchiveError(f"job {job.job_id} is not defined as a job is: {error.errors()[0]['msg']}") from error
-    if not is_record:
+    if not (is_job_of(job, journey_id) and job.is_final and job.lease_epoch <= _MOST_EPOCHS):
         raise ArchiveError(f"job {job.job_id} is no ended job of journey {journey_id}")
 
 

@@ -15,7 +15,7 @@ from jobtable.clock import Clock
 from jobtable.errors import NotFoundError, TransactionFailedError, ValueRefusedError
 from jobtable.journeys import aggregates, reports
 from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
-from jobtable.journeys.flow import Fence, JourneyFlow, State, Written, key_of_execution, seconds_between
+from jobtable.journeys.flow import Fence, JourneyFlow, State, Written, find_latest_execution, seconds_between
 from jobtable.journeys.locations import Place
 from jobtable.journeys.parts import (
     ExecutionStatus,
@@ -191,8 +191,7 @@ class StageRun:
     def earlier(self, stage_id: str) -> JobExecution:
         """The latest execution of a stage."""
         stage = self._state.stage(stage_id)
-        executions = JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage_id)
-        found = self._store.query(executions, newest_first=True, limit=1).first()
+        found = find_latest_execution(self._store, stage)
         if found is None:
             raise NotFoundError(f"stage {stage_id} of journey {stage.journey_id} has not run")
         return found
@@ -362,7 +361,7 @@ class StageRun:
         with self._store.transaction() as tx:
             self._hold.fence(tx)
             tx.update(
-                key_of_execution(self.execution),
+                self.execution,
                 *written.updates,
                 JobExecution.updated_at.set(now),
                 when=is_running(JobExecution.status),

@@ -102,9 +102,7 @@ class JourneyFlow:
         stage_id = state.journey.current_stage_id
         if stage_id is None:
             return None
-        stage = state.stage(stage_id)
-        executions = JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage_id)
-        return self._store.query(executions, newest_first=True, limit=1).first()
+        return find_latest_execution(self._store, state.stage(stage_id))
 
     # --- by the people who run journeys ------------------------------------------------------------------------------
 
@@ -216,7 +214,7 @@ class JourneyFlow:
             with self._store.transaction() as tx:
                 fence(tx)
                 tx.update(
-                    key_of_execution(execution),
+                    execution,
                     JobExecution.status.set(begun.status),
                     JobExecution.start_time.set(begun.start_time),
                     JobExecution.current_step.set(current),
@@ -273,7 +271,7 @@ class JourneyFlow:
         with self._store.transaction() as tx:
             fence(tx)
             tx.update(
-                key_of_execution(execution),
+                execution,
                 JobExecution.status.set(ExecutionStatus.PENDING),
                 JobExecution.updated_at.set(self._clock.now()),
                 *written.updates,
@@ -303,11 +301,10 @@ class JourneyFlow:
         journey = state.journey
         values["updated_at"] = self._clock.now()
         updates = [getattr(Journey, name).set(value) for name, value in values.items()]
-        tx.update(Journey.key(journey_id=journey.journey_id), *updates, when=Journey.updated_at == journey.updated_at)
+        tx.update(journey, *updates, when=Journey.updated_at == journey.updated_at)
 
     def _change_stage(self, tx: Transaction, stage: StageDefinition, status: StageStatus) -> None:
-        key = StageDefinition.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
-        tx.update(key, StageDefinition.status.set(status), StageDefinition.updated_at.set(self._clock.now()))
+        tx.update(stage, StageDefinition.status.set(status), StageDefinition.updated_at.set(self._clock.now()))
 
     def _go_on(self, state: State, triggered_by: str) -> JobExecution | None:
         """Open an execution of the next stage, or complete the journey."""
@@ -324,7 +321,8 @@ class JourneyFlow:
         """Add the next execution of a stage, and point the journey to it."""
         journey = state.journey
         counts = journey.execution_counts or {}
-        number = counts.get(stage.stage_id, self._highest_number(stage)) + 1
+        last = counts.get(stage.stage_id)
+        number = 1 + (self._highest_number(stage) if last is None else last)
         execution = self._new_execution(journey, stage, number, triggered_by)
         tx.add(execution)
         if stage.status is not StageStatus.PENDING:
@@ -367,8 +365,7 @@ class JourneyFlow:
 
     def _highest_number(self, stage: StageDefinition) -> int:
         """The number of the latest execution: of use only for journeys that other programs have stored."""
-        executions = JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
-        latest = self._store.query(executions, newest_first=True, limit=1).first()
+        latest = find_latest_execution(self._store, stage)
         return latest.execution_number if latest else 0
 
     def _end(
@@ -385,7 +382,7 @@ class JourneyFlow:
         if status is ExecutionStatus.COMPLETED:
             updates.append(JobExecution.progress.set(100))
         tx.update(
-            key_of_execution(execution),
+            execution,
             JobExecution.status.set(status),
             JobExecution.end_time.set(now),
             JobExecution.duration.set(ended.duration),
@@ -416,15 +413,14 @@ def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
         raise ConflictError(f"cannot {verb} journey {journey.journey_id}: it is {journey.status}, not {wanted}")
 
 
-def key_of_execution(execution: JobExecution) -> Selection[JobExecution]:
-    """The primary key of an execution."""
-    return JobExecution.key(
-        journey_id=execution.journey_id,
-        order=execution.order,
-        stage_id=execution.stage_id,
-        execution_number=execution.execution_number,
-        created_at=execution.created_at,
-    )
+def executions_of(stage: StageDefinition) -> Selection[JobExecution]:
+    """All executions of a stage, by their numbers."""
+    return JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
+
+
+def find_latest_execution(store: Store, stage: StageDefinition) -> JobExecution | None:
+    """The execution of a stage with the highest number, or None if it has not run."""
+    return store.query(executions_of(stage), newest_first=True, limit=1).first()
 
 
 def seconds_between(start: datetime | None, end: datetime) -> float:

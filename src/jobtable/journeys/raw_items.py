@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from jobtable.errors import RequestError
+from jobtable.errors import ConditionalCheckFailed
 from jobtable.model import Selection, Table
 from jobtable.store import Store
 from jobtable.store.backend import Item
@@ -61,8 +61,6 @@ def add_item(store: Store, table: Table, item: Item) -> bool:
     }
     try:
         store.ask("PutItem", request, "Journey.import", writes=True)
-    except RequestError as error:
-        if error.code != "ConditionalCheckFailedException":
-            raise
+    except ConditionalCheckFailed:
         return False
     return True

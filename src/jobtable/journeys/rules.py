@@ -8,7 +8,6 @@ from datetime import datetime
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, TransactionFailedError
 from jobtable.journeys.entities import Journey, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import RuleScope, RuleStatus, RuleType
-from jobtable.model import Selection
 from jobtable.store import Store
 
 
@@ -54,13 +53,7 @@ def change_rule_status(store: Store, rule: SecondBrainRule, status: RuleStatus, 
             counted = Journey.aggregates["active_rules"].increment(by)
             tx.update(Journey.key(journey_id=journey_id), counted, Journey.updated_at.set(now))
             changes = (SecondBrainRule.status.set(status), SecondBrainRule.updated_at.set(now))
-            tx.update(_key(rule), *changes, when=SecondBrainRule.status == rule.status)
+            tx.update(rule, *changes, when=SecondBrainRule.status == rule.status)
     except TransactionFailedError as error:
         raise ConflictError(f"rule {rule.rule_id} of journey {journey_id} was changed meanwhile: {error}") from error
     return rule.replace(status=status, updated_at=now)
-
-
-def _key(rule: SecondBrainRule) -> Selection[SecondBrainRule]:
-    return SecondBrainRule.key(
-        journey_id=rule.journey_id, stage_id=rule.stage_id, index=rule.index, rule_id=rule.rule_id
-    )

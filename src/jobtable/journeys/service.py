@@ -11,10 +11,10 @@ from jobtable.journeys import creation
 from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
 from jobtable.journeys.example.rules import example_rules
+from jobtable.journeys.flow import executions_of, find_latest_execution
 from jobtable.journeys.parts import Buckets, Priority, RuleStatus
 from jobtable.journeys.rules import change_rule_status
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
-from jobtable.model import Selection
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 
@@ -171,7 +171,7 @@ class Journeys:
             return self._count_up(stage)
         except ConditionFailedError:
             # A journey that another program has stored has no counters: they begin behind what is there.
-            latest = self._store.query(_executions_of(stage), newest_first=True).first()
+            latest = find_latest_execution(self._store, stage)
             self._store.update(Journey.key(journey_id=stage.journey_id), Journey.execution_counts.set_if_missing({}))
             count = Journey.execution_counts[stage.stage_id]
             begin = latest.execution_number if latest else 0
@@ -186,7 +186,7 @@ class Journeys:
     @access_pattern("002", "Pattern 5: Get Jobs for Specific Stage")
     def list_stage_executions(self, stage: StageDefinition, *, newest_first: bool = False) -> Query[JobExecution]:
         """All executions of a stage, in order of their numbers."""
-        return self._store.query(_executions_of(stage), newest_first=newest_first)
+        return self._store.query(executions_of(stage), newest_first=newest_first)
 
     @access_pattern("002", "List jobs for journey")
     def list_executions(self, journey_id: str) -> Query[JobExecution]:
@@ -238,7 +238,3 @@ class Journeys:
 
 def _rank(rule: SecondBrainRule) -> tuple[int, int]:
     return rule.priority.rank, rule.index
-
-
-def _executions_of(stage: StageDefinition) -> Selection[JobExecution]:
-    return JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from jobtable.albums.entities import WorkflowType
+from jobtable.albums.entities import ValidationTask, WorkflowType
 from jobtable.errors import DefinitionError
 
 FAIL = "fail"
@@ -124,12 +125,22 @@ class WorkflowDefinition:
 
 def load_definition(path: str) -> WorkflowDefinition:
     """The definition that `module:NAME` names, or DefinitionError."""
-    module_name, _, name = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
-        told = f"{type(error).__name__}: {error}"
-        raise DefinitionError(f"there is no workflow definition {path!r}: write module:NAME ({told})") from error
+    found = _load(path, "workflow definition")
     if not isinstance(found, WorkflowDefinition):
         raise DefinitionError(f"{path} is no WorkflowDefinition")
     return found
+
+
+def load_sender(path: str) -> Callable[[ValidationTask, str], object]:
+    """The function `module:NAME` that sends a task and its token to whoever answers, or DefinitionError."""
+    found: Callable[[ValidationTask, str], object] = _load(path, "function to send a token with")
+    return found
+
+
+def _load(path: str, what: str) -> Any:
+    module_name, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module_name), name)
+    except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
+        told = f"{type(error).__name__}: {error}"
+        raise DefinitionError(f"there is no {what} {path!r}: write module:NAME ({told})") from error

@@ -13,7 +13,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator
 
-from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition
+from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition, load_sender
 from jobtable.albums.entities import (
     Execution,
     ExecutionStatus,
@@ -169,8 +169,7 @@ class Executions:
         albums = self.records.list_albums(execution.execution_id) if isinstance(step, HumanStep) else []
         question = move.go_on(step, *updates, albums=albums, token=self._make_token())
         move.commit()
-        if question is not None and isinstance(step, HumanStep) and step.deliver is not None:
-            self._deliver(question, step.deliver)
+        self._deliver(question)
         return self.records.get_execution(execution.execution_id)
 
     def deliver_again(self, execution: Execution, task: ValidationTask, definition: str) -> None:
@@ -185,15 +184,17 @@ class Executions:
             ValidationTask.token_sha256.set(token_digest(token)),
             when=ValidationTask.status == TaskStatus.PENDING,
         )
-        self._deliver(Question(task, token), step.deliver)
+        self._deliver(Question(task, token, step.deliver))
 
-    def _deliver(self, question: Question, path: str) -> None:
-        """Hand out a question. Whoever moved the execution has done so: that nobody was told is noted at the task."""
+    def _deliver(self, question: Question | None) -> None:
+        """Send a question, if there is one to be sent. If that fails it is noted at the task: the execution waits."""
+        if question is None or question.sender is None:
+            return
         task = question.task
         try:
-            question.deliver(path)
+            load_sender(question.sender)(task, question.token)
         except Exception as error:  # whatever the function of somebody else raises
-            problem = f"{path} failed: {type(error).__name__}: {error}"[:1000]
+            problem = f"{question.sender} failed: {type(error).__name__}: {error}"[:1000]
             _LOG.warning("task %s was not delivered: %s", task.task_id, problem, exc_info=True)
             self._jobs.store.update(
                 ValidationTask.key(task_id=task.task_id), ValidationTask.delivery_problem.set(problem)
@@ -227,8 +228,7 @@ class Executions:
         last_task_id = None if last is None else last.task_id
         question = move.retry(step, definition, last_task_id, albums=albums, token=self._make_token())
         move.commit()
-        if question is not None and isinstance(step, HumanStep) and step.deliver is not None:
-            self._deliver(question, step.deliver)
+        self._deliver(question)
         return self.submit_step(self.records.get_execution(execution_id), definition)
 
     def fail(self, execution: Execution, reason: str) -> Execution:

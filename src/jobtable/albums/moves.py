@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from importlib import import_module
 
 from jobtable.albums.definitions import AnyStep, HumanStep
 from jobtable.albums.entities import (
@@ -19,7 +18,7 @@ from jobtable.albums.entities import (
     token_digest,
 )
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, DefinitionError, TransactionFailedError
+from jobtable.errors import ConflictError, TransactionFailedError
 from jobtable.model import Update
 from jobtable.store import Store
 
@@ -36,17 +35,8 @@ class Question:
 
     task: ValidationTask
     token: str
-
-    def deliver(self, path: str | None) -> None:
-        """Hand task and token to the function `module:function` that sends them to whoever answers."""
-        if path is None:
-            return
-        module_name, _, name = path.partition(":")
-        try:
-            send = getattr(import_module(module_name), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise DefinitionError(f"there is no function {path!r} that could deliver a token: {error}") from error
-        send(self.task, self.token)
+    sender: str | None
+    """`module:function` that sends both to whoever answers; None if a person finds the task without it."""
 
 
 class Move:
@@ -95,7 +85,7 @@ class Move:
         self.tx.add(task)
         asked = Execution.task_ids.set([*(execution.task_ids or []), task.task_id])
         self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), asked, *updates)
-        return Question(task, token)
+        return Question(task, token, step.deliver)
 
     def _due(self, step: HumanStep, task: ValidationTask) -> datetime:
         """When to look at a task: when its time is over, or earlier if it is not known to be delivered by then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,12 +12,11 @@ from jobtable.albums.example import PATHS
 from jobtable.app import Services
 from jobtable.conversations.analysis.export import read_files, write_export
 from jobtable.conversations.analysis.generated import generate_export
-from jobtable.errors import ConflictError, NotFoundError
+from jobtable.errors import AlreadyExistsError, ConflictError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.records import FINAL, Status
 from jobtable.journeys.entities import Journey
 from jobtable.journeys.example.catalogue import create_catalogue
-from jobtable.journeys.example.rules import example_rules
 from jobtable.journeys.parts import JourneyStatus, Source
 from jobtable.journeys.template import DEFAULT_TEMPLATE
 from jobtable.sweeps.parameters import Choice, FloatRange, IntRange
@@ -100,15 +100,10 @@ def _start_journey(services: Services, folder: Path) -> None:
         created_at=now,
         updated_at=now,
     )
-    try:
-        services.journeys.get_journey(_JOURNEY)
-    except NotFoundError:
-        stages = DEFAULT_TEMPLATE.stages(_JOURNEY, now)
-        services.journeys.create_journey(journey, stages, example_rules(_JOURNEY, USER, now))
-    try:
+    with suppress(AlreadyExistsError):
+        services.journeys.create_from_template(journey, with_example_rules=True)
+    with suppress(ConflictError):  # it was started before, and has ended or was paused
         services.journey_runner.run(_JOURNEY, by=USER)
-    except ConflictError:
-        return  # it runs, or has ended
 
 
 def _look_at_journey(services: Services) -> State:

@@ -1,8 +1,9 @@
-"""What people do with jobs: cancel, stop, retry, prioritise and delete them, alone or with everything under them."""
+"""What people do with jobs: cancel, stop, seal, retry, prioritise and delete them, alone or with all under them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from graphlib import TopologicalSorter
 from itertools import islice
 from typing import Literal
@@ -16,11 +17,13 @@ from jobtable.jobs.edges import condition_of
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.entities import Job, JobMetric, QueueJob, main
 from jobtable.jobs.leases import has_lease
+from jobtable.jobs.locations import job_prefix
 from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
+from jobtable.jobs.transitions import Refused, Transition
 from jobtable.model import Entity, unchanged
-from jobtable.objects import ObjectStore, object_key
+from jobtable.objects import ObjectStore
 from jobtable.store import Store, Undeclared
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
@@ -95,6 +98,21 @@ class Control:
             return self._store.update(Job.key(job_id=job.job_id), Job.requested.set(requested), when=same_run)
         except ConditionFailedError:
             return None
+
+    def seal(self, job_id: str) -> Job:
+        """Say that a group gets no more children: it ends when those that it has have ended."""
+        for _ in range(_MOST_TRIES):
+            job = self._queries.get_job(job_id)
+            if job.is_awaiting or job.is_final:
+                return self._endings.go_on(job_id) or self._queries.get_job(job_id)
+            if not job.definition.is_group or job.status is not Status.RUNNING:
+                raise JobStateError(f"job {job_id} is not an open group: only that can be sealed")
+            transition = Transition(self._store, self._clock)
+            at = transition.time_for(job)
+            transition.change(job, Status.RUNNING, at, Job.is_awaiting.set(True), message="waits for its children")
+            with suppress(Refused):  # it has changed meanwhile, or the next look finds it sealed
+                transition.commit()
+        raise ConflictError(f"group {job_id} could not be sealed: its status changes all the time")
 
     # --- beginning anew ---------------------------------------------------------------------------------------------
 
@@ -199,7 +217,7 @@ class Control:
         removed += self._store.batch_delete(self._queries.find_instances_of_job(job.job_id))
         removed += self._store.batch_delete(self._reports_to_sweep(job, going))
         removed += self._delete_items_under(job.job_id)
-        for found in self._objects.list(object_key("jobs", job.job_id)):
+        for found in self._objects.list(job_prefix(job.job_id)):
             self._objects.delete(found.key)
         return removed + self._store.delete(Job.key(job_id=job.job_id))
 

@@ -7,32 +7,26 @@ from random import Random
 from typing import TypeVar
 
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, JobStateError
 from jobtable.jobs.beginnings import Beginnings
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.control import Control
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
-from jobtable.jobs.entities import Job
 from jobtable.jobs.instances import Instances
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.recording import Recording
-from jobtable.jobs.records import Status
 from jobtable.jobs.recovery import LeaseObserver
 from jobtable.jobs.runs import Runs
 from jobtable.jobs.starts import Starts
 from jobtable.jobs.submission import Submission
 from jobtable.jobs.timing import Timings
-from jobtable.jobs.transitions import Refused, Transition
 from jobtable.jobs.waiting import Waits
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 
 T = TypeVar("T")
-
-_MOST_TRIES = 20
 
 
 class Jobs:
@@ -66,6 +60,7 @@ class Jobs:
         self.submit_many = submission.submit_many
         self.submit_together = submission.submit_together
         self.open_group = submission.open_group
+        self.seal = control.seal
 
         self.create_queue = self.queues.create
         self.change_queue = self.queues.change
@@ -93,23 +88,6 @@ class Jobs:
         self.finish = runs.finish
         self.finish_many = runs.finish_many
         self.release = runs.release
-
-    def seal(self, job_id: str) -> Job:
-        """Say that a group gets no more children: it ends when those that it has have ended."""
-        for _ in range(_MOST_TRIES):
-            job = self.queries.get_job(job_id)
-            if job.is_awaiting or job.is_final:
-                return self._endings.go_on(job_id) or self.queries.get_job(job_id)
-            if not job.definition.is_group or job.status is not Status.RUNNING:
-                raise JobStateError(f"job {job_id} is no open group")
-            transition = Transition(self.store, self.clock)
-            at = transition.time_for(job)
-            transition.change(job, Status.RUNNING, at, Job.is_awaiting.set(True), message="waits for its children")
-            try:
-                transition.commit()
-            except Refused:
-                continue
-        raise ConflictError(f"group {job_id} could not be sealed: its status changes all the time")
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         """What the tasks of a system ask for in the name of the job that they run; elsewhere it asks a server."""

@@ -29,6 +29,7 @@ class ServerJobs(Jobs):
         self.submit = self._submit
         self.submit_many = self._submit_many
         self.open_group = self._open_group
+        self.seal = lambda job_id: self._job("POST", job_id, "seal")
         self.add_dependency = self._add_dependency
         self.create_queue = self._create_queue
         self.change_queue = self._change_queue
@@ -54,10 +55,6 @@ class ServerJobs(Jobs):
 
     def _open_group(self, new: NewJob) -> Job:
         return Job.model_validate(self._server.write("POST", "/job-groups", _body(new), key=str(uuid.uuid4())))
-
-    def seal(self, job_id: str) -> Job:
-        """Say that a group gets no more children."""
-        return self._job("POST", job_id, "seal")
 
     def _add_dependency(self, job_id: str, on: DependsOn) -> JobDependency:
         path = path_of("jobs", job_id, "dependencies")

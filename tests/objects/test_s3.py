@@ -122,6 +122,15 @@ def test_a_url_gives_the_object_without_credentials(objects: S3ObjectStore) -> N
             objects.url("a", expires_in=time)
 
 
+@pytest.mark.parametrize("region", ["eu-central-1", "us-west-2"])
+def test_a_url_is_signed_as_new_buckets_demand_and_for_the_host_of_their_region(region: str) -> None:
+    objects = S3ObjectStore("my-bucket", region=region, credentials=("test", "test"))
+    url = objects.url("a")
+    assert url is not None
+    assert url.startswith(f"https://my-bucket.s3.{region}.amazonaws.com/a?X-Amz-Algorithm=AWS4-HMAC-SHA256&")
+    objects.close()
+
+
 def test_a_missing_bucket_is_not_a_missing_object(s3_url: str) -> None:
     objects = opened(s3_url, "no-such-bucket")
     with pytest.raises(ObjectStoreError, match="no-such-bucket"):

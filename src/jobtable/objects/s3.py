@@ -64,8 +64,10 @@ class S3ObjectStore:
     ) -> None:
         config = Config(
             retries={"mode": "standard", "total_max_attempts": 5},
-            # Servers other than AWS's rarely answer to bucket names as host names.
-            s3={"addressing_style": "path" if endpoint_url else "auto"},
+            # Servers other than AWS's rarely answer to bucket names as host names. On AWS, left to itself, the client
+            # signs URLs as new buckets do not take them, and for a host that sends them on to another one.
+            signature_version="s3v4",
+            s3={"addressing_style": "path" if endpoint_url else "virtual"},
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
         )

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import botocore.session
 import pytest
@@ -180,7 +181,7 @@ class ScriptedServer:
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, str]] = []
-        self.bodies: list[dict[str, object]] = []
+        self.sent: list[bytes] = []
         self.checksum: str | None = None
         self.is_released = threading.Event()
         outer = self
@@ -189,7 +190,7 @@ class ScriptedServer:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                outer.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                outer.sent.append(self.rfile.read(int(self.headers["Content-Length"])))
                 if not outer.answers:
                     outer.is_released.wait(30)
                     return
@@ -206,6 +207,10 @@ class ScriptedServer:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    @property
+    def bodies(self) -> list[dict[str, object]]:
+        return [json.loads(body) for body in self.sent]
 
 
 @pytest.fixture
@@ -331,6 +336,27 @@ def test_missing_credentials_and_regions_say_what_to_do(scripted: ScriptedServer
     backend.close()
     with pytest.raises(ConnectionUrlError, match="AWS_REGION"):
         DynamoDBBackend(None)
+
+
+@pytest.mark.usefixtures("_no_aws_settings")
+@pytest.mark.parametrize(("status", "expected"), [(403, AccessDenied), (503, BackendUnavailable)])
+def test_a_role_that_is_not_given_says_why(
+    scripted: ScriptedServer, status: int, expected: type[RequestError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = tmp_path / "config"
+    keys = "aws_access_key_id = a\naws_secret_access_key = b\n"
+    role = "role_arn = arn:aws:iam::123456789012:role/work\nsource_profile = person\n"
+    settings.write_text(f"[profile person]\n{keys}[profile worker]\n{role}")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(settings))
+    monkeypatch.setenv("AWS_PROFILE", "worker")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_STS", scripted.url)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    error = "<Error><Code>Refused</Code><Message>person may not be worker</Message></Error>"
+    scripted.answers = [(status, f"<ErrorResponse>{error}</ErrorResponse>")]
+    backend = DynamoDBBackend("eu-central-1")
+    with pytest.raises(expected, match="person may not be worker"):
+        backend.execute("ListTables", {})
+    backend.close()
 
 
 def test_a_profile_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

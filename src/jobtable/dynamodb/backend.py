@@ -107,14 +107,16 @@ class DynamoDBBackend:
         try:
             yield
         except aws.ClientError as error:
-            raise _answered(error) from error
+            if ERROR_DETAILS in error.response["Error"]:
+                raise _answered(error) from error
+            # Not DynamoDB has answered, but the service that gives credentials.
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+                raise self._without_answer(operation, error) from error
+            raise self._without_credentials(operation, error) from error
         except _NO_CREDENTIALS as error:
-            raise AccessDenied(
-                f"there are no usable AWS credentials for {operation} at {self._endpoint}: {error}. Set "
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in with the AWS CLI (a local server takes any)"
-            ) from error
+            raise self._without_credentials(operation, error) from error
         except _NO_ANSWER as error:
-            raise BackendUnavailable(f"{operation} at {self._endpoint} got no usable answer: {error}") from error
+            raise self._without_answer(operation, error) from error
         except aws.BotoCoreError as error:
             message = f"{operation} at {self._endpoint} failed: {error}"
             raise RequestError(message, code=type(error).__name__) from error
@@ -122,6 +124,15 @@ class DynamoDBBackend:
             raise RequestRefused(
                 f"{operation}: the request is not JSON: {error}", code="SerializationException"
             ) from error
+
+    def _without_answer(self, operation: str, error: Exception) -> BackendUnavailable:
+        return BackendUnavailable(f"{operation} at {self._endpoint} got no usable answer: {error}")
+
+    def _without_credentials(self, operation: str, error: Exception) -> AccessDenied:
+        return AccessDenied(
+            f"there are no usable AWS credentials for {operation} at {self._endpoint}: {error}. Set "
+            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or log in with the AWS CLI (a local server takes any)"
+        )
 
 
 def _answered(error: aws.ClientError) -> RequestError:

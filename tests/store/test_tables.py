@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import Barrier, Thread
 
 import pytest
 
-from jobtable.errors import RequestRefused
-from jobtable.model import Table
+from jobtable.errors import RequestRefused, TableNotFound
+from jobtable.model import Entity, Key, Table
 from jobtable.store import Backend, Request, Response, Store
 
 table = Table("kept", pk="PK", ttl="expires", recovery=True, stream=True)
@@ -39,6 +40,34 @@ def recovery_of(store: Store) -> str | None:
         "PointInTimeRecoveryStatus"
     ]
     return status
+
+
+class Kept(Entity, table=table):
+    """What is kept."""
+
+    key = Key("KEPT#{name}")
+
+    name: str
+
+
+def write_in_transaction(store: Store) -> None:
+    with store.transaction() as transaction:
+        transaction.put(Kept(name="a"))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.find(Kept.key(name="a")),
+        lambda store: store.query(Kept.key(name="a")).first(),
+        lambda store: store.batch_get([Kept.key(name="a")]),
+        write_in_transaction,
+    ],
+    ids=["find", "query", "batch", "transaction"],
+)
+def test_a_table_that_is_missing_is_named(each_store: Store, use: Callable[[Store], object]) -> None:
+    with pytest.raises(TableNotFound, match=rf"{each_store.prefix}kept; create it with store\.tables\.create"):
+        use(each_store)
 
 
 @pytest.mark.parametrize("before", ["DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"])

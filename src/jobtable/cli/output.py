@@ -208,9 +208,7 @@ def line_of(error: JobtableError) -> str:
     """The error as one line."""
     text = " ".join(str(error).split())
     if isinstance(error, TableNotFound):
-        text = text.replace(
-            "create it with store.tables.create(...)", "(create the tables with `jobtable tables create`)"
-        )
+        text = text.replace("it with store.tables.create(...)", "the tables with `jobtable tables create`")
     if isinstance(error, NotFoundError) and error.kind in LISTING_OF_KIND:
         text += f"; `jobtable {LISTING_OF_KIND[error.kind]}` lists what is there"
     return f"Error: {text}"

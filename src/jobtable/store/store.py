@@ -293,8 +293,10 @@ class Store:
         try:
             response = self.backend.execute(operation, request)
         except TableNotFound as error:
-            hint = "create it with store.tables.create(...)" if "TableName" in request else ""
-            raise TableNotFound(" ".join(filter(None, [error.message, hint])), code=error.code) from error
+            if not (names := " or ".join(_tables_of(request))):  # it is a stream
+                raise
+            told = f"{error.message}: {names}; create it with store.tables.create(...)"
+            raise TableNotFound(told, code=error.code) from error
         except RequestError as error:
             again = self.backend.execute
             response = self.backoff.again(lambda: again(operation, request), error, repeatable=repeatable)
@@ -325,6 +327,13 @@ class Store:
                 raise NotFoundError(f"there is no {write.schema.describe(write.key)}") from error
             current = entity_of(write.schema.table, item)
             raise ConditionFailedError(f"cannot {write.describe()}: its condition does not hold", current) from error
+
+
+def _tables_of(request: Request) -> list[str]:
+    """The tables that a request names, wherever they stand in it."""
+    actions = [inside for action in request.get("TransactItems", ()) for inside in action.values()]
+    named = [each["TableName"] for each in (request, *actions) if "TableName" in each]
+    return sorted({*named, *request.get("RequestItems", ())})
 
 
 def _refuse_part_of_item(key: KeySchema, _: Item) -> Any:

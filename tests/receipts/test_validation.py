@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pytest
+from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON
 
-from jobtable.errors import AlreadyExistsError, NotFoundError
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.jobs.entities import main
+from jobtable.objects.memory import MemoryObjectStore
 from jobtable.receipts.analyses import AnalysisService
 from jobtable.receipts.entities import (
     ReceiptAnalysis,
@@ -24,7 +27,7 @@ from jobtable.receipts.entities import (
     ResultType,
 )
 from jobtable.receipts.validation import Finding, ValidationService
-from jobtable.store import Store
+from jobtable.store import Request, Response, Store
 from jobtable.testing import FakeClock
 
 ERROR = Finding(ResultType.ERROR, "no date", expected_value="a date")
@@ -86,6 +89,66 @@ def test_many_findings_go_in_steps(store: Store) -> None:
     service.start("a", 1, version="1")
     added = service.add_findings("a", 1, "items", [SUCCESS] * 200)
     assert [result.result_index for result in added] == list(range(200))
+    assert_in_step(service)
+
+
+@pytest.mark.parametrize("is_begun", [False, True], ids=["a new field", "a field with findings"])
+def test_findings_that_were_interrupted_are_stored_once_by_the_same_call(*, is_begun: bool) -> None:
+    findings = [Finding(ResultType.ERROR, f"item {n // 2}", expected_value={"at": n // 2}) for n in range(200)]
+    for writes in range(3):
+        with Store(EmbeddedBackend(None)) as store:
+            store.tables.create(main)
+            service = ValidationService(store)
+            service.start("a", 1, version="1")
+            others = service.add_findings("a", 1, "items", [SUCCESS]) if is_begun else []
+            assert dies_after(
+                store,
+                MemoryObjectStore(),
+                writes,
+                lambda dying, _: ValidationService(dying).add_findings("a", 1, "items", findings),
+            )
+            assert_in_step(service)
+            others += service.add_findings("a", 1, "items", [WARNING])
+            added = service.add_findings("a", 1, "items", findings)
+            assert_in_step(service)
+            assert [result.message for result in added] == [finding.message for finding in findings]
+            stored = list(service.list_results("a", 1, "items"))
+            assert stored == sorted([*others, *added], key=lambda result: result.result_index)
+            assert [category.unfinished for category in service.list_categories("a", 1)] == [None]
+
+
+def test_the_same_findings_again_are_more_findings(store: Store) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    for _ in range(2):
+        service.add_findings("a", 1, "items", [SUCCESS] * 100)
+    assert service.get_summary("a", 1).field_summary["items"].count == 200
+    assert_in_step(service)
+
+
+def test_a_call_that_another_one_has_finished_says_so(store: Store) -> None:
+    class Overtaken:
+        """A backend on which somebody does the same in front of the second transaction."""
+
+        def __init__(self, overtake: Callable[[], object]) -> None:
+            self._overtake = overtake
+            self._transactions = 0
+
+        def execute(self, operation: str, request: Request) -> Response:
+            self._transactions += operation == "TransactWriteItems"
+            if operation == "TransactWriteItems" and self._transactions == 2:
+                self._overtake()
+            return store.backend.execute(operation, request)
+
+        def close(self) -> None:
+            """It belongs to another store."""
+
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    overtaken = Overtaken(lambda: service.add_findings("a", 1, "items", [SUCCESS] * 100))
+    with pytest.raises(ConflictError, match="nothing is left to add"):
+        ValidationService(Store(overtaken, prefix=store.prefix)).add_findings("a", 1, "items", [SUCCESS] * 100)
+    assert service.get_summary("a", 1).field_summary["items"].count == 100
     assert_in_step(service)
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import TransactionFailedError
+from jobtable.errors import ConflictError, TransactionFailedError
 from jobtable.model import Json, unchanged
 from jobtable.receipts.entities import (
     FieldSummary,
@@ -83,6 +84,7 @@ class ValidationService:
         """Store findings about a field, and bring its category and the summary into step, in one transaction.
 
         More than 90 findings go in steps, each a transaction of its own; after every one of them the counts are right.
+        If such a call is interrupted, the same call again finishes it.
         """
         receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
         for step in _steps(findings):
@@ -147,25 +149,28 @@ class ValidationService:
     # --- keeping in step --------------------------------------------------------------------------------------------
 
     def _add(
-        self, receipt: _Receipt, field_name: str, field_category: str | None, findings: Sequence[Finding]
+        self, receipt: _Receipt, field_name: str, field_category: str | None, step: _Step
     ) -> list[ReceiptValidationResult]:
         state = self._read(receipt, field_name)
-        following = 0 if state.last is None else state.last.result_index + 1
-        results = [
-            ReceiptValidationResult(
-                **receipt._asdict(),
-                **vars(finding),
-                field_name=field_name,
-                result_index=index,
-                validation_timestamp=state.summary.validation_timestamp,
+        done = state.unfinished.get(step.call, [])
+        if step.number < len(done):  # by an earlier call that was interrupted
+            return _results(state, step.findings, done[step.number])
+        if step.number > len(done):
+            raise ConflictError(
+                f"the same findings about {field_name} of image {receipt.image_id}, receipt {receipt.receipt_id} were "
+                "stored to the end by another call meanwhile: nothing is left to add"
             )
-            for index, finding in enumerate(findings, following)
-        ]
-        counts = _count(state.counts, results, 1)
+        following = 0 if state.last is None else state.last.result_index + 1
+        results = _results(state, step.findings, following)
+        unfinished = {call: starts for call, starts in state.unfinished.items() if call != step.call}
+        if not step.is_last:
+            unfinished[step.call] = [*done, following]
         with self._store.transaction() as transaction:
             for result in results:
                 transaction.add(result)
-            self._bring_into_step(transaction, state, field_category or field_name, counts)
+            self._bring_into_step(
+                transaction, state, field_category or field_name, _count(state.counts, results, 1), unfinished
+            )
         return results
 
     def _remove(self, receipt: _Receipt, field_name: str, result_index: int) -> None:
@@ -174,7 +179,8 @@ class ValidationService:
         state = self._read(receipt, field_name)
         with self._store.transaction() as transaction:
             transaction.delete(key, when=ReceiptValidationResult.type == result.type)
-            self._bring_into_step(transaction, state, field_name, _count(state.counts, [result], -1))
+            counts = _count(state.counts, [result], -1)
+            self._bring_into_step(transaction, state, field_name, counts, state.unfinished)
 
     def _read(self, receipt: _Receipt, field_name: str) -> _State:
         """What a change starts from; the transaction that makes it goes through only if this still holds."""
@@ -188,7 +194,12 @@ class ValidationService:
         )
 
     def _bring_into_step(
-        self, transaction: Transaction, state: _State, field_category: str, counts: ResultSummary
+        self,
+        transaction: Transaction,
+        state: _State,
+        field_category: str,
+        counts: ResultSummary,
+        unfinished: dict[str, list[int]],
     ) -> None:
         summary, category = state.summary, state.category
         if category is None:
@@ -201,6 +212,7 @@ class ValidationService:
                     field_category=field_category,
                     status=_status(counts),
                     result_summary=counts,
+                    unfinished=unfinished or None,
                 )
             )
         else:
@@ -208,7 +220,10 @@ class ValidationService:
                 category,
                 ReceiptValidationCategory.result_summary.set(counts),
                 ReceiptValidationCategory.status.set(_status(counts)),
-                when=unchanged(category, ReceiptValidationCategory.result_summary),
+                ReceiptValidationCategory.unfinished.set(unfinished or None),
+                when=unchanged(
+                    category, ReceiptValidationCategory.result_summary, ReceiptValidationCategory.unfinished
+                ),
             )
         fields = summary.field_summary | {state.field_name: _field_summary(counts)}
         transaction.update(
@@ -228,6 +243,34 @@ class _State(NamedTuple):
     @property
     def counts(self) -> ResultSummary:
         return self.category.result_summary if self.category else ResultSummary()
+
+    @property
+    def unfinished(self) -> dict[str, list[int]]:
+        return (self.category and self.category.unfinished) or {}
+
+
+class _Step(NamedTuple):
+    """As many findings of a call as one transaction stores."""
+
+    call: str
+    """What tells the call from others, once it is interrupted; a call of one step is never half done."""
+    number: int
+    is_last: bool
+    findings: Sequence[Finding]
+
+
+def _results(state: _State, findings: Iterable[Finding], first_index: int) -> list[ReceiptValidationResult]:
+    return [
+        ReceiptValidationResult(
+            image_id=state.summary.image_id,
+            receipt_id=state.summary.receipt_id,
+            **vars(finding),
+            field_name=state.field_name,
+            result_index=index,
+            validation_timestamp=state.summary.validation_timestamp,
+        )
+        for index, finding in enumerate(findings, first_index)
+    ]
 
 
 def _again(change: Callable[[], T]) -> T:
@@ -270,7 +313,13 @@ def _overall_status(fields: Mapping[str, FieldSummary]) -> ValidationStatus:
     return ValidationStatus.VALID if any(field.count for field in fields.values()) else ValidationStatus.PENDING
 
 
-def _steps(findings: Iterable[Finding]) -> Iterator[list[Finding]]:
-    iterator = iter(findings)
-    while step := list(islice(iterator, _FINDINGS_A_STEP)):
-        yield step
+def _steps(findings: Iterable[Finding]) -> list[_Step]:
+    given = list(findings)
+    parts = [given[start : start + _FINDINGS_A_STEP] for start in range(0, len(given), _FINDINGS_A_STEP)]
+    call = _fingerprint(parts) if len(parts) > 1 else ""
+    return [_Step(call, number, part is parts[-1], part) for number, part in enumerate(parts)]
+
+
+def _fingerprint(parts: Sequence[Sequence[Finding]]) -> str:
+    text = json.dumps([[vars(finding) for finding in part] for part in parts], sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()

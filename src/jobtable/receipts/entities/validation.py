@@ -70,6 +70,8 @@ class ReceiptValidationCategory(ReceiptAnalysis, table=main, type="RECEIPT_VALID
     status: Attr[str]
     reasoning: Attr[str | None] = default(None)
     result_summary: Attr[ResultSummary] = default(ResultSummary())
+    unfinished: Attr[dict[str, list[int]] | None] = default(None)
+    """Calls that add findings and have not come to their end: the first index of each step that is stored."""
 
 
 class ReceiptValidationResult(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_RESULT"):

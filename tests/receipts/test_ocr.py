@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON, PLACED, ocr_result
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, NotFoundError, ValueRefusedError
 from jobtable.jobs.entities import main
-from jobtable.receipts.entities import Image, ReceiptMetadata, ReceiptWord, ReceiptWordLabel, Word
+from jobtable.objects.memory import MemoryObjectStore
+from jobtable.receipts.entities import Image, ReceiptField, ReceiptMetadata, ReceiptWord, ReceiptWordLabel, Word
+from jobtable.receipts.labels import LabelService
 from jobtable.receipts.ocr import OcrResult, OcrService, Stored
-from jobtable.store import Backend, Request, Response, Store
+from jobtable.store import Backend, Item, Request, Response, Store
 
 
 @pytest.fixture
 def store(each_store: Store) -> Store:
     each_store.tables.create(main)
     return each_store
+
+
+OTHER: Item = {"PK": {"S": "IMAGE#a"}, "SK": {"S": "RECEIPT#00002#RATING"}, "stars": {"N": "5"}}
+"""Of a kind that this package does not know."""
 
 
 class Dying:
@@ -95,6 +103,70 @@ def test_a_killed_call_leaves_no_mixture_of_two_results(store: Store) -> None:
     assert service.store(second).written == 0
 
 
+def test_a_new_result_takes_the_place_of_the_old_one(store: Store) -> None:
+    service = OcrService(store)
+    store_with_findings(store)
+    old, new = ocr_result("a", lines=3, receipts=2), ocr_result("a", lines=1, words=1)
+    seen = list[tuple[int, int]]()
+    count_of_old, count_of_new, outdated_findings = (1 + 3 * (3 + 6 + 18) + 2), (1 + 2 * (1 + 1 + 3) + 1), 5
+    removed = count_of_old - count_of_new + outdated_findings
+    assert service.store(new, lambda done, total: seen.append((done, total))) == Stored(1, count_of_new - 1, removed)
+    assert seen[-1] == (count_of_new + removed, count_of_new + removed)
+    contents = service.read_image("a")
+    assert (contents.lines, contents.words, contents.letters) == (new.lines, new.words, new.letters)
+    assert list(contents.receipts) == [1]
+    (receipt,) = contents.receipts.values()
+    assert (receipt.receipt, receipt.lines, receipt.words) == (new.receipts[0], new.receipt_lines, new.receipt_words)
+    assert [label.word_id for label in receipt.labels] == [1]
+    assert receipt.metadata is not None
+    assert [field.receipt_id for field in LabelService(store).list_by_field("DATE")] == [1]
+    assert [other._undeclared for other in contents.others] == [OTHER]
+    assert service.store(new) == Stored(0, count_of_new)
+    assert service.store(old).removed == 0
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda service: service.store(ocr_result("a", lines=1, words=1)),
+        lambda service: service.store(ocr_result("a", lines=0, receipts=0)),
+        lambda service: service.delete_image("a"),
+    ],
+    ids=["replace", "replace by nothing", "delete"],
+)
+def test_a_killed_change_is_completed_by_the_next(act: Callable[[OcrService], object]) -> None:
+    def dead_and_done_again(writes: int) -> tuple[bool, list[Item]]:
+        with Store(EmbeddedBackend(None)) as store:
+            store.tables.create(main)
+            store_with_findings(store)
+            has_died = dies_after(store, MemoryObjectStore(), writes, lambda dying, _: act(OcrService(dying)))
+            if has_died:
+                act(OcrService(store))
+            return has_died, store.ask("Scan", {"TableName": main.name}, "test")["Items"]
+
+    _, done = dead_and_done_again(1000)
+    has_died, writes = True, 0
+    while has_died:
+        has_died, ended = dead_and_done_again(writes)
+        assert ended == done, f"dead after {writes} writes"
+        writes += 1
+    assert writes > 4
+
+
+def store_with_findings(store: Store) -> None:
+    """An image with two receipts, what was found out about them, and something that this package does not know."""
+    OcrService(store).store(ocr_result("a", lines=3, receipts=2))
+    store.batch_put(
+        ReceiptWordLabel(image_id="a", receipt_id=n, line_id=1, word_id=w, label="TOTAL", timestamp_added=NOON)
+        for n in (1, 2)
+        for w in (1, 2)
+    )
+    for n in (1, 2):
+        store.put(ReceiptMetadata(image_id="a", receipt_id=n, merchant_name="S", match_confidence=0.5, timestamp=NOON))
+        store.put(ReceiptField(field_type="DATE", image_id="a", receipt_id=n, words=[], timestamp_added=NOON))
+    store.ask("PutItem", {"TableName": store.table_name(main), "Item": OTHER}, "test")
+
+
 def test_a_result_that_does_not_hang_together_is_refused(store: Store) -> None:
     service, good = OcrService(store), ocr_result("a")
     of_another = Word(image_id="b", line_id=1, word_id=9, text="x", **PLACED)
@@ -146,11 +218,11 @@ def test_lists_give_only_what_is_asked_for(store: Store) -> None:
 
 def test_deleting_an_image_takes_everything(store: Store) -> None:
     service = OcrService(store)
-    service.store(ocr_result("a"))
+    store_with_findings(store)
     service.store(ocr_result("b"))
-    assert service.delete_image("a") == 38
+    assert service.delete_image("a") == 84 + 6
     assert service.delete_image("a") == 0
-    assert list(store.collection(Image.key(image_id="a"))) == []
+    assert [other._undeclared for other in store.collection(Image.key(image_id="a"))] == [OTHER]
     assert service.read_image("b").image is not None
 
 

@@ -36,6 +36,8 @@ def add(
 ) -> None:
     """Store what OCR has read from an image. The same file again writes only what is missing or differs.
 
+    What only an older result of the image had goes, with the labels of its words and what is known of its receipts.
+
     \b
     Example:
         jobtable receipts add scan-0001.json
@@ -53,7 +55,7 @@ def add(
     if as_json:
         print_json(stored)
     else:
-        print_fields({"written": stored.written, "there already": stored.already_there})
+        print_fields({"written": stored.written, "there already": stored.already_there, "removed": stored.removed})
 
 
 @app.command("list")

@@ -14,10 +14,13 @@ from jobtable.receipts.entities import (
     Letter,
     Line,
     Receipt,
+    ReceiptAnalysis,
+    ReceiptField,
     ReceiptLetter,
     ReceiptLine,
     ReceiptMetadata,
     ReceiptWord,
+    ReceiptWordLabel,
     Word,
 )
 from jobtable.store import Query, Store, Undeclared
@@ -80,6 +83,8 @@ class Stored:
 
     written: int
     already_there: int
+    removed: int = 0
+    """What only an older result had, and what belonged to it."""
 
 
 class OcrService:
@@ -89,29 +94,34 @@ class OcrService:
         self._store = store
 
     def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
-        """Store a whole result. Called again after a crash it writes only what is missing or differs.
+        """Store a whole result, in place of an older one. Called again after a crash it does what is left to do.
 
-        The image itself comes last: where it stands, everything under it does. One that is there goes first.
+        It writes what is missing or differs. What only the older one had goes: a word with its labels, a receipt with
+        its merchant, its fields and its analyses. The image itself comes last: where it stands, everything under it
+        does. One that is there goes first.
         """
         result.check()
-        there = {_name(e): e for e in self._store.collection(Image.key(image_id=result.image.image_id))}
+        image_id = result.image.image_id
+        there = {_name(e): e for e in self._store.collection(Image.key(image_id=image_id))}
         under = list(result.under_the_image())
         missing = [entity for entity in under if there.get(_name(entity)) != entity]
-        total = len(under) + 1
+        outdated = list(_outdated(chain(there.values(), self._fields(image_id)), result))
+        total = len(under) + 1 + len(outdated)
         done = len(under) - len(missing)
-        is_there = there.get(_name(result.image)) == result.image and not missing
-        if missing and _name(result.image) in there:  # nobody is to take a part of the new result for the whole
+        is_there = there.get(_name(result.image)) == result.image and not missing and not outdated
+        if not is_there and _name(result.image) in there:  # nobody is to take a part of the new result for the whole
             self._store.delete(result.image)
-        for step in _steps(missing):
-            done += self._store.batch_put(step)
-            if progress:
-                progress(done, total)
+        for change, entities in ((self._store.batch_put, missing), (self._store.batch_delete, outdated)):
+            for step in _steps(entities):
+                done += change(step)
+                if progress:
+                    progress(done, total)
         if not is_there:
             self._store.put(result.image)
         if progress:
             progress(total, total)
         written = len(missing) + (not is_there)
-        return Stored(written, total - written)
+        return Stored(written, len(under) + 1 - written, len(outdated))
 
     @access_pattern("000", "Everything under an image")
     def read_image(self, image_id: str) -> ImageContents:
@@ -186,6 +196,29 @@ class OcrService:
         for step in _steps(entity for entity in under if not isinstance(entity, Undeclared)):
             deleted += self._store.batch_delete(step)
         return deleted
+
+    def _fields(self, image_id: str) -> Query[ReceiptField]:
+        """The fields of an image's receipts, which stand in partitions of their own."""
+        return self._store.query(ReceiptField.by_receipt(image_id=image_id))
+
+
+def _outdated(there: Iterable[Entity], result: OcrResult) -> Iterator[Entity]:
+    """What is stored of an image and has no place in its new result. Items of other kinds stay."""
+    names = {_name(entity) for entity in result.under_the_image()}
+    words = {(word.receipt_id, word.line_id, word.word_id) for word in result.receipt_words}
+    receipts = {receipt.receipt_id for receipt in result.receipts}
+    for entity in there:
+        match entity:
+            case Line() | Word() | Letter() | Receipt() | ReceiptLine() | ReceiptWord() | ReceiptLetter():
+                is_kept = _name(entity) in names
+            case ReceiptWordLabel():
+                is_kept = (entity.receipt_id, entity.line_id, entity.word_id) in words
+            case ReceiptMetadata() | ReceiptAnalysis() | ReceiptField():
+                is_kept = entity.receipt_id in receipts
+            case _:
+                is_kept = True
+        if not is_kept:
+            yield entity
 
 
 def _name(entity: Entity) -> str:

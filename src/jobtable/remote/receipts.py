@@ -19,12 +19,12 @@ class ServerOcr(OcrService):
         self._server = server
 
     def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
-        """Store a whole result. The same again writes only what is missing or differs."""
+        """Store a whole result, in place of an older one. The same again writes only what is missing or differs."""
         result.check()
         body = {each.name: to_jsonable_python(getattr(result, each.name)) for each in fields(result)}
         stored = Stored(**self._server.write("PUT", "/images", body))
         if progress:
-            total = stored.written + stored.already_there
+            total = stored.written + stored.already_there + stored.removed
             progress(total, total)
         return stored
 

@@ -58,6 +58,7 @@ class StoredResult(BaseModel):
 
     written: int
     already_there: int
+    removed: int
 
 
 class WholeReceipt(BaseModel):
@@ -84,10 +85,10 @@ class WholeImage(BaseModel):
 @allow(WRITE)
 @takes_file(whole=True)
 def store_result(body: OcrBody, ocr: TheOcr) -> StoredResult:
-    """Store a whole OCR result. The same request again writes only what is missing or differs."""
+    """Store a whole OCR result, in place of an older one. The same request again writes what is missing or differs."""
     result = OcrResult(**{name: getattr(body, name) for name in OcrBody.model_fields})
     stored = ocr.store(result)
-    return StoredResult(written=stored.written, already_there=stored.already_there)
+    return StoredResult(written=stored.written, already_there=stored.already_there, removed=stored.removed)
 
 
 @router.get("/images")

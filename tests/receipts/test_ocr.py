@@ -220,9 +220,12 @@ def test_deleting_an_image_takes_everything(store: Store) -> None:
     service = OcrService(store)
     store_with_findings(store)
     service.store(ocr_result("b"))
-    assert service.delete_image("a") == 84 + 6
+    of_b = ReceiptField(field_type="DATE", image_id="b", receipt_id=1, words=[], timestamp_added=NOON)
+    store.put(of_b)
+    assert service.delete_image("a") == 84 + 8
     assert service.delete_image("a") == 0
     assert [other._undeclared for other in store.collection(Image.key(image_id="a"))] == [OTHER]
+    assert list(LabelService(store).list_by_field("DATE")) == [of_b]
     assert service.read_image("b").image is not None
 
 

@@ -193,7 +193,8 @@ class OcrService:
         """
         deleted = int(self._store.delete(Image.key(image_id=image_id)))
         under = self._store.collection(Image.key(image_id=image_id))
-        for step in _steps(entity for entity in under if not isinstance(entity, Undeclared)):
+        declared = (entity for entity in under if not isinstance(entity, Undeclared))
+        for step in _steps(chain(declared, self._fields(image_id))):
             deleted += self._store.batch_delete(step)
         return deleted
 

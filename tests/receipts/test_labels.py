@@ -109,6 +109,19 @@ def test_merchants_are_listed_by_name_and_in_order_of_confidence(store: Store) -
     assert next(iter(service.list_by_confidence(most_sure_first=True))).match_confidence == 1.0
 
 
+def test_a_label_that_is_renamed_is_never_lost(store: Store) -> None:
+    service, first = LabelService(store), label(1, "SUM", status="VALID")
+    service.add([first])
+    assert service.relabel(first, "SUM") == first
+    renamed = service.relabel(first, "TOTAL")
+    assert renamed.label_consolidated_from == "SUM"
+    assert service.relabel(first, "TOTAL") == renamed
+    assert list(service.list_by_receipt("a", 1)) == [renamed]
+    with pytest.raises(TransactionFailedError):
+        service.relabel(first, "AMOUNT")
+    assert list(service.list_by_receipt("a", 1)) == [renamed]
+
+
 def test_an_alias_is_consolidated_into_its_canonical_label(store: Store) -> None:
     service, hygiene = LabelService(store), LabelHygieneService(store, FakeClock())
     service.add([label(1, "SUM", status="VALID"), label(2, "SUM"), label(2, "TOTAL", status="VALID"), label(3, "DATE")])

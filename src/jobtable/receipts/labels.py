@@ -53,15 +53,20 @@ class LabelService:
     def relabel(self, label: ReceiptWordLabel, name: str) -> ReceiptWordLabel:
         """Give a word another label in place of this one, which is remembered, in one transaction.
 
-        Where the word has the other label already, that one stays as it is.
+        Where the word has the other label already, that one stays as it is. The same call again changes nothing.
         """
         renamed = label.replace(label=name, label_consolidated_from=label.label)
         known = self._store.find(_key_of(renamed))
+        if known is not None and (name == label.label or self._is_relabelled(label, known)):
+            return known
         with self._store.transaction() as transaction:
             transaction.delete(label, when=unchanged(label, ReceiptWordLabel.validation_status))
             if known is None:
                 transaction.add(renamed)
         return known or renamed
+
+    def _is_relabelled(self, label: ReceiptWordLabel, known: ReceiptWordLabel) -> bool:
+        return known.label_consolidated_from == label.label and self._store.find(_key_of(label)) is None
 
     @access_pattern("000", "List the words with a label", index="GSI1")
     def list_by_label(self, label: str) -> Query[ReceiptWordLabel]:

@@ -161,6 +161,15 @@ def test_what_divides_the_groups_is_extreme() -> None:
     assert all(each.value == 0 for each in found[1:])
 
 
+@pytest.mark.parametrize("shape", [(128, 256), (200, 120)], ids=["fewer voters", "fewer comments"])
+def test_votes_whose_sums_are_all_zero_have_groups(shape: tuple[int, int]) -> None:
+    voters, comments = shape
+    stances = np.random.default_rng(1).choice([-1, 1], size=(voters // 2, comments // 2))
+    values = np.block([[stances, -stances], [-stances, stances]])
+    votes = [Vote(comment, str(voter), int(values[voter, comment])) for voter, comment in np.ndindex(shape)]
+    assert group_voters(vote_matrix(range(comments), votes)).count >= 2
+
+
 def test_without_groups_extremity_is_how_votes_split() -> None:
     votes = [Vote(1, "a", 1), Vote(1, "b", -1), Vote(2, "a", 1), Vote(99, "a", 1)]
     matrix = vote_matrix([1, 2, 3], votes)

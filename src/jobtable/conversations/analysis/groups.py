@@ -69,7 +69,8 @@ def _main_directions(centred: Floats) -> Floats:
     if smaller <= _SMALL:
         _, singular, directions = np.linalg.svd(centred, full_matrices=False)
     else:  # only two directions are wanted, and a whole decomposition of many votes takes minutes
-        _, singular, directions = svds(centred, k=2, v0=np.ones(smaller))
+        start = np.random.default_rng(0).normal(size=smaller)  # centred votes can take a regular one to zero
+        _, singular, directions = svds(centred, k=2, v0=start)
     order = np.argsort(-singular, kind="stable")[:2]
     kept = np.asarray(directions)[order][singular[order] > 1e-9]
     largest = np.abs(kept).argmax(axis=1)

@@ -170,6 +170,13 @@ def test_votes_whose_sums_are_all_zero_have_groups(shape: tuple[int, int]) -> No
     assert group_voters(vote_matrix(range(comments), votes)).count >= 2
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_one_who_votes_unlike_thousands_is_a_group(seed: int) -> None:
+    votes = [Vote(comment, str(voter), 1 if voter else -1) for voter in range(3000) for comment in range(8)]
+    groups = group_voters(vote_matrix(range(8), votes), seed=seed)
+    assert sorted(Counter(groups.labels.tolist()).values()) == [1, 2999]
+
+
 def test_without_groups_extremity_is_how_votes_split() -> None:
     votes = [Vote(1, "a", 1), Vote(1, "b", -1), Vote(2, "a", 1), Vote(99, "a", 1)]
     matrix = vote_matrix([1, 2, 3], votes)

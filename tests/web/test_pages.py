@@ -14,9 +14,11 @@ from tests.web.conftest import Served
 from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 
 from jobtable.access.entities import Role
+from jobtable.conversations.entities import CommentExtremity
+from jobtable.conversations.pipeline import Stage, stage_job_id
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
-from jobtable.web.pages import sweeps
+from jobtable.web.pages import conversations, sweeps
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
 
@@ -214,6 +216,39 @@ def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, br
     answer = browser.get(f"/receipts/{image_id}")
     assert answer.status_code == 200
     assert "Only text so far" in answer.text
+
+
+def test_what_nobody_has_voted_on_is_no_consensus(
+    served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    comments = b"comment-id,comment-body\n1,Nobody voted\n2,All agreed\n3,Some did not\n4,Left out"
+    run = served.services.conversation_runs.start("silent", comments, b"comment-id,voter-id,vote", run_id="silent-run")
+    measured = {1: (0.0, 0), 2: (0.1, 9), 3: (0.8, 9), 4: (0.9, 9)}
+    served.services.store.batch_put(
+        CommentExtremity(
+            job_id=stage_job_id("silent-run", Stage.EXTREMITY),
+            comment_id=comment_id,
+            conversation_id="silent",
+            created_at=run.record.created_at,
+            extremity_value=value,
+            calculation_method="by hand",
+            vote_count=vote_count,
+        )
+        for comment_id, (value, vote_count) in measured.items()
+    )
+    monkeypatch.setattr(conversations, "_MOST_POINTS", 3)
+    listed = browser.get("/conversations/silent").text.partition('data-region="extremes"')[2]
+    consensus, _, divisive = listed.partition("Divisive")
+    assert re.findall("<li><span>([^<]+)", consensus) == ["All agreed", "Some did not"]
+    assert re.findall("<li><span>([^<]+)", divisive) == ["Some did not", "All agreed"]
+    assert listed.count("of the first 3 comments") == 2
+
+
+def test_a_run_is_not_shown_as_one_of_another_conversation(world: World, served: Served, browser: httpx.Client) -> None:
+    served.services.conversation_runs.start("other", b"comment-id,comment-body\n1,x", b"comment-id,voter-id,vote")
+    run = next(iter(served.services.conversation_runs.list_runs(world.conversation))).run_id
+    assert browser.get(f"/conversations/{world.conversation}?run={run}").status_code == 200
+    assert browser.get(f"/conversations/other?run={run}").status_code == 404
 
 
 def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def show_conversation(
     statuses = services.conversation_runs.statuses(runs)
     chosen = run or _latest(runs, statuses)
     shown = services.conversation_runs.get(chosen)
+    if shown.record.conversation_id != conversation_id:
+        raise NotFoundError(f"run {chosen} is one of conversation {shown.record.conversation_id}")
     clusters = list(islice(services.conversation_runs.list_results(chosen, CommentCluster), _MOST_CLUSTERS))
     names = {
         (topic.layer_id, topic.cluster_id): topic.topic_name
@@ -71,7 +73,8 @@ def show_conversation(
     }
     texts = _texts(services, shown.record)
     extremities = list(islice(services.conversation_runs.list_results(chosen, CommentExtremity), _MOST_POINTS))
-    ranked = sorted(extremities, key=lambda each: each.extremity_value)
+    voted_on = [each for each in extremities if each.vote_count != 0]  # silence is no consensus
+    ranked = sorted(voted_on, key=lambda each: each.extremity_value)
     return render(
         request,
         "conversation.html",
@@ -87,6 +90,7 @@ def show_conversation(
         texts=texts,
         consensus=ranked[:_SHOWN],
         divisive=ranked[::-1][:_SHOWN],
+        looked_at=_MOST_POINTS if len(extremities) == _MOST_POINTS else None,
         plot=_map(services, chosen, layer, names, texts),
     )
 

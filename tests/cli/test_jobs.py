@@ -217,7 +217,7 @@ def test_a_file_defines_a_job_and_options_change_it(cli: CommandLine, tmp_path: 
         "tags": ["x"],
         "depends_on": [first, {"job_id": submit(cli), "condition": "finished"}],
     }
-    (tmp_path / name).write_text(json.dumps(definition))
+    (tmp_path / name).write_text(json.dumps(definition, indent="\t" if name.endswith("json") else None))
     third = submit(cli)
     arguments = ["--config", name, "--param", "message=b", "--attempts", "2", "--depends-on", third]
     job = cli.json("jobs", "submit", *arguments)
@@ -262,7 +262,10 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
         ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot hold retry"),
         ("params: {}", "a job needs a task"),
         ("- a", "holds no definition"),
-        ("a: [", "is not understood"),
+        ("a: [", "job.yaml is not understood: line 1, column 5: "),
+        ("task: m:f\nparams: {a: 1}\nparams: {b: 2}", "line 2, column 1: params stands there twice"),
+        ("task: m:f\nparams: &all {a: *all}", "line 2, column 9: found unconstructable recursive node"),
+        ("task: m:f\nparams: {day: 2026-02-30}", "is not understood: day is out of range for month"),
     ],
 )
 def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, content: str, said: str) -> None:
@@ -270,6 +273,12 @@ def test_a_wrong_file_is_told_in_one_line(cli: CommandLine, tmp_path: Path, cont
     done = cli.run("jobs", "submit", "--config", "job.yaml", code=ExitCode.FAILED)
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_numbers_in_a_file_are_written_as_in_python(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("task: m:f\nparams: {rate: 1e-4, text: '1e-4'}\n")
+    params = cli.json("jobs", "submit", "--config", "job.yaml")["job_config"]["params"]
+    assert params == {"rate": 0.0001, "text": "1e-4"}
 
 
 def test_a_member_without_a_value_is_as_good_as_not_there(cli: CommandLine, tmp_path: Path) -> None:

@@ -72,9 +72,9 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
     ("text", "problem"),
     [
         ("[1, 2]", "defines no sweep"),
-        ("a: [", "is no YAML: line 1, column 5: "),
+        ("a: [", "is not understood: line 1, column 5: "),
         ("task: a:b\ntrials: 3\ntrials: 4\nspace: {x: [1]}", "line 2, column 1: trials stands there twice"),
-        ("task: a:b\ntrials: 3\nspace: {x: [1]}\nparams: &all {y: *all}", "has a part within itself"),
+        ("task: a:b\ntrials: 3\nspace: {x: [1]}\nparams: &all {y: *all}", "line 4, column 9: .*recursive"),
         ("task: a:b\ntrials: 3\nspace:\n  x: [1]\n  y: 3", "line 5: space.y: a parameter is a list of values, or has"),
         ("task: a:b\ntrials: 3\nspace:\n  x: {type: int, low: 1}", "line 4: space.x.int.high: Field required"),
         ("task: a:b\ntrials: 3\nspace:\n  x:\n  - 1\n  - 2026-01-01", "line 6: space.x.choice.values.1: "),
@@ -137,7 +137,7 @@ def test_a_large_grid_is_taken_as_far_as_the_sweep_says_or_its_conditions_leave(
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ValueRefusedError, match="cannot read"):
+    with pytest.raises(ValueRefusedError, match=r"cannot read .*: No such file or directory"):
         read_sweep(tmp_path / "sweep.yaml")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
 from pydantic import TypeAdapter
 
 from jobtable.cli.job_waiting import Timeout, wait_until_done
@@ -17,6 +16,7 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_servic
 from jobtable.cli.output import print_json, print_text
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DependsOn, NewJob, refusing
+from jobtable.jobs.definition_files import read_definition
 from jobtable.jobs.entities import Job
 from jobtable.jobs.resubmission import copy_of
 
@@ -96,7 +96,7 @@ def submit(
     if config is not None and like is not None:
         raise typer.BadParameter("--config and --like both say what the job is: give one of them")
     changed_params = _params(param or (), param_json or ())
-    definition = {} if config is None else read_definition(config)
+    definition = {} if config is None else definition_in(config)
     with open_services(store, objects) as services:
         if like is not None:
             definition = definition_of(services.jobs.queries.get_job(like))
@@ -111,15 +111,9 @@ def submit(
             print_text(job.job_id)
 
 
-def read_definition(file: Path) -> Definition:
+def definition_in(file: Path) -> Definition:
     """The definition that a YAML or JSON file holds; a member without a value is as good as not there."""
-    try:
-        text = file.read_text(encoding="utf-8")
-        read: Any = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-    except OSError as error:
-        raise ValueRefusedError(f"cannot read {file}: {error.strerror}") from error
-    except (ValueError, yaml.YAMLError) as error:
-        raise ValueRefusedError(f"{file} is not understood: {error}") from error
+    read = read_definition(file).value
     if not isinstance(read, dict):
         raise ValueRefusedError(f"{file} holds no definition: write members such as task and params")
     return {member: value for member, value in read.items() if value is not None}

@@ -1,0 +1,97 @@
+"""Definitions in YAML and JSON files, as people write them: one reader for those of jobs and of sweeps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobtable.errors import TaskError, ValueRefusedError
+
+try:
+    import yaml
+except ModuleNotFoundError as missing:
+    raise TaskError("definitions in files need PyYAML: pip install 'jobtable[sweeps]' or 'jobtable[cli]'") from missing
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which 1e-4 is a number, as everywhere else (in YAML 1.1 it is text), and no member stands twice."""
+
+    def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        for key, _ in node.value:
+            if names.count(key.value) > 1:
+                raise yaml.MarkedYAMLError(problem=f"{key.value} stands there twice", problem_mark=key.start_mark)
+        return node
+
+    def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
+        """The text of a node. JSON writes a sign beyond U+FFFF as two escapes, which YAML does not put together."""
+        text = str(super().construct_scalar(node))
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(r"^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
+
+
+@dataclass(frozen=True)
+class WrittenDefinition:
+    """What a text says, and where in it."""
+
+    value: Any
+    _node: yaml.Node | None
+
+    def find_line(self, place: tuple[str | int, ...]) -> int | None:
+        """Where the innermost part of a place begins that is in the text: what is missing is not, nor are kinds."""
+        line, node = None, self._node
+        for part in place:
+            match node:
+                case yaml.MappingNode():
+                    found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+                case yaml.SequenceNode() if isinstance(part, int):
+                    found = (node.value[part], node.value[part])
+                case _:
+                    found = None
+            if found is not None:
+                line, node = found[0].start_mark.line + 1, found[1]
+        return line
+
+
+def read_definition(file: Path) -> WrittenDefinition:
+    """What a YAML or JSON file says, or ValueRefusedError that tells in one line why it cannot be read."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueRefusedError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueRefusedError(f"cannot read {file}: {error}") from error
+    if file.suffix == ".json":
+        text = text.replace("\t", " ")  # JSON has tabs only between its parts, where YAML has none
+    return parse_definition(text, str(file))
+
+
+def parse_definition(text: str, source: str) -> WrittenDefinition:
+    """What a YAML or JSON text says, or ValueRefusedError that names the source and the line."""
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        # Deep, so that a part within itself is refused.
+        return WrittenDefinition(None if node is None else loader.construct_object(node, deep=True), node)
+    except (yaml.YAMLError, ValueError) as error:  # a date that there is not is a ValueError
+        raise ValueRefusedError(f"{source} is not understood: {_problem(error)}") from error
+    except RecursionError as error:
+        raise ValueRefusedError(f"{source} is nested too deep") from error
+
+
+def _problem(error: yaml.YAMLError | ValueError) -> str:
+    """What is wrong, in one line."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return " ".join(str(error).split())
+    mark = error.problem_mark
+    told = ", ".join(part for part in (error.context, error.problem) if part)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {told}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -173,6 +174,24 @@ def test_what_is_best_is_read_at_the_same_price_at_any_size() -> None:
                 Sweeps(driver.jobs).find_best("s")
             prices.add(sum(units.read for units in spent.values()))
     assert len(prices) == 1
+
+
+def test_trials_are_read_from_any_number_on_at_the_price_of_those_that_are_asked_for() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        every = finish(driver, plane(trials=110, generation_size=40, stopper=ASHA, params={"epochs": 2})).trials
+        assert {trial.status for trial in every} == {Status.COMPLETED, Status.STOPPED}
+        assert [trial.number for trial in every if trial.value is not None] == list(range(110))
+        prices = []
+        for first in (0, 100):
+            with store.capacity.measure() as spent:
+                some = list(islice(sweeps.list_trials("s", first=first), 10))
+            assert some == every[first : first + 10]
+            prices.append(sum(units.read for units in spent.values()))
+        assert prices[1] < prices[0]
+        for first, expected in ((-1, every), (109, every[109:]), (110, []), (1_000_000, [])):
+            assert list(sweeps.list_trials("s", first=first)) == expected
 
 
 # --- failures -------------------------------------------------------------------------------------------------------

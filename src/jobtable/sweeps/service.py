@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, Swee
 from jobtable.jobs.records import Status
 from jobtable.jobs.reports import final_name
 from jobtable.store import Query
-from jobtable.sweeps.parameters import Params
+from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.planner import new_planning, planning_id
 from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of
 from jobtable.sweeps.trials import config_of, stopped_name, trial_id
@@ -150,21 +150,31 @@ class Sweeps:
         reports = JobMetric.key(job_id=sweep_id, metric_name=self.get_definition(sweep_id).objective)
         return list(self._store.query(reports, newest_first=True, limit=limit))
 
-    def list_trials(self, sweep_id: str) -> Iterator[TrialResult]:
-        """Every trial that is there when it begins, by number; there may be gaps while parts are being planned."""
+    def list_trials(self, sweep_id: str, *, first: int = 0) -> Iterator[TrialResult]:
+        """Every trial by number, from the `first` on, read as they are asked for; some may not be planned yet."""
         sweep = self.get_definition(sweep_id)
-        names = (stopped_name(sweep.objective), final_name(sweep.objective))
-        metrics = (metric for name in names for metric in self._jobs.queries.list_metric(sweep_id, name))
-        values = {metric.child_job_id: metric.value for metric in metrics}
-        total, left = sweep.trial_count(), self.get_progress(sweep_id).made
-        for first in range(0, total, _READ_AT_ONCE):
-            if left <= 0:
-                return
-            numbers = range(first, min(first + _READ_AT_ONCE, total))
-            found = self._store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in numbers)
+        while first < MOST_POINTS:
+            numbered = (trial_id(sweep_id, first), trial_id(sweep_id, MOST_POINTS - 1))
+            children = JobDependency.key(job_id=sweep_id)
+            ids = [e.dependency_job_id for e in self._store.query(children, between=numbered, limit=_READ_AT_ONCE)]
+            found = self._store.batch_get(Job.key(job_id=job_id) for job_id in ids)
             there = [job for job in found if job is not None]
-            left -= len(there)
+            values = self._values(sweep_id, sweep, there)
             yield from (_result(sweep, job, values.get(job.job_id)) for job in there)
+            if len(ids) < _READ_AT_ONCE:
+                return
+            first = int(ids[-1].rpartition("-")[2]) + 1
+
+    def _values(self, sweep_id: str, sweep: Sweep, trials: Sequence[Job]) -> dict[str | None, float]:
+        """What some trials in order of their numbers have come to, by trial."""
+        if not trials:
+            return {}
+        instants = (config_of(trials[0]).recorded_at, config_of(trials[-1]).recorded_at)
+        values: dict[str | None, float] = {}
+        for name in (stopped_name(sweep.objective), final_name(sweep.objective)):
+            metrics = self._store.query(JobMetric.key(job_id=sweep_id, metric_name=name), between=instants)
+            values.update((metric.child_job_id, metric.value) for metric in metrics)
+        return values
 
     def get_progress(self, sweep_id: str) -> Progress:
         """How far the sweep is: as many reads for a million trials as for one. NotFoundError if there is none."""

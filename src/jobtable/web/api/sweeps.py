@@ -110,7 +110,7 @@ def list_trials(
     sweep_id: SweepId, sweeps: TheSweeps, first: Annotated[int, Query(ge=0, le=10**6)] = 0, limit: Most = 100
 ) -> list[TrialView]:
     """The trials of a sweep by number, from the `first` on."""
-    trials = islice((trial for trial in sweeps.list_trials(sweep_id) if trial.number >= first), limit)
+    trials = islice(sweeps.list_trials(sweep_id, first=first), limit)
     return [TrialView.model_validate(trial, from_attributes=True) for trial in trials]
 
 

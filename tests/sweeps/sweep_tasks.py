@@ -101,5 +101,13 @@ def diverge(x: float, y: float) -> float:
 
 
 @task(inline=True)
+def explode(job: JobContext, x: float, y: float) -> float:
+    """Has no number any more from its third epoch on, and does not look."""
+    for epoch in range(1, 10):
+        job.metric("loss", 1.0 if epoch < 3 else float("inf"), epoch=epoch)
+    return 1.0
+
+
+@task(inline=True)
 def say_nothing(x: float, y: float) -> None:
     """Forgets to say what came of it."""

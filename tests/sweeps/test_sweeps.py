@@ -239,10 +239,14 @@ def test_a_trial_that_is_run_again_or_deleted_does_not_hold_up_the_planning() ->
 
 @pytest.mark.parametrize(
     ("task", "problem"),
-    [(sweep_tasks.diverge, "is nan, which cannot be compared"), (sweep_tasks.say_nothing, "returned no loss")],
+    [
+        (sweep_tasks.diverge, "the loss of the trial is nan, which cannot be compared"),
+        (sweep_tasks.explode, "the loss of the trial is inf at epoch 3, which cannot be compared"),
+        (sweep_tasks.say_nothing, "returned no loss"),
+    ],
 )
 def test_a_trial_without_a_value_fails_at_once(task: Any, problem: str) -> None:
-    finished = made(task, trials=1, max_attempts=5)
+    finished = made(task, trials=1, max_attempts=5, stopper=ASHA)
     (trial,) = finished.trials
     assert trial.status is Status.FAILED
     assert problem in str(trial.message)

@@ -11,7 +11,7 @@ from jobtable.errors import JobtableError, TaskError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.reports import stored_number
-from jobtable.jobs.tasks import StopTask, resolve, task
+from jobtable.jobs.tasks import FailTask, StopTask, resolve, task
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
 from jobtable.sweeps.sweep import Sweep
@@ -95,7 +95,7 @@ class Trial:
         objective, direction = self._sweep.objective, self._sweep.direction
         value = stored_number(reported)
         if value is None:
-            raise StopTask(f"{objective} is {reported} at epoch {epoch}", {"epoch": epoch})
+            raise FailTask(f"the {objective} of the trial is {reported} at epoch {epoch}, which cannot be compared")
         cutoff = self._cutoff(stopper, rung)
         self._at_rungs[rung] = value
         judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)

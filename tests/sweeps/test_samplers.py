@@ -7,6 +7,7 @@ import json
 import math
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import optuna
 import pytest
@@ -130,6 +131,35 @@ def test_results_and_not_only_parameters_count() -> None:
     assert asked(sampler, PLANE, ended) != asked(sampler, PLANE, others)
 
 
-def test_an_unknown_option_is_named() -> None:
-    with pytest.raises(TaskError, match=r"tpe has no option n_start; it takes .*n_startup_trials"):
-        asked(Optuna(name="tpe", options={"n_start": 3}), PLANE, [])
+@pytest.mark.parametrize(
+    ("name", "options", "problem"),
+    [
+        ("tpe", {"n_start": 3}, r"the sampler tpe has no option n_start; it takes .*n_startup_trials"),
+        ("tpe", {"gamma": 3}, "the sampler tpe has no option gamma"),
+        ("tpe", {"n_startup_trials": "5"}, "option n_startup_trials of the sampler tpe is of int, not '5'"),
+        ("tpe", {"n_startup_trials": True}, "is of int, not True"),
+        ("cmaes", {"sigma0": [1]}, "is of float or None, not "),
+        ("qmc", {"qmc_type": "sobel"}, "the sampler qmc cannot be made with .*sobel.*sobol"),
+        ("nsgaii", {"population_size": 1}, "the sampler nsgaii cannot be made with .*: .*population_size"),
+    ],
+)
+def test_options_that_a_sampler_does_not_take_are_told_in_one_line(
+    name: str, options: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(TaskError, match=problem) as refused:
+        asked(Optuna.model_validate({"name": name, "options": options}), PLANE, [])
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("tpe", {"n_startup_trials": 3, "multivariate": True, "group": True}),
+        ("cmaes", {"n_startup_trials": 4, "popsize": 6}),
+        ("gp", {"deterministic_objective": True, "n_startup_trials": 4}),
+        ("qmc", {"qmc_type": "halton", "scramble": True}),
+        ("nsgaii", {"population_size": 4, "mutation_prob": None, "crossover_prob": 1}),
+    ],
+)
+def test_options_that_a_sampler_takes_are_no_problem(name: str, options: dict[str, Any]) -> None:
+    assert Optuna.model_validate({"name": name, "options": options}).find_problem() is None

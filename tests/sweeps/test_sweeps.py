@@ -386,6 +386,14 @@ def test_a_submission_that_was_interrupted_is_finished_by_the_same_one() -> None
             sweeps.find_best(trial_id("s", 0))
 
 
+def test_a_sweep_whose_sampler_does_not_take_its_options_is_not_submitted() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        with pytest.raises(ValueRefusedError, match="the sampler tpe has no option n_start;"):
+            Sweeps(driver.jobs).submit(plane(sampler={"name": "tpe", "options": {"n_start": 3}}))
+        assert list(driver.jobs.queries.list_jobs()) == []
+
+
 def test_a_sweep_is_deleted_with_all_that_belongs_to_it() -> None:
     with Store(EmbeddedBackend(None)) as store:
         driver = Driver.on(store)

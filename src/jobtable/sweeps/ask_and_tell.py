@@ -36,6 +36,15 @@ _OWN_OPTIONS: dict[str, dict[str, Any]] = {
     "qmc": {"warn_independent_sampling": False, "warn_asynchronous_seeding": False},
 }
 """A parameter under a condition is sampled by itself, and every generation is seeded: nothing to warn of."""
+_TYPES: dict[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    "int": (int,),
+    "float": (int, float),
+    "str": (str,),
+    "dict[str, Any]": (dict,),
+    "None": (type(None),),
+}
+"""The annotations of arguments that JSON can say, and what is of each."""
 _STATES = {"completed": TrialState.COMPLETE, "stopped": TrialState.PRUNED, "failed": TrialState.FAIL}
 
 
@@ -64,15 +73,47 @@ def _asked(study: optuna.Study, storage: optuna.storages.BaseStorage, study_id: 
 
 
 def _sampler(name: str, options: Mapping[str, Any], question: Question) -> optuna.samplers.BaseSampler:
-    cls = getattr(optuna.samplers, f"{_CLASSES[name]}Sampler")
-    taken = inspect.signature(cls).parameters
-    if unknown := sorted(set(options) - set(taken)):
-        raise TaskError(f"the sampler {name} has no option {', '.join(unknown)}; it takes {', '.join(taken)}")
+    if (problem := find_problem(name, options)) is not None:
+        raise TaskError(problem)
     part = "all" if name in _ONE_SEQUENCE else question.first_number
     digest = hashlib.sha256(f"{question.seed}/{part}".encode()).digest()
-    given = {**_OWN_OPTIONS.get(name, {}), **options}
-    sampler: optuna.samplers.BaseSampler = cls(**given, seed=int.from_bytes(digest[:4]))
+    return _made(name, options, int.from_bytes(digest[:4]))
+
+
+def _made(name: str, options: Mapping[str, Any], seed: int) -> optuna.samplers.BaseSampler:
+    sampler: optuna.samplers.BaseSampler = _class(name)(**{**_OWN_OPTIONS.get(name, {}), **options}, seed=seed)
     return sampler
+
+
+def _class(name: str) -> Any:
+    return getattr(optuna.samplers, f"{_CLASSES[name]}Sampler")
+
+
+def find_problem(name: str, options: Mapping[str, Any]) -> str | None:
+    """Why the sampler of that name in Optuna does not take these options, in one line; None if it does."""
+    taken = _options_of(name)
+    for option, value in options.items():
+        if option not in taken:
+            return f"the sampler {name} has no option {option}; it takes {', '.join(sorted(taken))}"
+        if not any(_is_of(value, kind) for kind in taken[option]):
+            return f"the option {option} of the sampler {name} is of {' or '.join(taken[option])}, not {value!r:.100}"
+    try:
+        with _quiet():
+            _made(name, options, 0)
+    except ValueError as error:
+        return f"the sampler {name} cannot be made with {dict(options)}: {' '.join(str(error).split())}"
+    return None
+
+
+def _options_of(name: str) -> dict[str, list[str]]:
+    """The sampler's arguments, with the types of each, but for those that JSON cannot say, such as functions."""
+    arguments = inspect.signature(_class(name)).parameters.values()
+    types = {argument.name: str(argument.annotation).split(" | ") for argument in arguments if argument.name != "seed"}
+    return {option: kinds for option, kinds in types.items() if all(kind in _TYPES for kind in kinds)}
+
+
+def _is_of(value: Any, kind: str) -> bool:
+    return isinstance(value, _TYPES[kind]) and (kind == "bool" or not isinstance(value, bool))
 
 
 def _told(ended: Ended, space: Space) -> FrozenTrial:

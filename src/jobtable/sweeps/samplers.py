@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from random import Random
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -114,6 +115,14 @@ class Optuna(_Sampler):
     def learns(self) -> bool:
         """Whether results change what is proposed."""
         return self.name != "qmc"
+
+    def find_problem(self) -> str | None:
+        """Why Optuna's sampler does not take the options, in one line; None if it does, or Optuna is not here."""
+        if find_spec("optuna") is None:
+            return None  # The workers have it, and tell.
+        from jobtable.sweeps.ask_and_tell import find_problem  # noqa: PLC0415 - as below
+
+        return find_problem(self.name, self.options)
 
     def propose(self, question: Question) -> list[Proposal]:
         """What Optuna asks for after it was told of every trial before."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from jobtable.errors import ConflictError, JobStateError, NotFoundError
+from jobtable.errors import ConflictError, JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, SweepEntry
@@ -16,6 +16,7 @@ from jobtable.jobs.reports import final_name
 from jobtable.store import Query
 from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.planner import new_planning, planning_id
+from jobtable.sweeps.samplers import Optuna
 from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of
 from jobtable.sweeps.trials import config_of, stopped_name, trial_id
 
@@ -70,9 +71,14 @@ class Sweeps:
     # --- acting -----------------------------------------------------------------------------------------------------
 
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
-        """Submit a sweep, whole or not at all; gives its parent job. The same id again finds the first one."""
+        """Submit a sweep, whole or not at all; gives its parent job. The same id again finds the first one.
+
+        ValueRefusedError for options that its sampler does not take.
+        """
         sweep_id = sweep_id or str(uuid.uuid4())
         parent = self._store.find(Job.key(job_id=sweep_id))
+        if parent is None:
+            _refuse_options(sweep)
         if parent is None or not parent.is_final:
             user = user if parent is None else parent.created_by
             family = (
@@ -215,6 +221,13 @@ class Sweeps:
         planning = self._jobs.queries.get_job(planning_id(parent.job_id))
         failed = (job for job in self._jobs.queries.list_children(planning) if job.status is Status.FAILED)
         return next((job.message for job in failed), parent.message)
+
+
+def _refuse_options(sweep: Sweep) -> None:
+    """Not a part of the definition: what Optuna takes changes, and a sweep of last year is read all the same."""
+    problem = sweep.sampler.find_problem() if isinstance(sweep.sampler, Optuna) else None
+    if problem is not None:
+        raise ValueRefusedError(problem)
 
 
 def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:

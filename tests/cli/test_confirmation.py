@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -45,12 +47,24 @@ def test_without_standard_input_it_is_refused(cli: CommandLine) -> None:
     assert "There is no terminal to ask in: add --yes" in refused.stderr
 
 
+CTRL_C = b"\x03"
+END_OF_INPUT = b"\x04"
+
+
 def answered(folder: Path, answer: bytes, *command: str) -> int:
-    """How a command ends that is asked something in a terminal."""
+    """How a command ends that asks something in a terminal of its own."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [str(JOBTABLE), *command], stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+        [str(JOBTABLE), *command],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=folder,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY),  # noqa: PLW1509 - it takes no lock
     ) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(len("Delete")) == b"Delete"
         os.write(ours, answer)
         process.communicate(timeout=60)
     os.close(ours)
@@ -64,6 +78,8 @@ def test_in_a_terminal_the_person_decides(cli: CommandLine, tmp_path: Path) -> N
         services.jobs.cancel(job.job_id)
         command = ("jobs", "delete", job.job_id, "--store", cli.store)
         assert answered(tmp_path, b"n\n", *command) == 1
+        assert answered(tmp_path, END_OF_INPUT, *command) == 1
+        assert answered(tmp_path, CTRL_C, *command) == 130
         assert services.jobs.queries.get_job(job.job_id).name == "kept"
         assert answered(tmp_path, b"y\n", *command) == 0
     missing = cli.run("jobs", "show", job.job_id, code=3)

@@ -16,4 +16,11 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if sys.stdin is None or not sys.stdin.isatty():  # None: it is closed
         raise typer.BadParameter(f"{question} There is no terminal to ask in: add --yes")
-    typer.confirm(question, abort=True, err=True)
+    try:
+        is_wanted = typer.confirm(question, err=True)
+    except typer.Abort as abort:
+        if isinstance(abort.__context__, KeyboardInterrupt):  # which ends every other command with 130
+            raise KeyboardInterrupt from abort
+        raise
+    if not is_wanted:
+        raise typer.Abort

@@ -1,31 +1,69 @@
 """Jobtable: a typed data layer and job engine for DynamoDB, with an embedded engine that needs nothing started."""
 
-from jobtable.app import Services, open_jobs
-from jobtable.connection import connect
-from jobtable.model import (
-    Attr,
-    Attribute,
-    Beside,
-    Condition,
-    Entity,
-    Index,
-    Json,
-    Key,
-    Name,
-    OrNull,
-    PackedVector,
-    Part,
-    Selection,
-    Stored,
-    Table,
-    Timestamp,
-    Update,
-    Uuid,
-    Vector,
-    camel_case,
-    default,
-)
-from jobtable.store import Backend, Page, Query, Store, Transaction
+from typing import TYPE_CHECKING
+
+from jobtable.exports import offer
+
+if TYPE_CHECKING:
+    from jobtable.app import Services, open_jobs
+    from jobtable.connection import connect
+    from jobtable.model import (
+        Attr,
+        Attribute,
+        Beside,
+        Condition,
+        Entity,
+        Index,
+        Json,
+        Key,
+        Name,
+        OrNull,
+        PackedVector,
+        Part,
+        Selection,
+        Stored,
+        Table,
+        Timestamp,
+        Update,
+        Uuid,
+        Vector,
+        camel_case,
+        default,
+    )
+    from jobtable.store import Backend, Page, Query, Store, Transaction
+else:
+    # When they are asked for: the command line can answer Ctrl-C before all of it is loaded.
+    __getattr__ = offer(
+        __name__,
+        {
+            "app": ["Services", "open_jobs"],
+            "connection": ["connect"],
+            "model": [
+                "Attr",
+                "Attribute",
+                "Beside",
+                "Condition",
+                "Entity",
+                "Index",
+                "Json",
+                "Key",
+                "Name",
+                "OrNull",
+                "PackedVector",
+                "Part",
+                "Selection",
+                "Stored",
+                "Table",
+                "Timestamp",
+                "Update",
+                "Uuid",
+                "Vector",
+                "camel_case",
+                "default",
+            ],
+            "store": ["Backend", "Page", "Query", "Store", "Transaction"],
+        },
+    )
 
 __version__ = "0.1.0"
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -62,6 +65,35 @@ def serve() -> Iterator[Callable[..., ServeProcess]]:
     for server in started:
         if server.process.poll() is None:
             server.stop(signal.SIGKILL)
+
+
+def run_in_terminal(folder: Path, *command: str, answer: bytes = b"", **variables: str) -> tuple[int, str]:
+    """Run a command in a terminal, and type the answer when it says something; gives its code and what was shown."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [str(JOBTABLE), *command],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=folder,
+        env=os.environ | {"TERM": "xterm", "COLUMNS": "200"} | variables,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY),  # noqa: PLW1509 - it takes no lock
+    ) as process:
+        os.close(theirs)
+        shown = _read(ours)
+        os.write(ours, answer)
+        while some := _read(ours):
+            shown += some
+    os.close(ours)
+    return process.returncode, shown.decode()
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # how Linux tells that nobody writes any more
+        return b""
 
 
 class CommandLine:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import JOBTABLE, CommandLine
+from tests.cli.conftest import JOBTABLE, CommandLine, run_in_terminal
 
 from jobtable.app import Services
 from jobtable.jobs.definition import NewJob
@@ -51,36 +47,15 @@ CTRL_C = b"\x03"
 END_OF_INPUT = b"\x04"
 
 
-def answered(folder: Path, answer: bytes, *command: str) -> int:
-    """How a command ends that asks something in a terminal of its own."""
-    ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        [str(JOBTABLE), *command],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY),  # noqa: PLW1509 - it takes no lock
-    ) as process:
-        assert process.stderr is not None
-        assert process.stderr.read(len("Delete")) == b"Delete"
-        os.write(ours, answer)
-        process.communicate(timeout=60)
-    os.close(ours)
-    os.close(theirs)
-    return process.returncode
-
-
 def test_in_a_terminal_the_person_decides(cli: CommandLine, tmp_path: Path) -> None:
     with Services.open(cli.store) as services:
         job = services.jobs.submit(NewJob(name="kept", task="mine:nothing"))
         services.jobs.cancel(job.job_id)
         command = ("jobs", "delete", job.job_id, "--store", cli.store)
-        assert answered(tmp_path, b"n\n", *command) == 1
-        assert answered(tmp_path, END_OF_INPUT, *command) == 1
-        assert answered(tmp_path, CTRL_C, *command) == 130
+        assert run_in_terminal(tmp_path, *command, answer=b"n\n")[0] == 1
+        assert run_in_terminal(tmp_path, *command, answer=END_OF_INPUT)[0] == 1
+        assert run_in_terminal(tmp_path, *command, answer=CTRL_C)[0] == 130
         assert services.jobs.queries.get_job(job.job_id).name == "kept"
-        assert answered(tmp_path, b"y\n", *command) == 0
+        assert run_in_terminal(tmp_path, *command, answer=b"y\n")[0] == 0
     missing = cli.run("jobs", "show", job.job_id, code=3)
     assert missing.stderr == f"Error: there is no job {job.job_id}; `jobtable jobs list` lists what is there\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import CommandLine
+from tests.cli.conftest import CommandLine, run_in_terminal
 
 from jobtable.app import open_jobs
 from jobtable.cli.jobs import _selected
@@ -98,6 +98,22 @@ def test_logs_are_printed_by_level_from_the_end_and_whole(cli: CommandLine) -> N
     assert messages("--tail", "2") == ["step 1", "nearly done"]
     assert messages("--tail", "0") == []
     assert cli.run("jobs", "logs", job_id).stdout.splitlines()[-1].endswith("WARNING  nearly done")
+
+
+def test_colours_are_left_out_where_they_are_not_wanted(cli: CommandLine, tmp_path: Path) -> None:
+    job_id = submit(cli)
+    cli.work()
+    command = ("jobs", "logs", job_id, "--store", cli.store)
+    assert "\x1b[33m" in run_in_terminal(tmp_path, *command, NO_COLOR="")[1]
+    assert "\x1b" not in run_in_terminal(tmp_path, *command, NO_COLOR="1")[1]
+    assert "\x1b" not in run_in_terminal(tmp_path, *command, NO_COLOR="", TERM="dumb")[1]
+
+
+def test_a_name_steers_no_terminal_while_it_is_waited_for(cli: CommandLine, tmp_path: Path) -> None:
+    job_id = submit(cli, TRAIN, "--name", "red\x1b[41m")
+    waited = run_in_terminal(tmp_path, "jobs", "wait", job_id, "--timeout", "0.2", "--store", cli.store)
+    assert "red\\x1b[41m" in waited[1]
+    assert "\x1b[41m" not in waited[1]
 
 
 def test_a_job_without_full_output_says_so(cli: CommandLine) -> None:
@@ -327,7 +343,7 @@ def test_one_job_that_cannot_be_changed_does_not_stop_the_others(cli: CommandLin
 
 def test_a_tree_is_drawn_and_given_as_json(cli: CommandLine) -> None:
     root = submit(cli, TRAIN, "--name", "root")
-    definition = {"task": TRAIN, "name": "child [bold]", "parent_job_id": root, "job_stage": "embed"}
+    definition = {"task": TRAIN, "name": "child [bold]\nPENDING", "parent_job_id": root, "job_stage": "embed"}
     Path("child.json").write_text(json.dumps(definition))
     child = cli.json("jobs", "submit", "--config", "child.json")["job_id"]
     tree = cli.json("jobs", "tree", root)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from jobtable.cli import output
-from jobtable.cli.output import ExitCode, bar, exit_code_of, line_of, print_fields, print_json, print_table
+from jobtable.cli.output import ExitCode, bar, exit_code_of, line_of, print_fields, print_json, print_table, say
 from jobtable.errors import (
     AlreadyExistsError,
     ConnectionUrlError,
@@ -79,11 +79,35 @@ def test_where_no_one_looks_on_nothing_is_cut(capsys: pytest.CaptureFixture[str]
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.1211111111, "0.121111"),
+        (1234567.8, "1234568"),
+        (-123456789.5, "-123456790"),
+        (1e15, "1e+15"),
+        (1e6, "1000000"),
+    ],
+)
+def test_a_number_has_all_digits_in_front_of_the_point(
+    capsys: pytest.CaptureFixture[str], value: float, shown: str
+) -> None:
+    print_fields({"value": value})
+    assert capsys.readouterr().out.split() == ["value", shown]
+
+
+def test_texts_that_would_steer_the_terminal_are_written_out(capsys: pytest.CaptureFixture[str]) -> None:
+    say("\x1b[31m \u202e日本")
+    assert capsys.readouterr().err == "\\x1b[31m \\u202e日本\n"
+    print_fields({"value": {"a": "\x1b[31m \u202e日本"}})
+    assert capsys.readouterr().out.split(maxsplit=1)[1] == '{"a": "\\u001b[31m \\u202e日本"}\n'
+
+
 @given(st.text())
 def test_json_comes_back_and_holds_no_control_character(text: str) -> None:
     written = output._json_text({"text": text})
     assert json.loads(written) == {"text": text}
-    assert not any(ord(character) in (*range(32), *range(127, 160)) for character in written)
+    assert not any(ord(character) in (*range(32), *range(127, 160), 0x202E, 0x2066) for character in written)
 
 
 def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
-from jobtable.cli.output import colour_of, print_json_line, say, visible
+from jobtable.cli.output import colour_of, print_json_line, print_lines, say
 from jobtable.jobs.entities import JobLog
 from jobtable.jobs.log_lines import as_text
 from jobtable.jobs.log_search import FoundLine
@@ -81,11 +81,11 @@ def _lines(reader: JobLogs, job_id: str, level: LogLevel | None, tail: int | Non
 
 
 def _print_lines(lines: Iterable[JobLog], as_json: bool) -> None:
-    for line in lines:
-        if as_json:
+    if as_json:
+        for line in lines:
             print_json_line(line)
-        else:
-            typer.secho(visible(as_text(line)), fg=colour_of(line.log_level))
+    else:
+        print_lines((as_text(line), colour_of(line.log_level)) for line in lines)
 
 
 def _print_found(found: Iterator[FoundLine], as_json: bool) -> None:
@@ -93,11 +93,11 @@ def _print_found(found: Iterator[FoundLine], as_json: bool) -> None:
     if first is None:
         say("No line has this text.")
         return
-    for line in chain([first], found):
-        if as_json:
+    if as_json:
+        for line in chain([first], found):
             print_json_line(line)
-        else:
-            typer.echo(visible(f"{_place_of(line)}: {line.text}"))
+    else:
+        print_lines((f"{_place_of(line)}: {line.text}", None) for line in chain([first], found))
 
 
 def _place_of(line: FoundLine) -> str:

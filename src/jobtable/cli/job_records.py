@@ -255,7 +255,7 @@ def _draw(jobs: Jobs, root: Job, drawing: Tree) -> None:
 def _label(job: Job) -> Text:
     stage = f" ({job.job_stage})" if job.job_stage else ""
     return Text.assemble(
-        visible(f"{job.job_id}  {job.name}{stage}  "),
+        visible(f"{job.job_id}  {first_line(job.name)}{stage}  "),
         (job.status, colour_of(job.status) or ""),
         f"  {job.progress:g} %",
     )

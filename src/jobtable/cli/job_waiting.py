@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say
+from jobtable.cli.output import ExitCode, first_line, print_json, print_table, say, visible
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import CLAIMABLE, InstanceStatus, Status
@@ -67,7 +67,7 @@ def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job
     say_what_nobody_serves(jobs, dict.fromkeys(waiting))
     pause = _PAUSE_SECONDS
     with _bars() as bars:
-        shown = {job_id: bars.add_task(job.name, total=100) for job_id, job in seen.items()}
+        shown = {job_id: bars.add_task(visible(job.name), total=100) for job_id, job in seen.items()}
         while open_ones := [job_id for job_id, job in seen.items() if not job.is_final]:
             if deadline is not None and clock.monotonic() >= deadline:
                 break
@@ -87,4 +87,4 @@ def _bars() -> Progress:
 
 def _show(bars: Progress, shown: TaskID, job: Job) -> None:
     said = f": {job.message}" if job.message else ""
-    bars.update(shown, completed=job.progress, description=f"{job.name} {job.status}{said}")
+    bars.update(shown, completed=job.progress, description=visible(f"{job.name} {job.status}{said}"))

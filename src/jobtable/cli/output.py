@@ -86,9 +86,13 @@ _COLOUR_OF_WORD = {
     "ERROR": "red",
     "CRITICAL": "red",
 }
-_CONTROL_CHARACTERS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-
-_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in range(127, 160)}
+_TURNING_CHARACTERS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""They change the direction of writing, also of what stands beside them."""
+_CONTROL_CHARACTERS = {
+    **{code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"},
+    **{code: f"\\u{code:04x}" for code in _TURNING_CHARACTERS},
+}
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(127, 160), *_TURNING_CHARACTERS)}
 """JSON writes out the other control characters by itself."""
 
 
@@ -179,6 +183,13 @@ def print_text(text: str, style: str = "") -> None:
     _console().print(Text(visible(text), style), soft_wrap=True)
 
 
+def print_lines(lines: Iterable[tuple[str, str | None]]) -> None:
+    """Print texts as they come, each in its colour or in none; a colour only where the terminal is to show some."""
+    shows_colours = _console().color_system is not None and not _console().no_color
+    for text, colour in lines:
+        typer.echo(typer.style(visible(text), fg=colour) if shows_colours and colour else visible(text))
+
+
 def print_renderable(drawing: RenderableType) -> None:
     """Print something that rich can draw."""
     _console().print(drawing)
@@ -196,7 +207,7 @@ def visible(text: str) -> str:
 
 def say(message: str) -> None:
     """Tell the person something that is no data: it goes to stderr, so that stdout has only data."""
-    typer.echo(message, err=True)
+    typer.echo(visible(message), err=True)
 
 
 def exit_code_of(error: JobtableError) -> ExitCode:
@@ -237,15 +248,20 @@ def _cell(value: Any) -> Text:
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, float):
-        return Text(f"{value:g}")
+        return Text(_number(value))
     if isinstance(value, (set, frozenset)):
         return Text(visible(", ".join(sorted(map(str, value)))))
     if isinstance(value, (list, tuple)):
         return Text(visible(", ".join(map(str, value))))
     if isinstance(value, dict):
-        return Text(json.dumps(to_json(value)))
+        return Text(_json_text(value))
     text = visible(str(value))
     return Text(text, colour_of(text) or "")
+
+
+def _number(value: float) -> str:
+    """Six digits, and all in front of the point as long as people can count them."""
+    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
 
 
 def _console() -> Console:

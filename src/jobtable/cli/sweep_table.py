@@ -15,6 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from jobtable.cli.output import visible
 from jobtable.clock import Clock
 from jobtable.jobs.entities import JobMetric
 from jobtable.jobs.records import FINAL
@@ -72,7 +73,8 @@ def _left(progress: Progress) -> int:
 
 
 def _headline(progress: Progress) -> Text:
-    return Text(f"{progress.name}  {progress.status}  {counts(progress)} of {progress.total} trials", style="bold")
+    told = f"{progress.name}  {progress.status}  {counts(progress)} of {progress.total} trials"
+    return Text(visible(told), style="bold")
 
 
 def _latest_of_each(reports: list[JobMetric]) -> list[JobMetric]:
@@ -96,8 +98,8 @@ def _report_row(report: JobMetric) -> tuple[str, str, str]:
 def _table(title: str, objective: str, rows: Iterable[tuple[str, str, str]]) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("trial", justify="right")
-    table.add_column(Text(objective), justify="right")
+    table.add_column(Text(visible(objective)), justify="right")
     table.add_column("", overflow="ellipsis", no_wrap=True)
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*(Text(visible(cell)) for cell in row))
     return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 _INTERRUPTED = 130
 
@@ -19,6 +20,8 @@ def run() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         run_command()
+    except KeyboardInterrupt:  # before the command is made ready to handle it itself
+        sys.exit(_INTERRUPTED)
     finally:
         if is_heeded:
             signal.signal(signal.SIGINT, _end_at_once)

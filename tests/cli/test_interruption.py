@@ -32,6 +32,11 @@ def test_while_it_is_loaded(tmp_path: Path) -> None:
     assert run(tmp_path, "", "--version") == (130, "")
 
 
+def test_while_its_options_are_made(tmp_path: Path) -> None:
+    made = "import signal, typer.main; typer.main.get_command = lambda app: signal.raise_signal(signal.SIGINT)"
+    assert run(tmp_path, made, "--version") == (130, "")
+
+
 def test_while_one_of_its_groups_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "yaml.py").write_text(_INTERRUPT)
     assert run(tmp_path, "", "jobs", "list") == (130, "")

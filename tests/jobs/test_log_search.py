@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.jobs.runs import Run, run_in_memory, run_on
 
@@ -60,6 +60,21 @@ def test_pages_of_any_size_give_every_line_once(lines: list[str], limit: int, mo
         found = pages(run.logs.search(run.job_id, "N"), limit)
     assert [line for page in found for line in page] == expected
     assert all(len(page) <= limit for page in found)
+    run.jobs.store.close()
+
+
+@settings(deadline=None)
+@example(["a" * 12 + "N\u00e9\u00df"], 1, 16)
+@given(st.lists(st.text("aN\u00e9\u00df", max_size=60), max_size=5), st.integers(1, 5), st.integers(16, 50))
+def test_a_match_is_found_wherever_a_long_line_is_cut(lines: list[str], limit: int, most_bytes: int) -> None:
+    run = run_in_memory()
+    write(run, "\n".join(lines).encode())
+    expected = {number for number, line in enumerate(lines, start=1) if "n\u00e9s" in line.casefold()}
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(log_search, "CHUNK_SIZE", 16)
+        small.setattr(log_search, "MOST_BYTES", most_bytes)
+        found = pages(run.logs.search(run.job_id, "n\u00e9s", ignore_case=True), limit)
+    assert {line.number for page in found for line in page} == expected
     run.jobs.store.close()
 
 
@@ -119,5 +134,7 @@ def test_what_cannot_be_looked_for_is_refused() -> None:
         run.logs.search("nobody", "x")
     with pytest.raises(ValueRefusedError, match="no text is looked for"):
         run.logs.search(run.job_id, "")
+    with pytest.raises(ValueRefusedError, match="at most 1000 characters are looked for in a log, not 1001"):
+        run.logs.search(run.job_id, "x" * 1001)
     with pytest.raises(CursorError):
         run.logs.search(run.job_id, "x").page("bm9uZQ")

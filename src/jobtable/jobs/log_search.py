@@ -22,6 +22,8 @@ MOST_BYTES = 8 << 20
 """So much of a log is looked through for one page; then a cursor leads on."""
 MOST_LINES = 2_000
 """So many lines of the table are."""
+LONGEST_WANTED = 1_000
+"""So many characters may be looked for."""
 _BYTES_OF_A_RUN = 64 << 10
 """The text of a run counts for more than it has, so that many short ones are not looked through at once."""
 _LAST_EPOCH = 99_999
@@ -70,11 +72,15 @@ class LogSearch:
     ) -> None:
         if not wanted:
             raise ValueRefusedError(f"no text is looked for in the log of job {job_id}: give one")
+        if len(wanted) > LONGEST_WANTED:
+            raise ValueRefusedError(f"at most {LONGEST_WANTED} characters are looked for in a log, not {len(wanted)}")
         self._store = store
         self._objects = objects
         self._job_id = job_id
         self._ignores_case = ignore_case
         self._wanted = self._folded(wanted)
+        # A character has four bytes at most, and folding makes no text shorter.
+        self._most_bytes_of_match = 4 * len(self._wanted)
         self._epoch = epoch
         self._texts = JobLogText.key(job_id=job_id)
         self._own = fingerprint({"job": job_id, "text": wanted, "run": epoch, "ignore_case": ignore_case})
@@ -116,7 +122,10 @@ class LogSearch:
     def _look_at(self, lines: bytes, place: _Place, found: list[FoundLine], limit: int) -> _Place:
         """Add the lines that have the text, up to the limit; gives the place behind what was looked at."""
         if self._wanted not in self._folded(lines.decode("utf-8", "replace")):
-            return _Place(place.epoch, place.offset + len(lines), place.number + lines.count(b"\n"))
+            done = len(lines)
+            if done == CHUNK_SIZE and not lines.endswith(b"\n"):  # a piece of a line, in whose end a match may begin
+                done -= self._most_bytes_of_match
+            return _Place(place.epoch, place.offset + done, place.number + lines.count(b"\n"))
         start, number = 0, place.number
         while start < len(lines) and len(found) < limit:
             end = lines.find(b"\n", start) + 1 or len(lines)

@@ -17,7 +17,7 @@ from jobtable.jobs.entities import (
     JobStatus,
 )
 from jobtable.jobs.log_lines import levels_from
-from jobtable.jobs.log_search import FoundLine
+from jobtable.jobs.log_search import LONGEST_WANTED, FoundLine
 from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.model.expressions import attribute_of
@@ -72,7 +72,7 @@ def search_logs(
     objects: TheObjects,
     paging: Paging,
     *,
-    text: Annotated[str, Query(min_length=1, max_length=1000, description="What stands in the lines.")],
+    text: Annotated[str, Query(min_length=1, max_length=LONGEST_WANTED, description="What stands in the lines.")],
     run: Annotated[int | None, Query(ge=1, le=99_999, description="Only of this run.")] = None,
     ignore_case: bool = False,
 ) -> PageOf[FoundLine]:

@@ -1,10 +1,51 @@
-"""How the server sends its answers."""
+"""How the server sends its answers, and what it does with those who neither ask nor read."""
 
 from __future__ import annotations
 
+import os
+import resource
+import select
 import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 
+import httpx
+import pytest
+from tests.web.conftest import Served
+
+from jobtable.web import connections
+from jobtable.web.connections import MOST_CONNECTIONS, allow_files
 from jobtable.web.server import bind
+
+_HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+Connect = Callable[..., socket.socket]
+
+
+@pytest.fixture
+def connect(open_server: Served) -> Iterator[Connect]:
+    """Connections to the server; a small one takes in little that is not read."""
+    port = httpx.URL(open_server.url).port
+    with ExitStack() as opened:
+
+        def start(*, is_small: bool = False) -> socket.socket:
+            started = opened.enter_context(socket.socket())
+            if is_small:
+                started.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            started.connect(("127.0.0.1", port))
+            started.settimeout(20)
+            return started
+
+        yield start
+
+
+def read_until_cut(connection: socket.socket) -> int:
+    """How many bytes come before the other side ends it."""
+    count = 0
+    with suppress(ConnectionResetError):
+        while data := connection.recv(1 << 20):
+            count += len(data)
+    return count
 
 
 def test_the_parts_of_an_answer_do_not_wait_for_each_other() -> None:
@@ -13,3 +54,65 @@ def test_the_parts_of_an_answer_do_not_wait_for_each_other() -> None:
         accepted, _ = listening.accept()
         with accepted:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
+def test_who_sends_no_head_or_does_not_end_it_is_cut(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LONGEST_WAIT_SECONDS", 2.0)
+    silent, slow, second = connect(), connect(), connect()
+    second.sendall(_HEAD + b"\r\n" + _HEAD)
+    with suppress(ConnectionResetError, BrokenPipeError):
+        for _ in range(100):
+            slow.sendall(b"G")
+            time.sleep(0.2)
+        pytest.fail("a head that does not end is still taken")
+    assert read_until_cut(silent) == 0
+    assert read_until_cut(second) > 0
+
+
+def test_who_does_not_read_on_is_cut_and_who_reads_slowly_is_not(
+    open_server: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LONGEST_WAIT_SECONDS", 3.0)
+    data = os.urandom(12 << 20)
+    open_server.services.objects.put("large.bin", data)
+    ask = _HEAD.replace(b"/healthz", b"/api/v1/objects/large.bin") + b"Connection: close\r\n\r\n"
+    stuck, slow = connect(is_small=True), connect()
+    stuck.sendall(ask)
+    slow.sendall(ask)
+    answer = b""
+    while chunk := slow.recv(1 << 20):
+        answer += chunk
+        time.sleep(0.5)
+    assert answer.endswith(data)
+    assert read_until_cut(stuck) < len(data)
+    assert open_server.client().get("/healthz").status_code == 200
+
+
+def test_of_too_many_connections_those_go_that_wait_the_longest(
+    open_server: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_server.client().stream("GET", "/api/v1/live", params={"topic": "jobs"}) as live:
+        events = live.iter_lines()
+        assert next(events) == "event: ready"
+        old = [connect() for _ in range(15)]
+        time.sleep(1.5)  # connections are looked at every second
+        new = [connect() for _ in range(15)]
+        monkeypatch.setattr(connections, "MOST_CONNECTIONS", 20)
+        cut, _, _ = select.select([*old, *new], [], [], 20)
+        assert 0 < len(cut) <= len(old)
+        assert set(cut) <= set(old)
+        assert open_server.client().get("/healthz").status_code == 200
+        open_server.client().post("/api/v1/queues", json={"queue_name": "q"})
+        open_server.client().post("/api/v1/jobs", json={"name": "x", "task": "m:f"})
+        assert "event: changes" in events
+
+
+def test_as_many_files_may_be_open_as_connections_need() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = (256, before[1])
+    resource.setrlimit(resource.RLIMIT_NOFILE, few)
+    try:
+        allow_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(MOST_CONNECTIONS, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -6,11 +6,13 @@ import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import uvicorn
 from anyio import CapacityLimiter
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import jobtable
 from jobtable.access.tokens import Tokens
@@ -22,6 +24,7 @@ from jobtable.journeys.entities import journeys
 from jobtable.settings import Settings
 from jobtable.web import health, static_files
 from jobtable.web.api import add_api
+from jobtable.web.connections import HeldConnections, allow_files
 from jobtable.web.guard import Guard, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
@@ -122,26 +125,39 @@ def address_of(listening: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Ends live streams first, which would otherwise keep it waiting."""
+    """Cuts connections that are held without use, and ends live streams first, which would keep it waiting."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+        self._held = HeldConnections()
+
+    async def on_tick(self, counter: int) -> bool:
+        """What is done ten times a second."""
+        if counter % 10 == 0:
+            connections = cast("set[H11Protocol]", self.server_state.connections)  # server_on has chosen it
+            self._held.cut(connections, self._app.state.services.store.clock.monotonic())
+        return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Stop."""
-        app: FastAPI = self.config.app  # type: ignore[assignment]  # server_on gave it
-        app.state.feed.end()
+        self._app.state.feed.end()
         await super().shutdown(sockets)
 
 
 def server_on(app: FastAPI) -> uvicorn.Server:
     """A server for the app: `run(sockets=[...])` serves until `should_exit` is set or a signal comes."""
+    allow_files()
     config = uvicorn.Config(
         app,
+        http="h11",
         log_level="warning",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
         h11_max_incomplete_event_size=_LONGEST_HEAD,
     )
-    return _Server(config)
+    return _Server(app, config)
 
 
 def serve(app: FastAPI, host: str, port: int) -> None:

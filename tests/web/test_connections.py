@@ -1,4 +1,4 @@
-"""How the server sends its answers, and what it does with those who neither ask nor read."""
+"""How the server sends its answers, and what it does with those who do not get on with asking and reading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx
 import pytest
 from tests.web.conftest import Served
 
-from jobtable.web import connections
+from jobtable.web import connections, limits
 from jobtable.web.connections import MOST_CONNECTIONS, allow_files
 from jobtable.web.server import bind
 
@@ -86,6 +86,36 @@ def test_who_does_not_read_on_is_cut_and_who_reads_slowly_is_not(
     assert answer.endswith(data)
     assert read_until_cut(stuck) < len(data)
     assert open_server.client().get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("path", [b"/api/v1/queues", b"/api/v1/journey-imports"])
+def test_a_body_that_stops_or_drips_is_refused(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, path: bytes
+) -> None:
+    monkeypatch.setattr(limits, "LONGEST_SILENCE_SECONDS", 1.5)
+    head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n" % path
+    stops, drips = connect(), connect()
+    stops.sendall(head + b"{" * 2000)
+    drips.sendall(head)
+    for _ in range(50):
+        if select.select([drips], [], [], 0.2)[0]:
+            break
+        drips.sendall(b"{")
+    for refused in (stops, drips):
+        assert refused.recv(28) == b"HTTP/1.1 408 Request Timeout"
+    assert caplog.text == ""
+
+
+def test_a_body_may_pause_again_and_again(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "LONGEST_SILENCE_SECONDS", 1.5)
+    body = b'{"queue_name": "pauses"' + b" " * 4000 + b"}"
+    pauses = connect()
+    pauses.sendall(b"POST /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+    pauses.sendall(b"Content-Length: %d\r\n\r\n" % len(body))
+    for start in range(0, len(body), 1000):
+        pauses.sendall(body[start : start + 1000])
+        time.sleep(0.7)
+    assert pauses.recv(20) == b"HTTP/1.1 201 Created"
 
 
 def test_of_too_many_connections_those_go_that_wait_the_longest(

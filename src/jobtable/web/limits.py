@@ -1,7 +1,8 @@
-"""How much one caller may ask for: requests a minute, and bytes a request."""
+"""How much one caller may ask for: requests a minute, bytes a request, and how long these may take to come."""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 import threading
@@ -9,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,6 +21,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_WHOLE_BYTES = 100_000_000
 """So large may a file be that comes within JSON, because all of it is in memory then."""
+LONGEST_SILENCE_SECONDS = 60.0
+"""So long may a body pause, and so long may it come more slowly than others."""
+LEAST_BYTES_PER_SECOND = 1000
 _MOST_CALLERS = 10_000
 _TAKES_FILE = "__jobtable_takes_file__"
 
@@ -72,10 +76,10 @@ def largest_files(app: FastAPI, most_bytes: int) -> list[tuple[re.Pattern[str], 
     return found
 
 
-class SizeLimit:
+class BodyLimit:
     """Refuses requests whose body is too large: at once where its length is told, else when it has become so.
 
-    `files` are the paths of requests with other limits, each with its own.
+    `files` are the paths of requests with other limits, each with its own. Bodies that come too slowly are refused too.
     """
 
     def __init__(self, app: ASGIApp, most_bytes: int, files: Sequence[tuple[re.Pattern[str], int]] = ()) -> None:
@@ -93,17 +97,9 @@ class SizeLimit:
         most = self._most_at(scope["path"])
         told = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if not told.isdigit() or int(told) > most:
-            await self._refuse(most, scope, receive, send)
+            await _too_large(most)(scope, receive, send)
             return
-        received, answered = 0, False
-
-        async def receive_some() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > most:
-                raise _TooLarge
-            return message
+        answered = False
 
         async def send_and_note(message: Message) -> None:
             nonlocal answered
@@ -111,17 +107,63 @@ class SizeLimit:
             await send(message)
 
         try:
-            await self._app(scope, receive_some, send_and_note)
-        except _TooLarge:
+            await self._app(scope, _Body(receive, most).receive, send_and_note)
+        except _BodyRefused as refused:
             if answered:
                 raise
-            await self._refuse(most, scope, receive, send)
-
-    async def _refuse(self, most: int, scope: Scope, receive: Receive, send: Send) -> None:
-        detail = f"the request has more than {most:,} bytes"
-        response = problem_response(Problem(title="Content Too Large", status=413, detail=detail))
-        await response(scope, receive, send)
+            await refused.answer(scope, receive, send)
 
 
-class _TooLarge(PassesThrough):
-    """The body has become too large."""
+class _Body:
+    """The body of a request as it comes."""
+
+    def __init__(self, receive: Receive, most_bytes: int) -> None:
+        self._receive = receive
+        self._most = most_bytes
+        self._received = 0
+        self._waited_seconds = 0.0
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        """The next part of it, and then, whenever that is, that the caller has left."""
+        if self._is_whole:
+            return await self._receive()
+        message = await self._receive_in_time()
+        self._received += len(message.get("body", b""))
+        self._is_whole = not message.get("more_body", False)
+        if self._received > self._most:
+            raise _BodyRefused(_too_large(self._most))
+        return message
+
+    async def _receive_in_time(self) -> Message:
+        """Only the time counts in which the caller is waited for: who stores the body may be slow."""
+        left = LONGEST_SILENCE_SECONDS + self._received / LEAST_BYTES_PER_SECOND - self._waited_seconds
+        begun = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(left, LONGEST_SILENCE_SECONDS)):
+                return await self._receive()
+        except TimeoutError:
+            raise _BodyRefused(_too_slow()) from None
+        finally:
+            self._waited_seconds += asyncio.get_running_loop().time() - begun
+
+
+class _BodyRefused(PassesThrough):
+    """The body has become too large, or does not come."""
+
+    def __init__(self, answer: Response) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+def _too_large(most: int) -> Response:
+    detail = f"the request has more than {most:,} bytes"
+    return problem_response(Problem(title="Content Too Large", status=413, detail=detail))
+
+
+def _too_slow() -> Response:
+    detail = (
+        f"nothing of the body came for {LONGEST_SILENCE_SECONDS:.0f} s, "
+        f"or less than {LEAST_BYTES_PER_SECOND:,} bytes a second; nothing was stored: send it again"
+    )
+    return problem_response(Problem(title="Request Timeout", status=408, detail=detail), {"Connection": "close"})

@@ -97,6 +97,7 @@ _DESCRIPTIONS = {
     401: "There is no valid token.",
     403: "The token's role does not allow this, or the request comes from a foreign page.",
     404: "It is not there.",
+    408: "The body did not come in time.",
     409: "Its state does not allow this.",
     413: "The request is too large.",
     415: "The body is not JSON.",

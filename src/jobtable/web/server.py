@@ -28,7 +28,7 @@ from jobtable.web.connections import HeldConnections, allow_files
 from jobtable.web.guard import Guard, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
-from jobtable.web.limits import RateLimit, SizeLimit, largest_files
+from jobtable.web.limits import BodyLimit, RateLimit, largest_files
 from jobtable.web.live import LiveFeed
 from jobtable.web.metrics import Measured, ServerMetrics
 from jobtable.web.origins import OriginCheck
@@ -79,7 +79,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     handle_errors(app, error_page)
     # The last one that is added is the first that a request meets.
     files = largest_files(app, settings.most_upload_bytes)
-    app.add_middleware(SizeLimit, most_bytes=settings.most_request_bytes, files=files)
+    app.add_middleware(BodyLimit, most_bytes=settings.most_request_bytes, files=files)
     app.add_middleware(OriginCheck, listens_on=settings.host, names=settings.host_names)
     app.add_middleware(Measured, metrics=app.state.metrics)
     app.add_middleware(AnswerHeaders)

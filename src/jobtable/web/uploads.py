@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import anyio.from_thread
 import anyio.to_thread
-from anyio import CapacityLimiter, fail_after
+from anyio import CapacityLimiter
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
@@ -18,7 +18,6 @@ T = TypeVar("T")
 
 MOST_AT_ONCE = 16
 """So many uploads are taken at once; more wait. Each holds a thread, and none of those that answer other requests."""
-_LONGEST_SILENCE_SECONDS = 60.0
 
 
 def binary_body(media_type: str = "application/octet-stream") -> dict[str, Any]:
@@ -50,12 +49,9 @@ class Upload:
 
     async def _next(self) -> bytes | None:
         try:
-            with fail_after(_LONGEST_SILENCE_SECONDS):
-                return await anext(self._chunks, None)
+            return await anext(self._chunks, None)
         except ClientDisconnect as error:
             raise Refused(400, "the body ended before it was whole; nothing was stored") from error
-        except TimeoutError as error:
-            raise Refused(400, f"nothing came for {_LONGEST_SILENCE_SECONDS:.0f} s; nothing was stored") from error
 
     def _check(self) -> None:
         found = self._digest.hexdigest()

@@ -107,10 +107,11 @@ class DynamoDBBackend:
         try:
             yield
         except aws.ClientError as error:
-            if ERROR_DETAILS in error.response["Error"]:
-                raise _answered(error) from error
+            response: Any = error.response
+            if ERROR_DETAILS in response["Error"]:
+                raise _answered(response) from error
             # Not DynamoDB has answered, but the service that gives credentials.
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+            if response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
                 raise self._without_answer(operation, error) from error
             raise self._without_credentials(operation, error) from error
         except _NO_CREDENTIALS as error:
@@ -135,9 +136,8 @@ class DynamoDBBackend:
         )
 
 
-def _answered(error: aws.ClientError) -> RequestError:
-    """The service's own error, with its code, message and details."""
-    response: Any = error.response  # as WireParser gives it
+def _answered(response: Any) -> RequestError:
+    """The service's own error, as WireParser gives it, with its code, message and details."""
     answer = response["Error"]
     failure = request_error(answer["Code"], answer["Message"], answer[ERROR_DETAILS])
     if response["ResponseMetadata"]["HTTPStatusCode"] >= 500 and type(failure) is RequestError:

@@ -131,6 +131,16 @@ def test_an_index_that_lags_misses_recent_writes(engine: Backend) -> None:
     assert len(list(store.scan(Task))) == 8
 
 
+def test_an_index_that_lags_knows_what_is_old_enough(engine: Backend) -> None:
+    clock = FakeClock()
+    lagging = FaultyBackend(engine, Faults(index_lag=1), seed=1, lagging_seconds=1, clock=clock)
+    store = Store(lagging, clock=clock)
+    for number in range(3):
+        store.add(make_task(str(number)))
+        clock.advance(0.5)
+    assert sorted(task.task_id for task in store.query(Task.by_status(status="new"))) == ["0", "1"]
+
+
 def test_an_index_that_lags_finds_what_is_gone_where_it_was(engine: Backend) -> None:
     Store(engine).batch_put([make_task("1"), make_task("2"), make_task("3")])
     store, backend, _ = faulty_store(engine, Faults(index_lag=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from random import Random
@@ -38,17 +39,27 @@ class Faults:
 
 
 class FaultyBackend:
-    """Passes requests on, with faults. `injected` counts them; `lagging` items are those that an index may not know."""
+    """Passes requests on, with faults. `injected` counts them.
+
+    An index that lags does not know the last `lagging` writes, as far as they are not older than `lagging_seconds`.
+    """
 
     def __init__(
-        self, backend: Backend, faults: Faults, *, seed: int, lagging: int = 5, clock: Clock = SYSTEM_CLOCK
+        self,
+        backend: Backend,
+        faults: Faults,
+        *,
+        seed: int,
+        lagging: int = 5,
+        lagging_seconds: float = math.inf,
+        clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._backend = backend
         self._faults = faults
         self._random = Random(seed)  # noqa: S311 - repeatable on purpose
         self._lock = threading.Lock()
         self._clock = clock
-        self._indexes = LaggingIndexes(backend, lagging) if faults.index_lag else None
+        self._indexes = LaggingIndexes(backend, lagging, lagging_seconds, clock) if faults.index_lag else None
         self.injected: dict[str, int] = {}
 
     def stop(self) -> None:

@@ -5,24 +5,38 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from jobtable.clock import Clock
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store.backend import Backend, Item, Request, Response
+
+
+class _Write(NamedTuple):
+    """What a write left under a key, and when, on the monotonic clock."""
+
+    table: str
+    key: Item
+    item: Item | None
+    at: float
 
 
 class LaggingIndexes:
     """Answers what indexes are asked from a copy of the tables that the last writes have not reached.
 
     A write reaches the copy when `most_behind` others have followed it, each item of a transaction or a batch for
-    itself. So new items are missing, and what has changed or is gone is found where it was.
+    itself, or when `longest_seconds` have passed. So new items are missing, and what has changed or is gone is found
+    where it was.
     """
 
-    def __init__(self, backend: Backend, most_behind: int) -> None:
+    def __init__(self, backend: Backend, most_behind: int, longest_seconds: float, clock: Clock) -> None:
         self._backend = backend
-        self._copy = EmbeddedBackend(None, durability="normal")
+        self._copy = EmbeddedBackend(None, durability="normal", clock=clock)
         self._most_behind = most_behind
+        self._longest_seconds = longest_seconds
+        self._clock = clock
         self._primary: dict[str, tuple[str, ...]] = {}
-        self._behind: deque[tuple[str, Item, Item | None]] = deque()
+        self._behind: deque[_Write] = deque()
         self._lock = threading.Lock()
 
     def begin(self, request: Request) -> None:
@@ -37,15 +51,16 @@ class LaggingIndexes:
             with self._lock:  # also while it is read: what is noted last has to be what is there
                 key = {name: written[name] for name in self._primary[table]}
                 read = {"TableName": table, "Key": key, "ConsistentRead": True}
-                self._behind.append((table, key, self._backend.execute("GetItem", read).get("Item")))
+                item = self._backend.execute("GetItem", read).get("Item")
+                self._behind.append(_Write(table, key, item, self._clock.monotonic()))
 
     def execute(self, operation: str, request: Request) -> Response:
         """What the indexes answer. What nobody has written to since the copy was made is up to date."""
         with self._lock:
             if request["TableName"] not in self._primary:
                 return self._backend.execute(operation, request)
-            while len(self._behind) > self._most_behind:
-                self._take(*self._behind.popleft())
+            while self._behind and self._is_due(self._behind[0]):
+                self._take(self._behind.popleft())
         return self._copy.execute(operation, request)
 
     def close(self) -> None:
@@ -70,11 +85,15 @@ class LaggingIndexes:
                 return
             scan = {**scan, "ExclusiveStartKey": page["LastEvaluatedKey"]}
 
-    def _take(self, table: str, key: Item, item: Item | None) -> None:
-        if item is None:
-            self._copy.execute("DeleteItem", {"TableName": table, "Key": key})
+    def _is_due(self, oldest: _Write) -> bool:
+        is_old = oldest.at + self._longest_seconds <= self._clock.monotonic()
+        return is_old or len(self._behind) > self._most_behind
+
+    def _take(self, write: _Write) -> None:
+        if write.item is None:
+            self._copy.execute("DeleteItem", {"TableName": write.table, "Key": write.key})
         else:
-            self._copy.execute("PutItem", {"TableName": table, "Item": item})
+            self._copy.execute("PutItem", {"TableName": write.table, "Item": write.item})
 
 
 def _written(request: Request) -> Iterator[tuple[str, Item]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.names import no_such_table, table_of
+from jobtable.embedded.names import existing_table, table_of
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
@@ -20,9 +20,7 @@ def update(storage: Storage, request: Request) -> Response:
     is_enabled: bool = specification["Enabled"]
 
     def action(transaction: Transaction) -> Response:
-        record = transaction.record(name)
-        if record is None:
-            raise no_such_table(name)
+        record = existing_table(transaction, name)
         _check_change(record, attribute, is_enabled)
         change = {"ttl_attribute": attribute if is_enabled else None}
         change_table(transaction, record, record.model_copy(update=change))
@@ -35,9 +33,7 @@ def describe(storage: Storage, request: Request) -> Response:
     """DescribeTimeToLive."""
     name = table_of(request)
     with storage.read() as view:
-        record = view.record(name)
-    if record is None:
-        raise no_such_table(name)
+        record = existing_table(view, name)
     if record.ttl_attribute is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": record.ttl_attribute}}

@@ -6,7 +6,7 @@ from typing import Any
 
 from jobtable.embedded.names import valid_attribute_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.requests import expect_type, structures
 from jobtable.embedded.schema import ProjectionType
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
@@ -18,29 +18,10 @@ KeySchema = tuple[tuple[str, ...], tuple[str, ...]]
 """The names of the partition attributes, and those of the sort attributes."""
 
 
-def maps(request: Request, member: str) -> list[dict[str, Any]]:
-    """A member that is a list of structures; empty if it is missing."""
-    value = request.get(member)
-    if value is None:
-        return []
-    expect_type(value, list)
-    for one in value:
-        expect_type(one, dict)
-    return list(value)
-
-
-def text(structure: Request, member: str) -> str | None:
-    """A member that is a string, or None."""
-    value = structure.get(member)
-    if value is not None:
-        expect_type(value, str)
-    return value
-
-
 def attribute_definitions(request: Request) -> dict[str, KeyType]:
     """AttributeDefinitions as name to type, or RequestRefused."""
     types: dict[str, KeyType] = {}
-    for definition in maps(request, "AttributeDefinitions"):
+    for definition in structures(request, "AttributeDefinitions"):
         name: str = definition["AttributeName"]
         if name in types:
             raise RequestRefused(f"Attribute Name is duplicated: {name}")

@@ -1,4 +1,4 @@
-"""Names of tables and indexes, and the ARNs that are made of them."""
+"""Names of tables and indexes, the ARNs that are made of them, and the tables that they name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from jobtable.embedded.requests import (
     name_faults,
     table_of_arn,
 )
-from jobtable.errors import RequestError, RequestRefused, TableNotFound
+from jobtable.embedded.storage import View
+from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.errors import RequestRefused, TableNotFound
 from jobtable.store.backend import Request
 
 REGION = "ddblocal"
@@ -107,6 +109,9 @@ def _checked_name(name: str, member: str) -> str:
     return name
 
 
-def no_such_table(name: str) -> RequestError:
-    """DynamoDB's answer for a table that is not there."""
-    return TableNotFound(f"Requested resource not found: Table: {name} not found")
+def existing_table(view: View, name: str) -> TableRecord:
+    """What is stored about the table of that name, or TableNotFound."""
+    record = view.record(name)
+    if record is None:
+        raise TableNotFound(f"Requested resource not found: Table: {name} not found")
+    return record

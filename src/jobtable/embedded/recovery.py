@@ -11,11 +11,11 @@ from jobtable.embedded.descriptions import describe_table
 from jobtable.embedded.names import table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, table_of_arn
 from jobtable.embedded.restored_tables import restored_record
-from jobtable.embedded.storage import Storage, Transaction, journal, statements
+from jobtable.embedded.storage import Storage, Transaction, View, journal, statements
 from jobtable.embedded.storage.catalogue import RecoveryRecord, TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
-from jobtable.errors import RequestError, RequestRefused, request_error
+from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 from jobtable.store.sizes import item_size
 
@@ -33,9 +33,7 @@ def describe(storage: Storage, request: Request) -> Response:
     """DescribeContinuousBackups."""
     name = table_of(request)
     with storage.read() as view:
-        record = view.record(name)
-    if record is None:
-        raise _no_such_table(name)
+        record = _existing(view, name)
     return _described(record, storage.now())
 
 
@@ -53,9 +51,7 @@ def update(storage: Storage, request: Request) -> Response:
         )
 
     def action(transaction: Transaction) -> Response:
-        record = transaction.record(name)
-        if record is None:
-            raise _no_such_table(name)
+        record = _existing(transaction, name)
         now = storage.now()
         recovery = None
         if is_enabled:
@@ -77,9 +73,7 @@ def restore(storage: Storage, request: Request) -> Response:
     refuse_what_is_not_kept(request)
 
     def action(transaction: Transaction) -> Response:
-        record = transaction.record(source)
-        if record is None:
-            raise _no_such_table(source)
+        record = _existing(transaction, source)
         now = storage.now()
         moment = _moment(record, wanted, now)
         if transaction.record(target) is not None:
@@ -181,5 +175,9 @@ def _copy_items(transaction: Transaction, source: TableRecord, target: TableReco
     transaction.count(target.id, items, int(size))
 
 
-def _no_such_table(name: str) -> RequestError:
-    return request_error("TableNotFoundException", f"Table not found: {name}")
+def _existing(view: View, name: str) -> TableRecord:
+    """What is stored about a table; the operations of backups have an error of their own if it is not there."""
+    record = view.record(name)
+    if record is None:
+        raise request_error("TableNotFoundException", f"Table not found: {name}")
+    return record

@@ -211,6 +211,25 @@ def expect_type(value: Any, expected: type) -> None:
     raise RequestRefused(message, code="SerializationException")
 
 
+def structures(request: Request, member: str) -> list[dict[str, Any]]:
+    """A member that is a list of structures; empty if it is missing."""
+    value = request.get(member)
+    if value is None:
+        return []
+    expect_type(value, list)
+    for one in value:
+        expect_type(one, dict)
+    return list(value)
+
+
+def optional_text(structure: Request, member: str) -> str | None:
+    """A member that is a string, or None."""
+    value = structure.get(member)
+    if value is not None:
+        expect_type(value, str)
+    return value
+
+
 def check_parameters(request: Request, *expressions: str) -> None:
     """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
 

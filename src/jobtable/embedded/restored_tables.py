@@ -5,8 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 
-from jobtable.embedded.key_schemas import global_key_schema, maps, projection, simple_key_schema
+from jobtable.embedded.key_schemas import global_key_schema, projection, simple_key_schema
 from jobtable.embedded.names import table_arn
+from jobtable.embedded.requests import structures
 from jobtable.embedded.storage import Transaction
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
@@ -93,7 +94,7 @@ def _indexes(source: TableRecord, request: Request) -> Iterator[tuple[IndexRecor
         if request.get(member) is None:
             yield from ((index, None) for index in own)
             continue
-        for given in maps(request, member):
+        for given in structures(request, member):
             index = _matching(own, given, is_local=is_local)
             own.remove(index)
             yield index, given

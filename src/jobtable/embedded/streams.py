@@ -9,9 +9,16 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from jobtable.embedded.key_schemas import text
 from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, valid_name
-from jobtable.embedded.requests import Member, check_members, constraint, constraints_broken, expect_type, table_of_arn
+from jobtable.embedded.requests import (
+    Member,
+    check_members,
+    constraint,
+    constraints_broken,
+    expect_type,
+    optional_text,
+    table_of_arn,
+)
 from jobtable.embedded.storage import Storage, Transaction, View, journal
 from jobtable.embedded.storage.catalogue import StreamRecord, TableRecord, ViewType
 from jobtable.embedded.stream_records import record_of
@@ -70,7 +77,7 @@ def disabled(transaction: Transaction, record: TableRecord, now: float) -> Table
 def list_streams(storage: Storage, request: Request) -> Response:
     """ListStreams, of one table or of all."""
     limit = _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
-    name, start = text(request, "TableName"), _arn(request, "ExclusiveStartStreamArn")
+    name, start = optional_text(request, "TableName"), _arn(request, "ExclusiveStartStreamArn")
     if name is not None:
         name = table_of_arn(name) or valid_name(name)
     after = None if start is None else stream_of_arn(start)
@@ -99,7 +106,7 @@ def describe(storage: Storage, request: Request) -> Response:
     if stream.last_sequence is not None:
         numbers["EndingSequenceNumber"] = _number(max(stream.last_sequence, stream.after_sequence + 1))
     shard = {"ShardId": _shard(stream), "SequenceNumberRange": numbers}
-    start = text(request, "ExclusiveStartShardId") or ""
+    start = optional_text(request, "ExclusiveStartShardId") or ""
     description: dict[str, Any] = {
         "StreamArn": arn,
         "StreamLabel": stream.label,
@@ -116,7 +123,7 @@ def describe(storage: Storage, request: Request) -> Response:
 
 def iterator(storage: Storage, request: Request) -> Response:
     """GetShardIterator; it can be used for 15 minutes."""
-    shard, arn = text(request, "ShardId"), _arn(request, "StreamArn")
+    shard, arn = optional_text(request, "ShardId"), _arn(request, "StreamArn")
     if shard is None:
         raise RequestRefused("No ShardId specified.")
     if arn is None:
@@ -143,7 +150,7 @@ def records(storage: Storage, request: Request) -> Response:
     limit = _limit(request, _MOST_RECORDS, "Limit should be less than or equal to 1000")
     now = storage.now()
     with storage.read() as view:
-        place = _place(view, text(request, "ShardIterator"))
+        place = _place(view, optional_text(request, "ShardIterator"))
         if now - place.made > _ITERATOR_SECONDS:
             raise request_error("ExpiredIteratorException", "The ShardIterator has expired: get a new one")
         stream, sequence = place.stream, place.sequence
@@ -185,7 +192,7 @@ def _limit(request: Request, most: int, message: str) -> int:
 
 def _arn(request: Request, member: str) -> str | None:
     """The stream that a request names, or None; RequestRefused if it is no ARN of a stream at all."""
-    arn = text(request, member)
+    arn = optional_text(request, member)
     if arn is not None and not is_stream_arn(arn):
         raise RequestRefused(f"Invalid StreamArn: {arn}")
     return arn
@@ -222,7 +229,7 @@ def _timestamp(request: Request, kind: str, now: float) -> float | None:
 
 
 def _sequence_number(request: Request, kind: str) -> int | None:
-    number = text(request, "SequenceNumber")
+    number = optional_text(request, "SequenceNumber")
     if kind in ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP"):
         if number is not None:
             raise RequestRefused(f"{INVALID}SequenceNumber should not be passed for this iterator type")

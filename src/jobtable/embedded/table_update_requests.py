@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.key_schemas import attribute_definitions, maps
+from jobtable.embedded.key_schemas import attribute_definitions
+from jobtable.embedded.requests import structures
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.embedded.throughput import check_bounds, refuse_table_throughput
 from jobtable.embedded.wordings import INVALID
@@ -64,7 +65,7 @@ def check_request(request: Request) -> None:
 def index_changes(request: Request) -> list[IndexChange]:
     """What is to become of global indexes, or RequestRefused."""
     changes: list[IndexChange] = []
-    for update in maps(request, "GlobalSecondaryIndexUpdates"):
+    for update in structures(request, "GlobalSecondaryIndexUpdates"):
         actions = [action for action in _ACTIONS if update.get(action) is not None]
         if not actions:
             named = ", ".join(f"GlobalSecondaryIndexUpdate.{action}" for action in _ACTIONS)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from jobtable.embedded import streams
 from jobtable.embedded.key_schemas import KeySchema, attribute_definitions
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.storage import Transaction
-from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
+from jobtable.embedded.storage.catalogue import IndexRecord, Record, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import (
     MOST_GLOBAL_INDEXES,
@@ -31,6 +31,8 @@ from jobtable.embedded.warm_throughput import changed_warm_throughput, ready_for
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
+
+R = TypeVar("R", bound=Record)
 
 
 def updated(transaction: Transaction, record: TableRecord, request: Request, now: float) -> TableRecord:
@@ -64,9 +66,7 @@ def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:
     """The table with its warm throughput noted, and that of its indexes: what changes may not lessen it."""
     is_on_demand = record.is_on_demand
     indexes = tuple(
-        _changed_index(
-            one, warm=None if one.is_local else ready_for(one.warm, one.throughput, is_on_demand=is_on_demand)
-        )
+        _replaced(one, warm=None if one.is_local else ready_for(one.warm, one.throughput, is_on_demand=is_on_demand))
         for one in record.indexes
     )
     warm = ready_for(record.warm, record.throughput, is_on_demand=is_on_demand)
@@ -79,7 +79,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         refuse_table_throughput(request)
         if record.is_on_demand:
             return record
-        indexes = tuple(_changed_index(index, throughput=_without_units(index.throughput)) for index in record.indexes)
+        indexes = tuple(_replaced(index, throughput=_without_units(index.throughput)) for index in record.indexes)
         throughput = _without_units(record.throughput)
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=throughput, indexes=indexes)
     if mode is None and request.get("ProvisionedThroughput") is None:
@@ -87,7 +87,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
     wanted = given_throughput(request)
     throughput = _changed(record.throughput, wanted, now)
     if record.is_on_demand:
-        indexes = tuple(_changed_index(index, on_demand=None) for index in record.indexes)
+        indexes = tuple(_replaced(index, on_demand=None) for index in record.indexes)
         return _replaced(record, is_on_demand=False, throughput=throughput, on_demand=None, indexes=indexes)
     _check_difference(record.throughput, wanted, "table", "table")
     return _replaced(record, throughput=throughput)
@@ -122,7 +122,7 @@ def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on
     }
     is_said = any(given.get(name) for name in ("WarmThroughput", "OnDemandThroughput"))
     if is_said and given.get("ProvisionedThroughput") is None:
-        return _changed_index(index, **options)
+        return _replaced(index, **options)
     if is_on_demand:
         raise RequestRefused(
             f"{INVALID}The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST can be to"
@@ -131,7 +131,7 @@ def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on
     _check_units_of_index(given, is_on_demand=False)
     wanted = given_throughput(given)
     _check_difference(index.throughput, wanted, f"index {index.name}", "index")
-    return _changed_index(index, **options, throughput=_changed(index.throughput, wanted, now))
+    return _replaced(index, **options, throughput=_changed(index.throughput, wanted, now))
 
 
 def _check_units_of_index(given: Request, *, is_on_demand: bool) -> None:
@@ -279,9 +279,5 @@ def _without_units(before: Throughput) -> Throughput:
     return before.model_copy(update={"read": 0, "write": 0})
 
 
-def _changed_index(index: IndexRecord, **changes: Any) -> IndexRecord:
-    return index.model_copy(update=changes)
-
-
-def _replaced(record: TableRecord, **changes: Any) -> TableRecord:
+def _replaced(record: R, **changes: Any) -> R:
     return record.model_copy(update=changes)

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from jobtable.embedded import expiry, recovery, streams, tags
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
-from jobtable.embedded.names import REGION, no_such_table, table_of
-from jobtable.embedded.storage import Storage, Transaction, View
+from jobtable.embedded.names import REGION, existing_table, table_of
+from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
 from jobtable.embedded.table_requests import new_table
@@ -66,7 +66,7 @@ def describe(storage: Storage, request: Request) -> Response:
     """DescribeTable."""
     name = table_of(request)
     with storage.read() as view:
-        return {"Table": describe_table(view, _existing(view, name), storage.now())}
+        return {"Table": describe_table(view, existing_table(view, name), storage.now())}
 
 
 def list_names(storage: Storage, request: Request) -> Response:
@@ -87,7 +87,7 @@ def update(storage: Storage, request: Request) -> Response:
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
-        before = _existing(transaction, name)
+        before = existing_table(transaction, name)
         now = storage.now()
         after = updated(transaction, before, request, now)
         change_table(transaction, before, after)
@@ -101,7 +101,7 @@ def delete(storage: Storage, request: Request) -> Response:
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
-        record = _existing(transaction, name)
+        record = existing_table(transaction, name)
         if record.is_protected:
             raise RequestRefused(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
@@ -130,13 +130,6 @@ def describe_limits(storage: Storage, request: Request) -> Response:
 def describe_endpoints(storage: Storage, request: Request) -> Response:
     """DescribeEndpoints."""
     return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}
-
-
-def _existing(view: View, name: str) -> TableRecord:
-    record = view.record(name)
-    if record is None:
-        raise no_such_table(name)
-    return record
 
 
 OPERATIONS: dict[str, Handler] = {

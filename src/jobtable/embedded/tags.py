@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from jobtable.embedded.key_schemas import maps, text
 from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn
-from jobtable.embedded.requests import Member, check_members, expect_type, table_of_arn
+from jobtable.embedded.requests import Member, check_members, expect_type, optional_text, structures, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
@@ -26,8 +25,8 @@ _TEXT = re.compile(r"[\w\s+\-=.:/@]*")
 def tags_of(request: Request, member: str) -> dict[str, str]:
     """The tags that a request carries, or RequestRefused."""
     tags: dict[str, str] = {}
-    for one in maps(request, member):
-        key, value = _checked_key(text(one, "Key")), text(one, "Value")
+    for one in structures(request, member):
+        key, value = _checked_key(optional_text(one, "Key")), optional_text(one, "Value")
         if value is None or len(value) > _LONGEST_VALUE or not _TEXT.fullmatch(value):
             raise RequestRefused(f"The Tag Value provided is invalid, Value: {'null' if value is None else value}")
         if key.lower().startswith("aws:"):
@@ -87,7 +86,7 @@ def list_tags(storage: Storage, request: Request) -> Response:
 
 
 def _resource(request: Request) -> str:
-    arn = text(request, "ResourceArn")
+    arn = optional_text(request, "ResourceArn")
     if arn is None:
         raise RequestRefused("Invalid TableArn")
     if not arn.startswith("arn:"):

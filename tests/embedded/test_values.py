@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobtable.embedded.json_types import MAP_OF_VALUES
 from jobtable.embedded.values import (
-    MAP_OF_VALUES,
     compare,
     container_depth,
     measure_item,

@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
@@ -26,7 +27,6 @@ from jobtable.embedded.requests import (
     check_parameters,
     constraint,
     constraints_broken,
-    expect_type,
     find_table,
     lower_first,
     map_of_tables_faults,

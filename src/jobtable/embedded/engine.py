@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded import batches, items, queries, tables, transactions
-from jobtable.embedded.requests import expect_type
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.shapes import wrong_type
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.wordings import in_words_of

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
+from jobtable.embedded.json_types import is_deeper
 from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
@@ -40,7 +41,7 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import NOT_ONE_TYPE, is_deeper, validate_item
+from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
 from jobtable.embedded.writes import (
     COSTLY_SIZE,
     TOO_LARGE,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.names import valid_attribute_name
 from jobtable.embedded.ordering import KeyType
-from jobtable.embedded.requests import expect_type, structures
+from jobtable.embedded.requests import structures
 from jobtable.embedded.schema import ProjectionType
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import re
 
-from jobtable.embedded.requests import (
-    constraint,
-    constraints_broken,
-    expect_type,
-    lower_first,
-    name_faults,
-    table_of_arn,
-)
+from jobtable.embedded.json_types import expect_type
+from jobtable.embedded.requests import constraint, constraints_broken, lower_first, name_faults, table_of_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.errors import RequestRefused, TableNotFound

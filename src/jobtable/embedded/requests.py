@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage.problems import table_not_found
-from jobtable.embedded.values import BOOLEAN, INTEGER, STRING, wrong_json_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
 
@@ -22,7 +22,6 @@ _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
 AT_LEAST_ONE = "Member must have length greater than or equal to 1"
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
-_JAVA_TYPES: dict[type, str] = {str: STRING, bool: BOOLEAN, int: INTEGER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,18 +196,6 @@ def constraints_broken(faults: list[str]) -> RequestRefused:
 def lower_first(name: str) -> str:
     """A member's name as DynamoDB writes it in messages."""
     return name[:1].lower() + name[1:]
-
-
-def expect_type(value: Any, expected: type) -> None:
-    """RequestRefused (SerializationException) unless the value is of the JSON type; a bool is not an int."""
-    if isinstance(value, expected) and not (expected is int and isinstance(value, bool)):
-        return
-    if expected in _JAVA_TYPES:
-        raise wrong_json_type(value, _JAVA_TYPES[expected])
-    message = "Unexpected field type"
-    if isinstance(value, (dict, list)):
-        message = f"Start of {'list' if isinstance(value, list) else 'structure or map'} found where not expected"
-    raise RequestRefused(message, code="SerializationException")
 
 
 def structures(request: Request, member: str) -> list[dict[str, Any]]:

@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from jobtable.embedded.values import BOOLEAN, INTEGER, LONG, STRING, validate_value, wrong_json_type
+from jobtable.embedded.json_types import BOOLEAN, INTEGER, LONG, STRING, wrong_json_type
+from jobtable.embedded.values import validate_value
 from jobtable.errors import RequestRefused
 
 _DEEPEST = 100

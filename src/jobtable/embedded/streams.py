@@ -9,13 +9,13 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, valid_name
 from jobtable.embedded.requests import (
     Member,
     check_members,
     constraint,
     constraints_broken,
-    expect_type,
     optional_text,
     table_of_arn,
 )

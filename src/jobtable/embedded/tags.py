@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn
-from jobtable.embedded.requests import Member, check_members, expect_type, optional_text, structures, table_of_arn
+from jobtable.embedded.requests import Member, check_members, optional_text, structures, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table

@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
 from jobtable.embedded.items import prepare_read
+from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
@@ -28,7 +29,6 @@ from jobtable.embedded.requests import (
     check_members,
     constraint,
     constraints_broken,
-    expect_type,
     lower_first,
     table_of_arn,
 )

@@ -12,6 +12,16 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+from jobtable.embedded.json_types import (
+    ATTRIBUTE_VALUE,
+    BOOLEAN,
+    BYTES,
+    LIST,
+    MAP_OF_VALUES,
+    STRING,
+    is_deeper,
+    wrong_json_type,
+)
 from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numbers
 from jobtable.embedded.wordings import INVALID, ValueRefused
 from jobtable.errors import RequestRefused
@@ -23,13 +33,6 @@ MAX_CONTAINER_DEPTH = 31
 _MAX_LEVELS = 1 + 2 * (MAX_CONTAINER_DEPTH + 1)
 """The levels of JSON in an item that is not too deep: the item, and two for each value inside of another."""
 MAX_NAME_BYTES = 65535
-
-STRING, BOOLEAN = "class java.lang.String", "class java.lang.Boolean"
-INTEGER, LONG = "class java.lang.Integer", "class java.lang.Long"
-MAP_OF_NAMES = "java.util.Map<java.lang.String, java.lang.String>"
-MAP_OF_VALUES = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"
-_ATTRIBUTE_VALUE = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
-_SCALARS = frozenset({STRING, BOOLEAN, INTEGER, LONG})
 
 _EMPTY_VALUE = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 SEVERAL_TYPES = (
@@ -64,15 +67,6 @@ def measure_item(item: Any) -> tuple[Item, int]:
         if fault.message == _EMPTY_NAME and "" not in item and is_deeper(item, _MAX_LEVELS):
             raise RequestRefused(TOO_DEEP) from fault
         raise
-
-
-def is_deeper(found: Any, levels: int) -> bool:
-    """Whether JSON has more levels of lists and maps than that, itself the first."""
-    level = [found]
-    for _ in range(levels):
-        inner = (member for outer in level for member in (outer.values() if isinstance(outer, dict) else outer))
-        level = [member for member in inner if isinstance(member, (dict, list))]
-    return bool(level)
 
 
 def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
@@ -131,32 +125,6 @@ def compare(left: AttributeValue, right: AttributeValue) -> int | None:
     return None
 
 
-def wrong_json_type(found: Any, wanted: str) -> RequestRefused:
-    """The error for a member of a request that has another JSON type than the Java type that it is read into."""
-    if isinstance(found, dict):
-        message = "Start of structure or map found where not expected"
-    elif isinstance(found, list):
-        message = f"Unrecognized collection type {wanted}"
-    elif wanted == _ATTRIBUTE_VALUE:
-        message = "Unexpected value type in payload"
-    elif wanted not in _SCALARS:
-        message = "Unexpected field type"
-    elif wanted == BOOLEAN and isinstance(found, str):
-        message = "Unexpected token received from parser"
-    else:
-        message = f"{_token(found)}_VALUE cannot be converted to {wanted.rpartition('.')[2]}"
-    return RequestRefused(message, code="SerializationException")
-
-
-def _token(scalar: Any) -> str:
-    """What DynamoDB's parser calls a JSON scalar."""
-    if isinstance(scalar, bool):
-        return str(scalar).upper()
-    if isinstance(scalar, str):
-        return "STRING"
-    return "NUMBER" if isinstance(scalar, int) else "DECIMAL"
-
-
 def _measured(value: Any, depth: int) -> tuple[AttributeValue, int]:
     if type(value) is dict and len(value) == 1:
         for kind, content in value.items():
@@ -172,7 +140,7 @@ def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
     if value is None:
         raise RequestRefused("The supplied Item contains a null AttributeValue")
     if type(value) is not dict:
-        raise wrong_json_type(value, _ATTRIBUTE_VALUE)
+        raise wrong_json_type(value, ATTRIBUTE_VALUE)
     found = {kind: measure(value[kind], depth) for kind, measure in _MEASURES.items() if value.get(kind) is not None}
     if not found:
         raise RequestRefused(_EMPTY_VALUE)
@@ -244,7 +212,7 @@ def _known_number(text: str) -> tuple[str, int]:
 def _binary(content: Any, depth: int) -> tuple[str, int]:
     if type(content) is not str:
         if isinstance(content, (list, dict)):
-            raise wrong_json_type(content, "class java.nio.ByteBuffer")
+            raise wrong_json_type(content, BYTES)
         raise RequestRefused("only base-64-encoded strings are convertible to bytes", code="SerializationException")
     try:
         raw = binascii.a2b_base64(content, strict_mode=True)
@@ -293,7 +261,7 @@ def _null(content: Any, depth: int) -> tuple[bool, int]:
 
 def _members(content: Any) -> list[Any]:
     if type(content) is not list:
-        raise wrong_json_type(content, "class java.util.List")
+        raise wrong_json_type(content, LIST)
     return content
 
 

@@ -7,14 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from jobtable.embedded.values import (
-    MAP_OF_NAMES,
-    MAP_OF_VALUES,
-    MAX_NAME_BYTES,
-    STRING,
-    measure_value,
-    wrong_json_type,
-)
+from jobtable.embedded.json_types import MAP_OF_NAMES, MAP_OF_VALUES, STRING, wrong_json_type
+from jobtable.embedded.values import MAX_NAME_BYTES, measure_value
 from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request

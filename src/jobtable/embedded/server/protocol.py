@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from jobtable.embedded.json_types import is_deeper
 from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
 from jobtable.embedded.server.packing import LEAST_PACKED_BYTES, packed, packing_for, unpacked_body
 from jobtable.embedded.server.sigv4 import SignatureCheck
-from jobtable.embedded.values import is_deeper
 from jobtable.errors import JobtableError, RequestError, request_error
 from jobtable.store.backend import Backend, Request
 

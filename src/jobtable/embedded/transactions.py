@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
 from jobtable.embedded.items import prepare_read
 from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.keys import EmptyKeyValue, SchemaMismatch
+from jobtable.embedded.keys import EmptyKeyValue
 from jobtable.embedded.requests import (
-    AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
     OPTIONAL_MAP,
@@ -23,18 +22,22 @@ from jobtable.embedded.requests import (
     REQUIRED_MAP,
     RETURN_VALUES_ON_FAILURE,
     TABLE_NAME,
-    Lookup,
     Member,
     Tables,
     check_members,
     constraint,
     constraints_broken,
     lower_first,
-    table_of_arn,
 )
-from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import Sized, Storage, Transaction
 from jobtable.embedded.store_writes import prepare_known
+from jobtable.embedded.transaction_actions import (
+    actions_of,
+    cancelled,
+    given_names,
+    prepare_actions,
+    refuse_same_item,
+)
 from jobtable.embedded.units import (
     TRANSACTIONAL,
     Split,
@@ -43,19 +46,16 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.values import TOO_DEEP
 from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
 from jobtable.errors import (
     ConditionalCheckFailed,
     IdempotencyMismatch,
     RequestError,
     RequestRefused,
-    TransactionCanceled,
 )
 from jobtable.store.backend import EncodedItem, Item, Request, Response, StoreRequest
 from jobtable.store.sizes import item_size
 
-MAX_ACTIONS = 100
 MAX_BYTES = 4 * 1024 * 1024
 
 _WRITE_MEMBERS = {
@@ -86,24 +86,17 @@ _READ_MEMBERS = {
     "ExpressionAttributeNames": OPTIONAL_MAP,
 }
 
-_ONE_ITEM_TWICE = "Transaction request cannot include multiple operations on one item"
-
-T = TypeVar("T")
-
 
 def transact_write_items(storage: Storage, request: Request) -> Response:
     """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
-    prepared, text = _prepared_known(storage, request) or _prepared(storage, request)
-    writes = [one for one in prepared if isinstance(one, Write)]
-    if len(writes) < len(prepared):
-        raise _unfit(prepared)
-    _refuse_same_item([(write.table, write.position) for write in writes])
+    writes, text = _prepared_known(storage, request) or _prepared(storage, request)
+    refuse_same_item([(write.table, write.position) for write in writes])
     run = _Run(writes, request, text)
     storage.write(run)
     return run.response()
 
 
-_Prepared: TypeAlias = tuple[list[Write | SchemaMismatch], bytes]
+_Prepared: TypeAlias = tuple[list[Write], bytes]
 """The writes, and what two requests with one token must have in common: all but the order of members."""
 
 
@@ -115,7 +108,7 @@ def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
     text = _text_of(named)
     if len(text) > MAX_BYTES:
         return None
-    return _prepared_or_unfit(storage, [(_PREPARE_KNOWN[kind], body) for kind, body in named]), text
+    return prepare_actions(storage, [(_PREPARE_KNOWN[kind], body) for kind, body in named]), text
 
 
 def _text_of(named: list[tuple[str, Request]]) -> bytes:
@@ -134,22 +127,10 @@ def _text_of(named: list[tuple[str, Request]]) -> bytes:
 
 def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, _WRITE_MEMBERS)
-    named = [_named_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    prepared = _prepared_or_unfit(storage, [(_PREPARE[kind], body) for kind, body in named])
-    writes = [one for one in prepared if isinstance(one, Write)]
-    if len(writes) == len(prepared):
-        _check_payload([body for _, body in named], writes)
-    return prepared, b"" if request.get("ClientRequestToken") is None else _in_order(request["TransactItems"])
-
-
-def _actions(request: Request) -> list[Any]:
-    actions: list[Any] = request["TransactItems"]
-    if not actions:
-        raise constraints_broken([constraint("transactItems", "'[]'", AT_LEAST_ONE)])
-    if len(actions) > MAX_ACTIONS:
-        rule = f"Member must have length less than or equal to {MAX_ACTIONS}"
-        raise constraints_broken([constraint("transactItems", f"'[{len(actions)} actions]'", rule)])
-    return actions
+    named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
+    writes = prepare_actions(storage, [(_PREPARE[kind], body) for kind, body in named])
+    _check_payload([body for _, body in named], writes)
+    return writes, b"" if request.get("ClientRequestToken") is None else _in_order(request["TransactItems"])
 
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
@@ -189,53 +170,6 @@ def _check_payload(bodies: Sequence[Request], writes: Sequence[Write]) -> None:
             raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")
 
 
-def _prepared_or_unfit(
-    storage: Storage, actions: Sequence[tuple[Callable[[Tables, Request], T], Request]]
-) -> list[T | SchemaMismatch]:
-    """What the actions ask for; a key that does not fit its schema cancels the transaction later.
-
-    Other faults refuse it at once: those that an action shows by itself before those that any table shows.
-    """
-    prepared: list[T | SchemaMismatch] = []
-    found_in_table: RequestError | None = None
-    for prepare, body in actions:
-        tables = Lookup(storage)
-        try:
-            prepared.append(prepare(tables, body))
-        except SchemaMismatch as error:
-            prepared.append(error)
-        except RequestError as error:
-            if not tables.is_asked:
-                if error.message == TOO_DEEP:
-                    _refuse_expressions(storage, prepare, body)
-                raise
-            found_in_table = found_in_table or error
-    if found_in_table is not None:
-        raise found_in_table
-    return prepared
-
-
-def _refuse_expressions(storage: Storage, prepare: Callable[[Tables, Request], object], body: Request) -> None:
-    """RequestRefused for the expressions of an action, which are looked at before a key that is nested too deep."""
-    tables = Lookup(storage)
-    try:
-        prepare(tables, {**body, "Key": {}})
-    except RequestError:
-        if not tables.is_asked:
-            raise
-
-
-def _unfit(prepared: Sequence[object]) -> TransactionCanceled:
-    """The error for actions that do not fit their schemas: it tells of the first alone, and no item is read."""
-    first = next(one for one in prepared if isinstance(one, SchemaMismatch))
-    return _cancelled([one if one is first else None for one in prepared])
-
-
-def _refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
-    if len({(table.id, position) for table, position in targets}) < len(targets):
-        raise RequestRefused(_ONE_ITEM_TWICE)
-
-
 def _outcome(write: Write, old: Sized) -> Sized | RequestError:
     """The item after a write, or why it may not happen."""
     try:
@@ -250,23 +184,8 @@ def _news(outcomes: Sequence[Sized | RequestError]) -> list[Sized]:
     """The items after each write; TransactionCanceled if one of them may not happen."""
     news = [outcome for outcome in outcomes if not isinstance(outcome, RequestError)]
     if len(news) < len(outcomes):
-        raise _cancelled(outcomes)
+        raise cancelled(outcomes)
     return news
-
-
-def _cancelled(outcomes: Sequence[object]) -> TransactionCanceled:
-    """The error for a transaction of which some outcomes are errors."""
-    reasons = [_reason(one) if isinstance(one, RequestError) else {"Code": "None"} for one in outcomes]
-    codes = ", ".join(reason["Code"] for reason in reasons)
-    return TransactionCanceled(
-        f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-        details={"CancellationReasons": reasons},
-    )
-
-
-def _reason(error: RequestError) -> dict[str, Any]:
-    code = "ConditionalCheckFailed" if isinstance(error, ConditionalCheckFailed) else "ValidationError"
-    return {"Code": code, "Message": error.message, **error.details}
 
 
 class _Run:
@@ -312,7 +231,7 @@ class _Run:
         """The response, after the transaction has been run."""
         response: Response = {}
         if self._capacity:
-            given = _given_names(action for actions in self._actions for action in actions.values())
+            given = given_names(action for actions in self._actions for action in actions.values())
             response["ConsumedCapacity"] = [
                 units.report(given.get(name, name), self._capacity, self._split)
                 for name, units in self._consumed.items()
@@ -354,21 +273,12 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
     return to_json(units)
 
 
-def _given_names(actions: Iterable[Request]) -> dict[str, str]:
-    """The ARNs by which actions have named tables, by the tables' names: a table is told of as it was named."""
-    named = [action["TableName"] for action in actions if action["TableName"].startswith("arn:")]
-    return {table_of_arn(arn) or arn: arn for arn in named}
-
-
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
-    bodies = [_get_action(number, action) for number, action in enumerate(_actions(request), 1)]
-    prepared = _prepared_or_unfit(storage, [(prepare_read, body) for body in bodies])
-    reads = [one for one in prepared if not isinstance(one, SchemaMismatch)]
-    if len(reads) < len(prepared):
-        raise _unfit(prepared)
-    _refuse_same_item([(table, position) for table, position, _ in reads])
+    bodies = [_get_action(number, action) for number, action in enumerate(actions_of(request), 1)]
+    reads = prepare_actions(storage, [(prepare_read, body) for body in bodies])
+    refuse_same_item([(table, position) for table, position, _ in reads])
     responses: list[dict[str, Any]] = []
     consumed: dict[str, Units] = {}
     total = 0
@@ -388,7 +298,7 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     response: Response = {"Responses": responses}
     capacity = wanted_capacity(request)
     if capacity:
-        given = _given_names(bodies)
+        given = given_names(bodies)
         response["ConsumedCapacity"] = [
             units.report(given.get(name, name), capacity, "ReadCapacityUnits") for name, units in consumed.items()
         ]

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jobtable.embedded.requests import (
+    Limits,
     constraint,
     constraints_broken,
     index_name_faults,
@@ -27,15 +28,10 @@ _MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Limits):
     """The constraints on one parameter, and on the members of the structure or of the structures in it."""
 
     is_required: bool = False
-    enum: tuple[str, ...] = ()
-    least: int | None = None
-    most: int | None = None
-    shortest: int | None = None
-    longest: int | None = None
     name_faults: Callable[[str], list[str]] | None = None
     """The constraints that a name breaks, of a parameter that is one."""
     members: Mapping[str, Rule] = field(default_factory=dict)
@@ -46,27 +42,13 @@ class Rule:
             if self.is_required:
                 yield constraint(path, "null", "Member must not be null")
             return
-        for rule in self._broken(value):
+        for rule in (*self.broken(value), *(self.name_faults(value) if self.name_faults else ())):
             yield constraint(path, _shown(value), rule)
         if isinstance(value, dict):
             yield from _faults_of_members(value, self.members, f"{path}.")
         elif isinstance(value, list) and self.members:
             for number, one in enumerate(value, start=1):
                 yield from _faults_of_members(one or {}, self.members, f"{path}.{number}.member.")
-
-    def _broken(self, value: Any) -> Iterator[str]:
-        if self.enum and value not in self.enum:
-            yield f"Member must satisfy enum value set: [{', '.join(self.enum)}]"
-        if self.least is not None and value < self.least:
-            yield f"Member must have value greater than or equal to {self.least}"
-        if self.most is not None and value > self.most:
-            yield f"Member must have value less than or equal to {self.most}"
-        if self.shortest is not None and len(value) < self.shortest:
-            yield f"Member must have length greater than or equal to {self.shortest}"
-        if self.longest is not None and len(value) > self.longest:
-            yield f"Member must have length less than or equal to {self.longest}"
-        if self.name_faults is not None:
-            yield from self.name_faults(value)
 
 
 def check_constraints(operation: str, request: Request) -> None:

@@ -48,7 +48,7 @@ _READ_MEMBERS = {
     "Select": Member(str, enum=_SELECTS),
     "TableName": TABLE_NAME,
     "IndexName": Member(str, is_index_name=True),
-    "Limit": Member(int, minimum=1, is_shown=False),
+    "Limit": Member(int, least=1, is_shown=False),
     "ConsistentRead": OPTIONAL_BOOLEAN,
     "ExclusiveStartKey": OPTIONAL_MAP,
     "FilterExpression": OPTIONAL_STRING,
@@ -63,8 +63,8 @@ _QUERY_MEMBERS = {
 }
 _SCAN_MEMBERS = {
     **_READ_MEMBERS,
-    "Segment": Member(int, minimum=0, maximum=999999, is_shown=False),
-    "TotalSegments": Member(int, minimum=1, maximum=1000000),
+    "Segment": Member(int, least=0, most=999999, is_shown=False),
+    "TotalSegments": Member(int, least=1, most=1000000),
 }
 
 

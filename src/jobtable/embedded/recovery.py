@@ -25,7 +25,7 @@ _END_OF_CALENDAR = datetime.max.replace(tzinfo=UTC).timestamp()
 _MEMBERS = {"PointInTimeRecoverySpecification": REQUIRED_MAP}
 _SPECIFICATION_MEMBERS = {
     "PointInTimeRecoveryEnabled": Member(bool, required=True),
-    "RecoveryPeriodInDays": Member(int, minimum=1, maximum=_MOST_DAYS),
+    "RecoveryPeriodInDays": Member(int, least=1, most=_MOST_DAYS),
 }
 
 

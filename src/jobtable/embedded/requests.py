@@ -24,17 +24,38 @@ AT_LEAST_ONE = "Member must have length greater than or equal to 1"
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a value must keep: to be one of some texts, or not to be too small, large, short or long."""
+
+    enum: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+    shortest: int | None = None
+    longest: int | None = None
+
+    def broken(self, value: Any) -> list[str]:
+        """The constraints that a value of the right type breaks."""
+        if self.enum:
+            return [] if value in self.enum else [f"Member must satisfy enum value set: [{', '.join(self.enum)}]"]
+        broken = []
+        if self.least is not None and value < self.least:
+            broken.append(f"Member must have value greater than or equal to {self.least}")
+        if self.most is not None and value > self.most:
+            broken.append(f"Member must have value less than or equal to {self.most}")
+        if self.shortest is not None and len(value) < self.shortest:
+            broken.append(f"Member must have length greater than or equal to {self.shortest}")
+        if self.longest is not None and len(value) > self.longest:
+            broken.append(f"Member must have length less than or equal to {self.longest}")
+        return broken
+
+
 @dataclass(frozen=True, slots=True)
-class Member:
+class Member(Limits):
     """A member of a request: its JSON type, and the constraints on its value."""
 
     type: type
     required: bool = False
-    enum: tuple[str, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-    longest: int | None = None
-    """The most characters of a text, which then may not be empty either."""
     is_table_name: bool = False
     is_index_name: bool = False
     """Whether it names an index: no ARN will do."""
@@ -48,10 +69,9 @@ class Member:
     """Whether every value of the type will do."""
 
     def __post_init__(self) -> None:
-        constraints = (self.minimum, self.maximum, self.longest)
+        has_limits = any(limit is not None for limit in (self.least, self.most, self.shortest, self.longest))
         is_name = self.is_table_name or self.is_index_name or self.names_tables
-        is_free = not self.enum and not is_name and constraints == (None, None, None)
-        object.__setattr__(self, "is_free", is_free)
+        object.__setattr__(self, "is_free", not self.enum and not is_name and not has_limits)
 
     def faults(self, value: Any) -> list[str]:
         """The constraints that a value of the right type breaks."""
@@ -61,8 +81,7 @@ class Member:
             return table_name_faults(value)
         if self.names_tables:
             return map_of_tables_faults(value)
-        fault = self._fault(value)
-        return [] if fault is None else [fault]
+        return self.broken(value)
 
     def tell(self, path: str, name: str, value: Any, fault: str) -> str:
         """A fault of the value of this member, which stands at the path under the name."""
@@ -71,19 +90,6 @@ class Member:
         if self.is_shown:
             return constraint(path + lower_first(name), _shown(value), fault)
         return unshown_constraint(path + name, fault)
-
-    def _fault(self, value: Any) -> str | None:
-        if self.enum and value not in self.enum:
-            return f"Member must satisfy enum value set: [{', '.join(self.enum)}]"
-        if self.minimum is not None and value < self.minimum:
-            return f"Member must have value greater than or equal to {self.minimum}"
-        if self.maximum is not None and value > self.maximum:
-            return f"Member must have value less than or equal to {self.maximum}"
-        if self.longest is not None and not value:
-            return AT_LEAST_ONE
-        if self.longest is not None and len(value) > self.longest:
-            return f"Member must have length less than or equal to {self.longest}"
-        return None
 
 
 TABLE_NAME = Member(str, required=True, is_table_name=True)

@@ -59,7 +59,7 @@ from jobtable.store.sizes import item_size
 MAX_BYTES = 4 * 1024 * 1024
 
 _WRITE_MEMBERS = {
-    "ClientRequestToken": Member(str, longest=36),
+    "ClientRequestToken": Member(str, shortest=1, longest=36),
     "ReturnConsumedCapacity": CAPACITY,
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
     "TransactItems": Member(list, required=True),

@@ -31,7 +31,8 @@ from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
 from jobtable.store.collections import entity_of, own_entity
 from jobtable.store.projections import project, values_of
-from jobtable.store.queries import Bounds, Query, query_request, span_text
+from jobtable.store.queries import Query
+from jobtable.store.query_requests import Bounds, collection_request, query_request
 from jobtable.store.requests import Target, Write
 from jobtable.store.retries import Backoff
 from jobtable.store.scans import Scan
@@ -201,18 +202,7 @@ class Store:
         select to the last that `until` can select.
         """
         schema = selection.entity.__schema__
-        placeholders = Placeholders()
-        # In order, and not as a set: a cursor fits the same text in every process.
-        partition = [part.attribute for part in selection.key.partition]
-        texts = [f"{placeholders.name(n)} = {placeholders.value(selection.equal[n])}" for n in partition]
-        if until is not None:
-            texts.append(span_text(selection, until, placeholders))
-        request: Request = {"KeyConditionExpression": " AND ".join(texts), "ScanIndexForward": not newest_first}
-        if selection.key.index is not None:
-            request["IndexName"] = selection.key.index.name
-        elif consistent:
-            request["ConsistentRead"] = True
-        placeholders.add_to(request)
+        request = collection_request(selection, until, newest_first=newest_first, consistent=consistent)
         return Query(
             self._asker(f"{schema.name}.collection"),
             self._on_table(schema.table, request),

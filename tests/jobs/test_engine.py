@@ -22,8 +22,8 @@ from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWai
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
 from jobtable.jobs.leases import Lease, Outcome, check_lease
+from jobtable.jobs.preparation import MOST_OPEN_DEPENDENCIES
 from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.submission import MOST_OPEN_DEPENDENCIES
 from jobtable.objects import object_key
 from jobtable.store import Store
 from jobtable.testing import FakeClock

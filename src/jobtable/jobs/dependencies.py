@@ -14,7 +14,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.cycles import awaited, find_path, gated, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition
-from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, outcome_of, same_gates
+from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, new_edge, same_gates
 from jobtable.jobs.endings import COUNT_OF
 from jobtable.jobs.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.queries import JobQueries
@@ -77,15 +77,7 @@ class Dependencies:
             raise JobStateError(
                 f"job {job.job_id} cannot wait for {on.job_id} to be {on.condition}: that is {dependency.status}"
             )
-        return JobDependency(
-            job_id=job.job_id,
-            dependency_job_id=on.job_id,
-            type=on.type,
-            condition=on.condition.value,
-            gate=on.gate,
-            created_at=self._clock.now(),
-            **outcome_of(on.condition, dependency),
-        )
+        return new_edge(job.job_id, on, dependency, self._clock.now())
 
     def _add_edge(self, tx: Transaction, job: Job, edge: JobDependency, on: DependsOn) -> None:
         tx.add(edge)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from datetime import datetime
 
-from jobtable.jobs.definition import EdgeCondition
+from jobtable.jobs.definition import DependsOn, EdgeCondition
 from jobtable.jobs.entities import Job, JobDependency, JobGates
 from jobtable.jobs.records import FINAL, Status
 from jobtable.model import Condition, unchanged
@@ -39,10 +39,19 @@ def same_gates(gates: JobGates) -> Condition:
     return unchanged(gates, JobGates.open_starts, JobGates.open_completions, JobGates.broken_by)
 
 
-def outcome_of(condition: EdgeCondition, dependency: Job) -> dict[str, Any]:
-    """What a new edge says of its dependency, as that is now."""
-    is_met = is_met_by(condition, dependency)
-    return {"outcome": dependency.status, "met_at_once": True} if is_met else {}
+def new_edge(job_id: str, on: DependsOn, dependency: Job, now: datetime) -> JobDependency:
+    """The edge by which a job waits for another one: open, or met at once if that has come so far already."""
+    is_met = is_met_by(on.condition, dependency)
+    return JobDependency(
+        job_id=job_id,
+        dependency_job_id=on.job_id,
+        type=on.type,
+        condition=on.condition.value,
+        gate=on.gate,
+        created_at=now,
+        outcome=dependency.status if is_met else None,
+        met_at_once=True if is_met else None,
+    )
 
 
 def condition_of(edge: JobDependency) -> EdgeCondition:

@@ -1,0 +1,158 @@
+"""From a job that a caller submits to the items that are written for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from jobtable.errors import JobStateError, NotFoundError, ValueRefusedError
+from jobtable.jobs.definition import DependsOn, NewJob, refusing
+from jobtable.jobs.edges import count_edges, is_broken_by, need_gates, new_edge
+from jobtable.jobs.entities import Job, JobDependency, JobGates, QueueJob
+from jobtable.jobs.records import Status, rank_of
+from jobtable.store.transactions import MOST_ACTIONS
+
+SHARED_ACTIONS = 4
+"""What a job's transaction may need besides its own items: its queue, its parent and that one's gates, the graph."""
+MOST_OPEN_DEPENDENCIES = (MOST_ACTIONS - SHARED_ACTIONS - 5) // 2
+"""A job is written with its history, its place, its gates and its parent's edge, and with two actions for each job that
+it waits for: the edge, and the count of those who wait."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A new job with the items that are written with it."""
+
+    new: NewJob
+    job: Job
+    place: QueueJob
+    edges: tuple[JobDependency, ...]
+    gates: JobGates | None
+    parent_edge: JobDependency | None
+    parent_dependents: int
+    """How many jobs wait for the parent, which must still be so when the edge is written."""
+
+    @property
+    def open_edges(self) -> list[JobDependency]:
+        """The edges whose dependencies must be told of the new dependent, because they have something to tell it."""
+        return [edge for edge in self.edges if not edge.met_at_once]
+
+    @property
+    def actions(self) -> int:
+        """How many actions of a transaction it takes, its share of the queue and the parent not counted."""
+        return 3 + len(self.edges) + len(self.open_edges) + (self.gates is not None) + (self.parent_edge is not None)
+
+
+def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: bool) -> Prepared:
+    """The items of a job that has an id, or the error that says why it cannot be submitted.
+
+    Its parent and what it waits for must be among the known jobs.
+    """
+    parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
+    edges = _edges(new, known, now)
+    gates = count_edges(str(new.job_id), edges)
+    with refusing(f"job {new.name!r}"):
+        job = _job(new, parent, now, is_gated=is_group or need_gates(edges))
+        place = _place(new, job, is_ready=not is_group and not gates.open_starts and new.not_before is None)
+    if is_group:
+        job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})
+        place = place.model_copy(update={"not_before": None})
+    return Prepared(
+        new=new,
+        job=job,
+        place=place,
+        edges=tuple(edges),
+        gates=gates if job.is_gated else None,
+        parent_edge=_parent_edge(new, parent, now),
+        parent_dependents=0 if parent is None else parent.dependents,
+    )
+
+
+def _edges(new: NewJob, known: Mapping[str, Job], now: datetime) -> list[JobDependency]:
+    edges = []
+    for on in _distinct(new):
+        if on.job_id == new.job_id:
+            raise ValueRefusedError(f"job {new.job_id} cannot wait for itself")
+        dependency = _needed(known, on.job_id, new.name)
+        if is_broken_by(on.condition, dependency):
+            raise JobStateError(
+                f"{new.name!r} waits for job {on.job_id} to be {on.condition}, but that is {dependency.status}"
+            )
+        edges.append(new_edge(str(new.job_id), on, dependency, now))
+    if len(edges) + sum(not edge.met_at_once for edge in edges) > 2 * MOST_OPEN_DEPENDENCIES:
+        raise ValueRefusedError(
+            f"{new.name!r} waits for {len(edges)} jobs, and a job is submitted with up to {MOST_OPEN_DEPENDENCIES} "
+            "that have not ended: put them into a group and wait for that, or add the others with add_dependency"
+        )
+    return edges
+
+
+def _distinct(new: NewJob) -> list[DependsOn]:
+    """What a job waits for, each named once; ValueRefusedError if it waits for one job in two ways."""
+    found: dict[str, DependsOn] = {}
+    for on in new.depends_on:
+        if found.setdefault(on.job_id, on) != on:
+            raise ValueRefusedError(f"{new.name!r} waits for job {on.job_id} in two ways: leave one of them out")
+    return list(found.values())
+
+
+def _needed(known: Mapping[str, Job], job_id: str, name: str) -> Job:
+    try:
+        return known[job_id]
+    except KeyError:
+        raise NotFoundError(f"{name!r} refers to job {job_id}, which is not there") from None
+
+
+def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> Job:
+    return Job(
+        job_id=str(new.job_id),
+        name=new.name,
+        description=new.description,
+        created_at=now,
+        created_by=new.user,
+        priority=new.priority,
+        job_config=new.job_config(),
+        estimated_duration=new.estimated_duration,
+        tags=new.tags,
+        job_type=new.job_type,
+        parent_job_id=new.parent_job_id,
+        root_job_id=None if parent is None else parent.root_job_id or parent.job_id,
+        job_stage=new.job_stage,
+        queue_name=new.queue,
+        max_attempts=new.max_attempts,
+        dependents=0 if new.parent_waits is None else 1,
+        is_gated=is_gated,
+        changed_at=now,
+    )
+
+
+def _place(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
+    return QueueJob(
+        queue_name=new.queue,
+        job_id=job.job_id,
+        enqueued_at=job.created_at,
+        priority=new.priority,
+        rank=rank_of(new.priority) if is_ready else None,
+        not_before=new.not_before,
+        sweep_id=new.sweep_id,
+    )
+
+
+def _parent_edge(new: NewJob, parent: Job | None, now: datetime) -> JobDependency | None:
+    if new.parent_waits is None:
+        return None
+    if parent is None:
+        raise ValueRefusedError(f"{new.name!r} has no parent that could wait for it: give parent_job_id")
+    if not parent.is_gated or parent.is_final:
+        raise JobStateError(
+            f"job {parent.job_id} cannot wait for {new.name!r}: it is no group, or has ended; see Jobs.open_group"
+        )
+    return JobDependency(
+        job_id=parent.job_id,
+        dependency_job_id=str(new.job_id),
+        type=new.parent_waits.type,
+        condition=new.parent_waits.condition.value,
+        gate="completion",
+        created_at=now,
+    )

@@ -547,6 +547,14 @@ def test_a_child_cannot_wait_for_the_end_of_the_parent_that_waits_for_it(jobs: J
     check_records(jobs)
 
 
+def test_the_edges_of_a_parent_are_read_once_for_all_children_that_are_submitted(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="group"))
+    jobs.submit(new("after", depends_on=(DependsOn(group.job_id),)))
+    with jobs.store.capacity.measure() as spent:
+        jobs.submit_many(child(f"{number}", group) for number in range(20))
+    assert spent["JobDependency.key"].calls == 1
+
+
 def test_edges_that_are_added_at_once_close_no_cycle(jobs: Jobs) -> None:
     ring = jobs.submit_many(new(f"{number}") for number in range(6))
 

@@ -122,17 +122,15 @@ class Submission:
             return None
         version = graph_version(self._store)
         edges: dict[str, list[JobDependency]] = {each.job.job_id: list(each.edges) for each in prepared}
-        for each in prepared:
-            if each.parent_edge is not None:
-                parent = each.parent_edge.job_id
-                edges.setdefault(parent, list(self._store.query(JobDependency.key(job_id=parent))))
-                edges[parent].append(each.parent_edge)
 
         def edges_of(job_id: str) -> list[JobDependency]:
             if job_id not in edges:
                 edges[job_id] = list(self._store.query(JobDependency.key(job_id=job_id)))
             return edges[job_id]
 
+        for each in prepared:
+            if each.parent_edge is not None:
+                edges_of(each.parent_edge.job_id).append(each.parent_edge)
         for each in risky:
             own_end = Event(each.job.job_id, "end")
             for edge in each.edges:

@@ -46,6 +46,12 @@ def test_the_readme_job_runs(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
 
 
+def test_the_map_names_every_module_of_jobs() -> None:
+    told = set(re.findall(r"\b(\w+\.py)\b", (ROOT / "ARCHITECTURE.md").read_text()))
+    modules = {path.name for path in (ROOT / "src/jobtable/jobs").glob("*.py")}
+    assert modules - told == {"__init__.py"}
+
+
 def test_the_examples_of_jobs_run() -> None:
     for block in python_blocks("docs/jobs.md"):
         namespace: dict[str, Any] = {}

@@ -49,7 +49,7 @@ _INDEX_SECONDS = 10.0
 """How long the index of trees gets to show a job; it is usually behind by less than one."""
 _LOOK_SECONDS = 0.1
 _IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
-"""The name space of the ids of step jobs."""
+"""The namespace of the ids of step jobs."""
 
 
 class Executions:
@@ -157,7 +157,7 @@ class Executions:
     # --- moving -----------------------------------------------------------------------------------------------------
 
     def advance(self, execution: Execution, definition: str, seconds: float) -> Execution:
-        """Say that the step at which an execution stands is done after so many seconds, and let it go on."""
+        """Say that the current step of an execution is done, after this many seconds, and let it go on."""
         declared = load_definition(definition)
         step = declared.step(execution.current_step)
         cost = (execution.estimated_cost or 0.0) + declared.rates.of(seconds)
@@ -173,7 +173,7 @@ class Executions:
         return self.records.get_execution(execution.execution_id)
 
     def deliver_again(self, execution: Execution, task: ValidationTask, definition: str) -> None:
-        """Hand out a question of which nobody has said that it was: with a new token, because the first is not kept."""
+        """Send a question that may never have been sent: with a new token, because the first one is not kept."""
         step = load_definition(definition).step(execution.current_step)
         if not isinstance(step, HumanStep) or step.deliver is None:  # the definition was changed
             self._wait_for(task)
@@ -203,7 +203,7 @@ class Executions:
 
     def _wait_for(self, task: ValidationTask) -> None:
         """Let nobody look at an execution before the time of its task is over."""
-        # Who was told may have answered already; then it is the next step that is looked at.
+        # The answer may be there already; then the watch looks at the next step instead.
         with contextlib.suppress(TransactionFailedError), self._jobs.store.transaction() as tx:
             tx.check(Execution.key(execution_id=task.execution_id), Execution.status == ExecutionStatus.WAITING)
             tx.update(

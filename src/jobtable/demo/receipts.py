@@ -47,7 +47,7 @@ _RECEIPT_ID = 1
 
 @task
 def read_receipts(job: JobContext, count: int) -> dict[str, int]:
-    """Read so many receipts; each one is stored with its words, labels, line items and validation."""
+    """Read `count` receipts; each one is stored with its words, labels, line items and validation."""
     wrong = 0
     for number in range(count):
         image_id = f"demo-receipt-{number + 1:03d}"

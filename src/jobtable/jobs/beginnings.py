@@ -1,4 +1,4 @@
-"""Ended jobs begin anew, behind whoever waits for them: their gates open first, and groups above them go on.
+"""Ended jobs begin anew, but only after all who wait for them wait again, and the groups above them go on.
 
 Any number of jobs may wait for one, so that is not one transaction. Until a job begins it holds a place in its queue
 with a time on it, as one that has just ended does. If this process dies, any worker of the queue finds the place when

@@ -109,8 +109,8 @@ class Checkpoints:
     ) -> JobCheckpoint:
         """Save a state: the object first, then its record, which takes the flag from the best one before it.
 
-        The object's name ends as the file's does, or with `ending`. With `keep_last`, all but the last so many and the
-        best are removed then.
+        The object's name ends as the file's does, or with `ending`. With `keep_last`, all but that many
+        of the last ones and the best are then removed.
         """
         name = _name_of(source, state.step, ending)
         saved = self._objects.put(checkpoint_key(self._job_id, name), source)
@@ -148,7 +148,7 @@ class Checkpoints:
         return record(time)
 
     def keep_last(self, lease: Lease, count: int) -> int:
-        """Remove all but the last so many and the best: records first, then objects. Gives how many were removed."""
+        """Remove all but the last `count` and the best: records first, then objects. Gives how many were removed."""
         if count < 1:
             raise ValueRefusedError(f"job {self._job_id}: of the checkpoints the last {count} cannot be kept; keep 1")
         newest_first = list(self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True))

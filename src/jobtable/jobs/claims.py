@@ -1,4 +1,4 @@
-"""Workers claim jobs, and those become ready whose time has come."""
+"""Workers claim jobs, and delayed jobs become ready when their time has come."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from jobtable.store import Store
 
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
-"""So many jobs fit into one transaction with the two items that tell which instance has which job."""
+"""How many jobs fit into one transaction together with the two items that tell which instance has each of them."""
 _LARGEST_CROWD = 16
-"""Among how many shares of the next jobs a claimer chooses at most, when others want the same ones."""
+"""When others want the same jobs, a claimer picks one share of the next ones at random: of at most this many."""
 
 
 class Claims:
@@ -82,7 +82,7 @@ class Claims:
     ) -> list[Lease] | None:
         """Take some of the next jobs; none if others were faster, None if there is nothing to be had.
 
-        Jobs are passed over that the index shows and that cannot be had: it may be behind.
+        The index may be behind: jobs that it shows but that cannot be had are passed over.
         """
         there = self._store.find(Queue.key(queue_name=queue))
         if there is None or there.paused_at is not None:
@@ -110,7 +110,7 @@ class Claims:
         return leases
 
     def _choose(self, queue: str, wanted: int, passed_over: set[str]) -> list[QueueJob]:
-        """The next jobs of a queue; where claimers are in each other's way, one share of the next ones, by chance."""
+        """The next jobs of a queue; where claimers are in each other's way, one share of them, picked at random."""
         crowd = round(self._crowds.get(queue, 1.0))
         shown = self._queries.list_ready(queue, limit=wanted * crowd + len(passed_over))
         places = [place for place in shown if place.job_id not in passed_over]

@@ -1,4 +1,4 @@
-"""How the runs of a worker end in the store, and how many ended how."""
+"""How the runs of a worker ended: written to the store, and counted."""
 
 from __future__ import annotations
 

@@ -215,8 +215,8 @@ class JobContext:
         """Save a state to resume from: a file, or bytes. What was told before it is stored before it.
 
         `is_best` takes the flag from the checkpoint that had it; `model_state` and `optimizer_state` say what is in
-        it. With `keep_last`, or `keep_checkpoints` in the definition, all but the last so many and the best are
-        removed. LeaseLostError if another worker has the job.
+        it. With `keep_last`, or `keep_checkpoints` in the definition, all but that many of the last ones and the best
+        are removed. LeaseLostError if another worker has the job.
         """
         values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
         for name in (name for name, value in values.items() if value is None):

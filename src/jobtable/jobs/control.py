@@ -89,7 +89,7 @@ class Control:
         raise ConflictError(f"job {job_id} could not be {status}: its status changes all the time")
 
     def _ask(self, job: Job, status: Status) -> Job | None:
-        """Leave word for the worker, which reads it with its next heartbeat; None if the job has changed."""
+        """Leave a request for the worker, which reads it with its next heartbeat; None if the job has changed."""
         requested: Literal["cancel", "stop"] = (
             "cancel" if status is Status.CANCELLED or job.requested == "cancel" else "stop"
         )
@@ -127,12 +127,12 @@ class Control:
             raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
         for each in self._in_order(chosen):
             fresh = self._queries.get_job(each.job_id)
-            if _can_be_retried(fresh):  # a group begins with the first of its jobs
+            if _can_be_retried(fresh):  # a group has begun already, with the first of its jobs
                 self._beginnings.begin(fresh, by)
         return self._queries.get_job(job_id)
 
     def _in_order(self, jobs: list[Job]) -> list[Job]:
-        """The jobs, each behind those of them whose end it waits for: else it would find its gates broken still."""
+        """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken."""
         by_id = {job.job_id: job for job in jobs}
         sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(by_id, ()))
         for job in jobs:
@@ -183,7 +183,7 @@ class Control:
         return self._delete_all(self._deletable(job_id, tree=True))
 
     def _deletable(self, job_id: str, tree: bool) -> list[Job]:
-        """The jobs that go with a job, in the order in which they go: none before those under it, which it leads to."""
+        """The jobs to delete with a job, children first: they are found by way of their parent."""
         job = self._queries.get_job(job_id)
         below = list(self._below(job))[::-1]
         if below and not tree:
@@ -223,7 +223,7 @@ class Control:
 
     def _tell_all(self, job: Job) -> None:
         """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""
-        # Some who waited may have gone before it.
+        # Read again: some of those who waited may have been deleted before it.
         self._endings.settle(self._queries.get_job(job.job_id))
         if self._queries.find_place(job) is not None:
             raise ConflictError(

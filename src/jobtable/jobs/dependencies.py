@@ -253,7 +253,7 @@ def raise_version(tx: Transaction, seen: int) -> None:
 
 
 def watch(tx: Transaction, job_id: str, conditions: list[EdgeCondition]) -> None:
-    """Count new dependents on a job that has not come so far that it would not tell them any more."""
+    """Count new dependents of a job, on condition that it has not yet told what they wait for."""
     may_run = EdgeCondition.STARTED not in conditions
     statuses = [Status.PENDING, Status.INTERRUPTED, *([Status.RUNNING] if may_run else [])]
     tx.update(Job.key(job_id=job_id), Job.dependents.increment(len(conditions)), when=Job.status.is_in(*statuses))

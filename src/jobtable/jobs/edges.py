@@ -35,12 +35,12 @@ def need_gates(edges: Iterable[JobDependency]) -> bool:
 
 
 def same_gates(gates: JobGates) -> Condition:
-    """That a job may go on as it could when its gates were read."""
+    """Holds only if the gates are as they were read, so that what was decided by them is still right."""
     return unchanged(gates, JobGates.open_starts, JobGates.open_completions, JobGates.broken_by)
 
 
 def new_edge(job_id: str, on: DependsOn, dependency: Job, now: datetime) -> JobDependency:
-    """The edge by which a job waits for another one: open, or met at once if that has come so far already."""
+    """The edge by which a job waits for another one: open, or met at once if there is nothing left to wait for."""
     is_met = is_met_by(on.condition, dependency)
     return JobDependency(
         job_id=job_id,

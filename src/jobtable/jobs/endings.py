@@ -23,14 +23,14 @@ from jobtable.store import Store
 
 _MOST_TRIES = 20
 _INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""How long to wait for edges that the index does not show yet; after that they are told when the place is due."""
+"""How long to wait for edges that the index does not show yet. What it shows later is told when the place is due."""
 COUNT_OF: dict[Status, Attribute[int]] = {
     Status.COMPLETED: JobGates.completed,
     Status.FAILED: JobGates.failed,
     Status.STOPPED: JobGates.stopped,
     Status.CANCELLED: JobGates.cancelled,
 }
-"""Where the gates of a job's completion count how they were closed."""
+"""The counter of each way in which the gates of a job's completion are closed."""
 
 
 class Parents:

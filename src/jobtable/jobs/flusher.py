@@ -10,7 +10,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Flusher:
-    """Flushes every so many seconds, and at once when it is woken. A flush that fails is tried again."""
+    """Flushes at regular intervals, and at once when it is woken. A flush that fails is tried again."""
 
     def __init__(self, flush: Callable[[], None], seconds: float, name: str) -> None:
         self._flush = flush

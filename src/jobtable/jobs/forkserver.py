@@ -1,6 +1,6 @@
 """A process that forks others: its children start in milliseconds, with everything imported that they need.
 
-It has one thread and touches no store, so nothing that a fork could break crosses one. When the worker that started it
+It has one thread and opens no store, so a fork finds nothing that it could break. When the worker that started it
 is gone, it ends its children and itself.
 """
 

@@ -20,7 +20,7 @@ from jobtable.jobs.runner import StopFlag, run_task
 BATCH_SIZE = 99
 """How many jobs a thread claims at once: three transactions of the engine."""
 _FINISH_SECONDS = 0.2
-"""What has ended is stored after so long, even if the rest of its batch still runs."""
+"""Jobs that have ended are stored at least this often, even while the rest of their batch still runs."""
 
 
 class InlineSlots:

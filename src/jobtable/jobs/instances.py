@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 _SOMEWHERE = ("192.0.2.1", 9)
-"""An address that belongs to nobody: to connect a datagram socket to it sends nothing, and tells our own address."""
+"""An address that belongs to nobody. Connecting a datagram socket to it sends nothing, but tells our own address."""
 
 
 @dataclass(frozen=True)

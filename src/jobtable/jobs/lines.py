@@ -8,7 +8,7 @@ from dataclasses import dataclass
 LONGEST_LINE = 16 << 10
 """A line with more bytes is given in pieces."""
 OWN_LINE = b"\x1e"
-"""Stands before what the job's context has logged: it is stored already, and only its text is wanted."""
+"""Marks what the job's context has logged: it is stored as a log line already, so only the full text takes it."""
 _MARK_WITHIN_LINE = re.compile(rb"(?<=[^\r\n\x1e])\x1e")
 _LINE_END = re.compile(rb"[\r\n\x1e]")
 _LAST_BYTES = 4 << 10

@@ -61,7 +61,7 @@ def clean(text: str) -> str:
 
 
 def cut(text: str, longest_bytes: int) -> str:
-    """A text of at most so many bytes, with a note where it was longer."""
+    """The text, cut to at most that many bytes, with a note where it was longer."""
     if len(text) * 4 <= longest_bytes:
         return text
     data = text.encode()

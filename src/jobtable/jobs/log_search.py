@@ -19,13 +19,13 @@ from jobtable.store import Store
 from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 
 MOST_BYTES = 8 << 20
-"""So much of a log is looked through for one page; then a cursor leads on."""
+"""How much of a log is searched for one page; after that a cursor leads on."""
 MOST_LINES = 2_000
-"""So many lines of the table are."""
+"""How many lines of the table are searched for one page."""
 LONGEST_WANTED = 1_000
-"""So many characters may be looked for."""
+"""How many characters the text that is looked for may have."""
 _BYTES_OF_A_RUN = 64 << 10
-"""The text of a run counts for more than it has, so that many short ones are not looked through at once."""
+"""What each run counts for besides its text, so that a page does not search too many short ones."""
 _LAST_EPOCH = 99_999
 
 
@@ -50,7 +50,7 @@ class FoundPage:
 
 @dataclass(frozen=True)
 class _Place:
-    """Behind so many bytes of a run's text, before the line with this number."""
+    """A place in a run's text: this many bytes are before it, and the line with this number comes next."""
 
     epoch: int
     offset: int = 0

@@ -16,10 +16,10 @@ from jobtable.store import Store
 MOST_HEAD_BYTES = 48 << 20
 """The text is kept up to here."""
 MOST_TAIL_BYTES = 16 << 20
-"""Of what follows only so many of the last bytes are kept."""
+"""Of what follows, only this many of the last bytes are kept."""
 PART_BYTES = 1 << 20
 UPLOAD_SECONDS = 5.0
-"""How often the text of a running job is uploaded; so much of it is lost when the worker's machine dies."""
+"""How often the text of a running job is uploaded; what came since is lost when the worker's machine dies."""
 
 
 class TextSpool:

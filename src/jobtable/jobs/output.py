@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 LINES_AT_ONCE = 1_000
 LINES_PER_SECOND = 100.0
-"""So many lines of output become JobLog items: a thousand at once, then a hundred a second, of up to 1 KB each."""
+"""How many lines of output become JobLog items: a thousand at once, then a hundred a second, of up to 1 KB each."""
 _BYTES_OF_A_LINE = 1 << 10
 """A longer line counts for several."""
 _LAST_LINES = 20
-"""So many of the last lines are told at the end in any case."""
+"""How many of the last lines are stored at the end in any case."""
 Stream = Literal["stdout", "stderr"]
 
 
@@ -153,7 +153,7 @@ class OutputCapture:
 
 
 class Budget:
-    """How many lines may be told: some at once, then so many a second."""
+    """How many lines may be stored: some at once, then a number of them every second."""
 
     def __init__(self, clock: Clock, at_once: int, per_second: float) -> None:
         self._clock = clock
@@ -163,7 +163,7 @@ class Budget:
         self._last = clock.monotonic()
 
     def take(self, lines: int = 1) -> bool:
-        """Whether one more may be told now, which counts for so many."""
+        """Whether one more line may be stored now; a long one counts for several."""
         now = self._clock.monotonic()
         self._left = min(self._most, self._left + (now - self._last) * self._per_second)
         self._last = now

@@ -1,4 +1,4 @@
-"""Jobs that a system has made to run something of its own: they are deleted and started with that, never alone."""
+"""Jobs that belong to a sweep, journey, analysis or execution: they are started and deleted with it, never alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def command_to_delete(job: Job) -> str | None:
     """The command that deletes a job with what it belongs to; None for a job that stands for itself."""
     definition = job.definition
     command = _COMMANDS.get(job.job_type)
-    # Anybody may call a job of his own by such a type; only a system's runs a task of ours, or groups those.
+    # Anyone may give a job such a type; only those of a system run a task of this package, or group such jobs.
     if command is None or not (definition.task is None or definition.task.startswith("jobtable.")):
         return None
     belongs_to = definition.params.get("journey_id") or job.root_job_id or job.job_id

@@ -1,4 +1,4 @@
-"""Waiting for a store that cannot be used for a while."""
+"""Waiting while a store cannot be used."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _LOG = logging.getLogger("jobtable.worker")
 
 
 class ProcessSlots:
-    """Runs up to so many jobs at once; `on_free` is called whenever one of them has ended."""
+    """Runs up to `count` jobs at once; `on_free` is called whenever one of them has ended."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Queues: made, changed, paused, resumed and deleted."""
+"""Queues: creating, changing, pausing, resuming and deleting them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Submitting again, with changes, what was submitted before: a job as a new one."""
+"""Submitting a job again, as a new one that may be changed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jobtable.jobs.owners import is_of_system
 def copy_of(job: Job) -> NewJob:
     """A new job that is to do the same, or JobStateError.
 
-    It is nobody's yet, has no key and no id, stands under no other job, and waits for none and for no time.
+    It has no user, key, id or parent yet, and waits for no other job and for no time.
     """
     problem = why_no_copy(job)
     if problem is not None:

@@ -30,9 +30,9 @@ from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
 _NOT_ASKED_TO_END = Job.requested.missing()
-"""What a run may go on with: who asked for its end, between two heartbeats of the worker, is not passed over."""
+"""Holds only if nobody has asked for the end of the run since the worker's last heartbeat."""
 _HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
-"""What a run whose job had no gates ends with: who let the job wait for another one meanwhile is not passed over."""
+"""Holds only if nobody has let the job wait for another one since it was read without gates."""
 _MOST_TRIES = 20
 _REFUSED = "ValidationError"
 """The code of a write that can never be done, whatever is there: its item would be too large."""
@@ -366,7 +366,7 @@ def _why_no_other_worker(job: Job, losses: int) -> str | None:
 
 
 def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
-    """Runs that end in one transaction each: so many of one queue as fit."""
+    """The runs in groups that end in one transaction each: as many of one queue as fit."""
     by_kind: dict[tuple[str | None, int], list[tuple[Lease, Outcome]]] = {}
     for pair in ended:
         by_kind.setdefault((pair[0].job.queue_name, _most_actions(pair[0])), []).append(pair)

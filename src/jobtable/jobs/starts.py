@@ -1,4 +1,4 @@
-"""Those are told who wait for the start of a job, now or later."""
+"""Whoever waits for the start of a job is told of it, now or later."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _LOG = logging.getLogger("jobtable.worker")
 
 
 class Starts:
-    """Tells of starts. The jobs run, so a store that fails now must not stand in the way: who waits is told later."""
+    """Tells of starts. The jobs run already, so a store that fails now is no reason to stop: the rest is told later."""
 
     def __init__(self, store: Store, endings: Endings) -> None:
         self._store = store
         self._endings = endings
         self._untold: list[Job] = []
-        """Jobs that were claimed, and not all who wait for their start are told."""
+        """Jobs that were claimed, and whose start has not been told to all who wait for it."""
         self._lock = threading.Lock()
 
     def tell(self, jobs: list[Job]) -> None:
-        """Tell who waits for the start of these jobs; who cannot be told now is told by a later `tell_untold`."""
+        """Tell those who wait for the start of these jobs; `tell_untold` tells later whom this cannot reach."""
         waited_for = [job for job in jobs if job.dependents]
         if not waited_for:
             return
@@ -56,5 +56,5 @@ class Starts:
             self.tell_later(untold)
             raise
         runs = [(before, now) for before, now in zip(untold, found, strict=True) if now is not None]
-        # Of a run that has ended all were told then, or will be.
+        # The end of a run tells everyone, so only those that still run are left to tell of.
         self.tell([n for b, n in runs if n.status is Status.RUNNING and n.lease_epoch == b.lease_epoch])

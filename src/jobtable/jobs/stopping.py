@@ -1,4 +1,4 @@
-"""Waiting until no worker holds a job any more, before anything is taken away from under it."""
+"""Waiting until no worker holds a job any more, before what it works on is taken away."""
 
 from __future__ import annotations
 

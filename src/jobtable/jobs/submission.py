@@ -1,4 +1,4 @@
-"""Jobs are submitted: written with their history, their place in a queue, and the edges to what they wait for."""
+"""Submitting jobs: each is written with its history, its place in a queue, and the edges to what it waits for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS, Transaction
 
 _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
-"""The name space of job ids that are made of callers' keys."""
+"""The namespace of the job ids that are made from callers' keys."""
 _MOST_TRIES = 20
 _CHUNK = 1000
 
@@ -250,7 +250,7 @@ def _add_items(tx: Transaction, together: list[Prepared]) -> None:
 
 
 def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int) -> None:
-    """The items of one job. Of those that are written with it, so many wait for it, and it waits for its children."""
+    """The items of one job; of the jobs written with it, `dependents` wait for it and `children` are its children."""
     job, gates = each.job, each.gates
     tx.add(job.model_copy(update={"dependents": job.dependents + dependents}) if dependents else job)
     tx.add(JobStatus(job_id=job.job_id, status=job.status, updated_at=job.created_at, updated_by=job.created_by))

@@ -13,7 +13,7 @@ from jobtable.store import Backoff, Store, Transaction
 from jobtable.store.transactions import MOST_ACTIONS
 
 MOST_RECORDS = MOST_ACTIONS - 1
-"""So many records are stored together: one action is the timeline's own."""
+"""How many records are stored together: one action of the transaction is the timeline's own."""
 Timed: TypeAlias = JobLog | JobMetric
 _MICROSECOND = timedelta(microseconds=1)
 

@@ -12,7 +12,7 @@ from jobtable.jobs.records import Status
 from jobtable.store import Query, Store
 
 _MOST_REPORTS = 20
-"""Among so many lines of history a report of progress is looked for; a job may report messages alone."""
+"""Among how many lines of history a report of progress is looked for; a job may report messages alone."""
 
 
 @dataclass(frozen=True)
@@ -80,5 +80,5 @@ def _extrapolated(first: _Mark | None, last: _Mark, now: datetime) -> datetime |
 
 
 def _behind(moment: datetime, seconds: float) -> datetime | None:
-    """So many seconds later; None where that is too far away to be an estimate, or beyond the calendar."""
+    """That many seconds later; None where that is too far away to be an estimate, or beyond the calendar."""
     return moment + timedelta(seconds=seconds) if seconds <= LONGEST_SECONDS else None

@@ -18,7 +18,7 @@ _MICROSECOND = timedelta(microseconds=1)
 SETTLING_TIME = timedelta(seconds=5)
 """If the process that ended a job has not told its dependents by then, another one does."""
 MOST_JOBS = (MOST_ACTIONS - 1) // 3
-"""So many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
+"""How many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
 
 
 @dataclass

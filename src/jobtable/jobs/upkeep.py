@@ -1,4 +1,4 @@
-"""What every worker does for all: due jobs become ready, jobs of dead workers are taken from them."""
+"""What every worker does on behalf of all: it makes due jobs ready, and takes jobs from dead workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Upkeep:
 
     def __init__(self, jobs: Jobs, queues: Sequence[str], lease_seconds: float) -> None:
         self.queues = list(queues)
-        """The most urgent first, and of those with one priority the one first that was not served for longest."""
+        """The most urgent first; among those of one priority, the one that was served longest ago."""
         self._priorities: dict[str, int] = {}
         self._served: dict[str, int] = dict.fromkeys(queues, 0)
         self._jobs = jobs

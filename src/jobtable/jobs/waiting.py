@@ -15,11 +15,11 @@ from jobtable.jobs.records import CLAIMABLE, InstanceStatus, Status
 from jobtable.store import Store
 
 MOST_AHEAD = 100
-"""So many jobs that are before a job are counted."""
+"""How many of the jobs ahead of a job are counted."""
 MOST_LISTED = 10
-"""So many jobs that a job waits for are named; all are counted."""
+"""How many of the jobs that a job waits for are named; all are counted."""
 _MOST_EDGES = 200
-"""Among so many edges the open ones are looked for."""
+"""Among how many edges the open ones are looked for."""
 _MOST_WORKERS = 500
 
 
@@ -50,11 +50,11 @@ class WaitReason:
 
 @dataclass(frozen=True)
 class AwaitedJob:
-    """A job that has not come so far as another one waits for."""
+    """A job that another one still waits for."""
 
     job_id: str
     name: str | None
-    """None, as the status, if it is not there any more."""
+    """None, like the status, if the job is gone."""
     status: Status | None
     type: str
     condition: str

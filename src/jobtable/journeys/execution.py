@@ -39,9 +39,9 @@ from jobtable.store.transactions import Transaction
 PROGRESS_SECONDS = 1.0
 """Progress within a step is written at most this often."""
 _ENTITIES_AT_ONCE = 80
-"""So many log entries and reports are written together with the end of their step; more go before it."""
+"""How many log entries and reports are written together with the end of their step; the others go before it."""
 _TOLD_LINES_A_SECOND = 50
-"""So many lines a second go to the log of the job as well, where they can be followed while the step runs."""
+"""How many lines a second also go to the log of the job, where they can be followed while the step runs."""
 Ending = Literal["completed", "failed", "stopped"]
 
 

@@ -30,6 +30,7 @@ from jobtable.errors import (
     Throttled,
     TransactionCanceled,
 )
+from jobtable.settings import Settings
 from jobtable.store.backend import Item
 from jobtable.testing.servers import free_port
 
@@ -316,6 +317,12 @@ def test_a_server_that_never_answers_is_an_error_that_names_the_endpoint(scripte
     backend = connected(endpoint_url=scripted.url, read_timeout=0.2)
     with pytest.raises(BackendUnavailable, match=scripted.url):
         backend.execute("ListTables", {})
+    backend.close()
+
+
+def test_a_connection_that_has_died_is_given_up_while_leases_last() -> None:
+    backend = connected()
+    assert 3 * backend._clients[0].meta.config.read_timeout <= Settings().lease_seconds
     backend.close()
 
 

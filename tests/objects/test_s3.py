@@ -150,6 +150,12 @@ def test_no_server_is_an_error_that_names_the_place(monkeypatch: pytest.MonkeyPa
     objects.close()
 
 
+def test_a_place_that_does_not_answer_is_given_up_soon() -> None:
+    objects = opened("http://127.0.0.1:9", "bucket")
+    assert objects._client.meta.config.connect_timeout <= 5
+    objects.close()
+
+
 class Unreliable(BaseHTTPRequestHandler):
     """An S3 server with one object. `answers` says how it goes on: what each request gets, the last one for ever."""
 

@@ -42,6 +42,7 @@ class DynamoDBBackend:
     A request is sent once: the store knows which ones may be sent again. With `max_attempts` above 1 botocore sends
     again by itself after throttling, lost connections and failures of the service, with growing, jittered pauses;
     a write may then have taken effect the first time. Transactions carry a token, so they take effect once.
+    A connection that has died unnoticed is given up after `read_timeout`: the leases of a worker outlive that.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class DynamoDBBackend:
         secret_key: str | None = None,
         max_attempts: int = 1,
         connect_timeout: float = 5,
-        read_timeout: float = 30,
+        read_timeout: float = 10,
         max_connections: int = 50,
     ) -> None:
         config = Config(

@@ -64,6 +64,7 @@ class S3ObjectStore:
     ) -> None:
         config = Config(
             retries={"mode": "standard", "total_max_attempts": 5},
+            connect_timeout=5,
             # Servers other than AWS's rarely answer to bucket names as host names. On AWS, left to itself, the client
             # signs URLs as new buckets do not take them, and for a host that sends them on to another one.
             signature_version="s3v4",

@@ -284,6 +284,29 @@ class SplittingStream:
         return {"Records": page, "NextShardIterator": f"{shard_id}|{following}"}
 
 
+def test_a_feed_that_begins_before_the_children_of_a_shard_are_listed_tells_their_changes() -> None:
+    stream = SplittingStream()
+    stream.write("s0")
+    stream.split("s0", 2)
+    with Store(stream) as store:
+        feed = store.changes(notes)
+        stream.write("s0.1")
+        assert [change.after for change in feed.read()] == [Note(name="s0.1", text="2")]
+        assert feed.read() == []
+
+
+def test_a_feed_of_a_stream_that_has_no_shards_yet_tells_what_comes() -> None:
+    stream = SplittingStream()
+    first = stream.shards.pop("s0")
+    with Store(stream) as store:
+        feed = store.changes(notes)
+        assert feed.read() == []
+        stream.shards["s0"] = first
+        stream.write("s0")
+        assert [change.after for change in feed.read()] == [Note(name="s0", text="1")]
+        assert feed.read() == []
+
+
 @given(st.lists(st.sampled_from(["write", "split", "join", "read", "fail", "resume"]), max_size=60), st.data())
 def test_no_split_loses_repeats_or_disorders_a_change(steps: list[str], data: st.DataObject) -> None:
     stream = SplittingStream()

@@ -104,14 +104,7 @@ class Feed:
         self._bound_to = f"changes of {self._name}".encode()
         self._arn = self._stream_arn()
         self._listed_at = store.clock.monotonic()
-        if after is None:
-            self._shards = {
-                shard["ShardId"]: _Shard(iterator=self._iterator(shard["ShardId"], {"ShardIteratorType": "LATEST"}))
-                for shard in self._list_shards()
-                if "EndingSequenceNumber" not in shard["SequenceNumberRange"]
-            }
-        else:
-            self._shards = self._restore(after)
+        self._shards = self._begin() if after is None else self._restore(after)
         self._childless = {shard_id for shard_id, shard in self._shards.items() if shard.is_ended}
 
     @property
@@ -139,6 +132,20 @@ class Feed:
 
     # --- shards -----------------------------------------------------------------------------------------------------
 
+    def _begin(self) -> dict[str, _Shard]:
+        """The end of every open shard. One that has ended and whose children are not listed yet goes on with them."""
+        listed = list(self._list_shards())
+        parents = {shard.get("ParentShardId") for shard in listed}
+        latest = {"ShardIteratorType": "LATEST"}
+        begun: dict[str, _Shard] = {}
+        for shard in listed:
+            shard_id = shard["ShardId"]
+            if "EndingSequenceNumber" not in shard["SequenceNumberRange"]:
+                begun[shard_id] = _Shard(iterator=self._iterator(shard_id, latest))
+            elif shard_id not in parents:
+                begun[shard_id] = _Shard(is_ended=True)
+        return begun
+
     def _read_shard(self, shard_id: str, shard: _Shard) -> tuple[_Shard, list[dict[str, Any]]]:
         iterator = shard.iterator or self._iterator(shard_id, _start_of(shard))
         try:
@@ -157,14 +164,15 @@ class Feed:
     def _add_children(self) -> None:
         """Go on with the children of shards that have ended, as soon as the stream lists them."""
         now = self._store.clock.monotonic()
-        if not self._childless and now - self._listed_at < _LIST_SHARDS_EVERY_SECONDS:
+        if self._shards and not self._childless and now - self._listed_at < _LIST_SHARDS_EVERY_SECONDS:
             return
         self._listed_at = now
         listed = {shard["ShardId"]: shard for shard in self._list_shards()}
         ended = {shard_id for shard_id, shard in self._shards.items() if shard.is_ended}
+        was_new = not self._shards  # the stream had no shards yet
         for shard_id, shard in listed.items():
             parent = shard.get("ParentShardId")
-            if parent in ended:
+            if parent in ended or (was_new and parent not in listed):
                 self._shards.setdefault(shard_id, _Shard())
                 self._childless.discard(parent)
         for shard_id in ended - listed.keys():

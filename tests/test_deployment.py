@@ -134,11 +134,15 @@ class Deployment:
         client.create_bucket(Bucket=bucket)
         client.close()
 
-    def command(self, *arguments: str) -> str:
-        """Run a command to its end; gives what it printed."""
-        done = subprocess.run(
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end."""
+        return subprocess.run(
             [*JOBTABLE, *arguments], cwd=self._folder, env=self.environment, capture_output=True, text=True, check=False
         )
+
+    def command(self, *arguments: str) -> str:
+        """Run a command that ends well; gives what it printed."""
+        done = self.run(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -183,3 +187,15 @@ def test_server_and_worker_share_nothing_but_tables_and_bucket(
     assert (shown["job"]["status"], shown["job"]["result"]) == ("COMPLETED", 42)
     assert [(file["name"], file["size_bytes"]) for file in files] == [("model.txt", 7)]
     assert (page.status_code, "model.txt" in page.text) == (200, True)
+
+
+def test_a_worker_without_its_bucket_takes_no_jobs(tmp_path: Path, dynamodb_local_url: str, s3_url: str) -> None:
+    deployed = Deployment(tmp_path, dynamodb_local_url, s3_url)
+    deployed.command("tables", "create", "--system=jobs")
+    (tmp_path / "training.py").write_text(TASK)
+    job_id = deployed.command("jobs", "submit", "--task", "training:train").strip()
+    deployed.environment["JOBTABLE_OBJECTS"] = f"s3://no-such-bucket?region=us-east-1&endpoint={s3_url}"
+    ended = deployed.run("worker", "--until-empty")
+    assert ended.returncode == 1
+    assert "Error: cannot list jobs/ in s3://no-such-bucket/" in ended.stderr
+    assert json.loads(deployed.command("jobs", "show", job_id, "--json"))["job"]["status"] == "PENDING"

@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -15,13 +15,15 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.albums.executions import QUEUE as ALBUMS
-from jobtable.app import Services, open_jobs
+from jobtable.app import Services, default_objects_url, open_jobs
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.cli.watching import watched
+from jobtable.errors import ObjectStoreUnavailable
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.instances import InstanceInfo
 from jobtable.jobs.worker import Worker
+from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
 
 app = typer.Typer(rich_markup_mode=None)
@@ -81,6 +83,8 @@ def worker(
     if settings.server is None and settings.store.startswith("memory:") and not inline:
         raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    if settings.server is None:
+        _look_at_objects(settings)
     place = without_secret(settings.store) if settings.server is None else settings.server
     say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
     jobs_worker = Worker(
@@ -119,6 +123,15 @@ def _opener(settings: Settings) -> Callable[[], Jobs]:
 
         return partial(open_work, settings.server, settings.token)
     return partial(open_jobs, settings.store, settings.objects)
+
+
+def _look_at_objects(settings: Settings) -> None:
+    """Raise where there is no place for objects: the worker would take one job after the other, and fail them all."""
+    with closing(open_objects(settings.objects or default_objects_url(settings.store))) as objects:
+        try:
+            any(objects.list("jobs"))
+        except ObjectStoreUnavailable as error:
+            say(f"Objects cannot be used now, which may pass: {error}")
 
 
 def _drain_at_end_of_input(worker: Worker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -109,6 +110,17 @@ def test_every_cluster_lies_whole_in_one_of_the_next_layer(texts: list[str]) -> 
     how = fit(embed_tfidf(texts), hierarchy)
     assert ((how.confidences >= 0) & (how.confidences <= 1)).all()
     assert (how.distances >= 0).all()
+
+
+def test_the_fit_of_long_vectors_needs_little_memory() -> None:
+    vectors = np.random.default_rng(1).normal(size=(600, 384)) * np.repeat([1, 0.01], 300)[:, None]
+    hierarchy = cluster(vectors)
+    tracemalloc.start()
+    try:
+        fit(vectors, hierarchy)
+        assert tracemalloc.get_traced_memory()[1] < 5 * vectors.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 @settings(max_examples=30)

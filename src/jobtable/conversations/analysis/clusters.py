@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
 from jobtable.conversations.analysis.arrays import Flags, Floats, Integers
 from jobtable.conversations.analysis.threads import in_one_thread
@@ -119,7 +119,7 @@ def fit(vectors: Floats, hierarchy: Hierarchy) -> Fit:
             continue
         centres = np.array([vectors[inside].mean(axis=0) for inside in members])
         for own, inside in enumerate(members):
-            to_all = np.linalg.norm(vectors[inside, None] - centres[None], axis=2)
+            to_all = cdist(vectors[inside], centres)
             to_own = to_all[:, own]
             to_other = np.delete(to_all, own, axis=1).min(axis=1, initial=np.inf)
             distances[inside, layer] = to_own

@@ -177,6 +177,10 @@ def test_a_second_pass_revises_the_summary(store: Store) -> None:
     )
     revised = service.second_pass(second)
     assert (revised.overall_status, revised.overall_reasoning) == ("VALID", "ok")
+    assert service.second_pass(second) == revised
+    with pytest.raises(AlreadyExistsError, match="another second pass of 2025-03-14T12:00:00"):
+        service.second_pass(second.replace(revised_status="INVALID"))
+    assert service.get_summary("a", 1) == revised
     store.put(
         ReceiptWordLabel(
             image_id="a", receipt_id=1, line_id=1, word_id=1, label="X", timestamp_added=NOON, validation_status="VALID"

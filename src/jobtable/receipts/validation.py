@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ConflictError, TransactionFailedError
+from jobtable.errors import AlreadyExistsError, ConflictError, TransactionFailedError
 from jobtable.model import Json, unchanged
 from jobtable.receipts.entities import (
     FieldSummary,
@@ -97,18 +97,12 @@ class ValidationService:
         _again(partial(self._remove, receipt, field_name, result_index))
 
     def second_pass(self, validation: ReceiptChatGPTValidation) -> ReceiptValidationSummary:
-        """Store a second pass; the summary takes its revised status, in the same transaction."""
-        key = ReceiptValidationSummary.key(image_id=validation.image_id, receipt_id=validation.receipt_id)
-        summary = self._store.get(key)
-        with self._store.transaction() as transaction:
-            transaction.add(validation)
-            transaction.update(
-                summary,
-                ReceiptValidationSummary.overall_status.set(validation.revised_status),
-                ReceiptValidationSummary.overall_reasoning.set(validation.reasoning),
-                when=ReceiptValidationSummary.overall_status == summary.overall_status,
-            )
-        return self._store.get(key)
+        """Store a second pass; the summary takes its revised status, in the same transaction.
+
+        The same second pass again changes nothing; AlreadyExistsError where there is another one of its time.
+        """
+        _again(partial(self._revise, validation))
+        return self.get_summary(validation.image_id, validation.receipt_id)
 
     @access_pattern("000", "List the categories of a validation")
     def list_categories(self, image_id: str, receipt_id: int) -> Query[ReceiptValidationCategory]:
@@ -181,6 +175,26 @@ class ValidationService:
             transaction.delete(key, when=ReceiptValidationResult.type == result.type)
             counts = _count(state.counts, [result], -1)
             self._bring_into_step(transaction, state, field_name, counts, state.unfinished)
+
+    def _revise(self, validation: ReceiptChatGPTValidation) -> None:
+        place = {"image_id": validation.image_id, "receipt_id": validation.receipt_id}
+        there = self._store.find(ReceiptChatGPTValidation.key(**place, timestamp=validation.timestamp))
+        if there == validation:
+            return
+        if there is not None:
+            raise AlreadyExistsError(
+                f"image {validation.image_id}, receipt {validation.receipt_id} has another second pass of "
+                f"{validation.timestamp:%Y-%m-%dT%H:%M:%S.%fZ}: give this one a time of its own"
+            )
+        summary = self.get_summary(validation.image_id, validation.receipt_id)
+        with self._store.transaction() as transaction:
+            transaction.add(validation)
+            transaction.update(
+                summary,
+                ReceiptValidationSummary.overall_status.set(validation.revised_status),
+                ReceiptValidationSummary.overall_reasoning.set(validation.reasoning),
+                when=unchanged(summary, ReceiptValidationSummary.overall_status),
+            )
 
     def _read(self, receipt: _Receipt, field_name: str) -> _State:
         """What a change starts from; the transaction that makes it goes through only if this still holds."""

@@ -67,6 +67,8 @@ def test_what_was_read_can_be_asked_for() -> None:
     text = f"#n0 = :v0 AND ({queue}) AND #n2 = :v2 AND ({status})"
     assert text_of(same)[::2] == (text, ["7", True, ["x"], "PENDING"])
     assert text_of(unchanged(job.replace(tags=frozenset()), Job.tags))[0] == "attribute_not_exists(#n0)"
+    either = unchanged(job, Job.status) | (Job.priority == 9)
+    assert text_of(either)[0] == "(attribute_not_exists(#n0) OR #n0 = :v0) OR #n1 = :v1"
 
 
 def test_the_names_of_an_envelope_are_followed() -> None:

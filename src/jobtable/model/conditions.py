@@ -97,7 +97,7 @@ def joined(word: Literal["AND", "OR"], conditions: tuple[Condition, ...]) -> Con
             row += condition.conditions
         else:
             row.append(condition)
-    return _Joined(word, tuple(row))
+    return row[0] if len(row) == 1 else _Joined(word, tuple(row))
 
 
 def _bracketed(condition: Condition, placeholders: Placeholders) -> str:

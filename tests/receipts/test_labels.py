@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON
 
 from jobtable.errors import ConflictError, TransactionFailedError, ValueRefusedError
 from jobtable.jobs.entities import main
+from jobtable.objects.memory import MemoryObjectStore
 from jobtable.receipts.entities import (
     FieldWord,
     LabelHygieneResult,
@@ -68,6 +70,20 @@ def test_a_label_that_was_moved_meanwhile_is_not_moved_again(store: Store) -> No
     with pytest.raises(TransactionFailedError, match="WORD#00001#LABEL#TOTAL"):
         service.move(read, "VALID")
     assert [each.word_id for each in service.list_by_status("NONE")] == [2]
+
+
+def test_a_move_that_was_interrupted_is_finished_by_the_same_call(store: Store) -> None:
+    service = LabelService(store)
+    service.add(label(word) for word in range(1, 121))
+    read = list(service.list_by_status("NONE"))
+    for writes in range(3):
+        assert dies_after(
+            store, MemoryObjectStore(), writes, lambda dying, _: LabelService(dying).move(read, "VALID", reasoning="ok")
+        )
+        assert len(list(service.list_by_status("VALID"))) == 50 * writes
+    assert service.move(read, "VALID", reasoning="ok") == 120
+    assert {each.reasoning for each in service.list_by_status("VALID")} == {"ok"}
+    assert len(list(service.list_by_status("VALID"))) == 120
 
 
 def test_lists_share_partitions_and_give_only_what_is_asked_for(store: Store) -> None:

@@ -36,17 +36,20 @@ class LabelService:
     def move(self, labels: Iterable[ReceiptWordLabel], status: str, *, reasoning: str | None = None) -> int:
         """Move labels that were read to another validation status, their indexes with them; gives their number.
 
-        They move in steps of 50, each all or nothing: a label whose status has changed since it was read makes its
-        step fail with TransactionFailedError. Labels that are in the status already are left alone.
+        They move in steps of 50, each all or nothing: a label that has got another status since it was read makes its
+        step fail with TransactionFailedError. Labels that were read in the status already are left alone. If it is
+        interrupted, the same call again moves the rest.
         """
         moved = 0
+        is_moved = ReceiptWordLabel.validation_status == status
         changes = [ReceiptWordLabel.validation_status.set(status)]
         if reasoning is not None:
             changes.append(ReceiptWordLabel.reasoning.set(reasoning))
         for step in _steps(label for label in labels if label.validation_status != status):
             with self._store.transaction() as transaction:
                 for label in step:
-                    transaction.update(label, *changes, when=unchanged(label, ReceiptWordLabel.validation_status))
+                    is_as_read = unchanged(label, ReceiptWordLabel.validation_status)
+                    transaction.update(label, *changes, when=is_as_read | is_moved)
             moved += len(step)
         return moved
 

@@ -11,7 +11,7 @@ from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
+from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError
 from jobtable.jobs.entities import main
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.receipts.analyses import AnalysisService
@@ -190,6 +190,52 @@ def test_a_second_pass_revises_the_summary(store: Store) -> None:
     assert list(service.list_second_passes_by_status("VALID")) == [second]
     assert list(service.list_second_passes("a", 1)) == [second]
     assert_in_step(service)
+
+
+def test_a_validation_is_deleted_whole_and_begins_anew(store: Store) -> None:
+    service, analyses = ValidationService(store), AnalysisService(store)
+    structure = ReceiptStructureAnalysis(image_id="a", receipt_id=1, sections=[], timestamp_added=NOON, version="1")
+    analyses.keep(structure)
+    with pytest.raises(NotFoundError):
+        service.delete("a", 1)
+    for receipt_id in (1, 2):
+        service.start("a", receipt_id, version="1")
+        service.add_findings("a", receipt_id, "date", [ERROR, WARNING])
+    second = ReceiptChatGPTValidation(
+        image_id="a", receipt_id=1, timestamp=NOON, original_status="INVALID", revised_status="VALID"
+    )
+    service.second_pass(second)
+    assert dies_after(store, MemoryObjectStore(), 1, lambda dying, _: ValidationService(dying).delete("a", 1))
+    with pytest.raises(AlreadyExistsError):
+        service.start("a", 1, version="2")
+    assert service.delete("a", 1) == 1
+    assert analyses.list_of_receipt("a", 1) == [structure]
+    assert len(analyses.list_of_receipt("a", 2)) == 4
+    service.start("a", 1, version="2")
+    service.add_findings("a", 1, "date", [SUCCESS])
+    assert_in_step(service)
+    assert service.delete("a", 1) == 3
+
+
+def test_findings_that_come_while_a_validation_is_deleted_are_not_lost_unseen(store: Store) -> None:
+    class Adding:
+        """A backend on which somebody adds a finding when the parts are gone."""
+
+        def execute(self, operation: str, request: Request) -> Response:
+            if operation == "DeleteItem":
+                service.add_findings("a", 1, "date", [ERROR])
+            return store.backend.execute(operation, request)
+
+        def close(self) -> None:
+            """It belongs to another store."""
+
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    service.add_findings("a", 1, "date", [ERROR, WARNING])
+    with pytest.raises(ConditionFailedError):
+        ValidationService(Store(Adding(), prefix=store.prefix)).delete("a", 1)
+    assert_in_step(service)
+    assert service.delete("a", 1) == 3
 
 
 def test_analyses_are_found_by_kind_and_time(store: Store) -> None:

@@ -441,3 +441,12 @@ def test_all_parts_of_validations_are_listed_by_time(open_server: Served, kind: 
     assert told.items() <= found.items()
     later = client.get(f"/api/v1/analyses/{kind}", params={"after": "2999-01-01T00:00:00Z"}).json()
     assert later["items"] == []
+
+
+def test_a_validation_is_deleted_and_begins_anew(open_server: Served) -> None:
+    client, address = open_server.client(), "/api/v1/images/validated-twice/receipts/1/validation"
+    assert client.post(address, json={"version": "1"}).status_code == 201
+    assert client.post(address, json={"version": "2"}).status_code == 409
+    assert client.delete(address).json() == {"count": 1}
+    assert client.delete(address).status_code == 404
+    assert client.post(address, json={"version": "2"}).json()["version"] == "2"

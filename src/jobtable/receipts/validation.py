@@ -57,7 +57,7 @@ class ValidationService:
         self._clock = clock
 
     def start(self, image_id: str, receipt_id: int, *, version: str) -> ReceiptValidationSummary:
-        """Begin the validation of a receipt, or raise AlreadyExistsError."""
+        """Begin the validation of a receipt, or raise AlreadyExistsError: delete the one that is there before."""
         summary = ReceiptValidationSummary(
             image_id=image_id,
             receipt_id=receipt_id,
@@ -103,6 +103,25 @@ class ValidationService:
         """
         _again(partial(self._revise, validation))
         return self.get_summary(validation.image_id, validation.receipt_id)
+
+    def delete(self, image_id: str, receipt_id: int) -> int:
+        """Delete a receipt's validation with all its parts, or raise NotFoundError; gives the number of items.
+
+        The summary goes last: until then no other validation begins, and the same call again completes this.
+        ConditionFailedError where findings were added meanwhile: they are there, as is the summary.
+        """
+        summary = self.get_summary(image_id, receipt_id)
+        first = ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id)
+        last = ReceiptChatGPTValidation.key(image_id=image_id, receipt_id=receipt_id)
+        found = self._store.collection(first, until=last)
+        parts = (
+            entity
+            for entity in found
+            if isinstance(entity, ReceiptValidationCategory | ReceiptValidationResult | ReceiptChatGPTValidation)
+        )
+        deleted = self._store.batch_delete(parts)
+        self._store.delete(summary, when=unchanged(summary, ReceiptValidationSummary.field_summary))
+        return deleted + 1
 
     @access_pattern("000", "List the categories of a validation")
     def list_categories(self, image_id: str, receipt_id: int) -> Query[ReceiptValidationCategory]:

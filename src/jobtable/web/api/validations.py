@@ -20,7 +20,7 @@ from jobtable.receipts.entities import (
     ResultType,
 )
 from jobtable.receipts.validation import Finding, ValidationService
-from jobtable.web.api.bodies import Body, NewestFirst
+from jobtable.web.api.bodies import Body, NewestFirst, Written
 from jobtable.web.api.receipts import ImageId, Number
 from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
@@ -209,6 +209,13 @@ def start_validation(
 def get_validation(image_id: ImageId, receipt_id: Number, validation: TheValidation) -> ReceiptValidationSummary:
     """How a receipt's validation stands."""
     return validation.get_summary(image_id, receipt_id)
+
+
+@router.delete(_RECEIPT + "/validation")
+@allow(WRITE)
+def delete_validation(image_id: ImageId, receipt_id: Number, validation: TheValidation) -> Written:
+    """Delete a receipt's validation with all its parts, so that another can begin; gives the number of items."""
+    return Written(count=validation.delete(image_id, receipt_id))
 
 
 @router.get(_RECEIPT + "/validation/categories")

@@ -398,6 +398,10 @@ def test_odd_conversations_are_analysed(jobs: Jobs, tmp_path: Path, export: Expo
     run = analysed(jobs, files_of(export, tmp_path))
     found = results(jobs, run)
     assert len(found[CommentEmbedding]) == len(found[CommentExtremity]) == len(export.comments)
+    runs, run_id = ConversationRuns(jobs), run.root.job_id
+    clusters = [cluster.layer_id for cluster in runs.list_results(run_id, CommentCluster)]
+    for layer in compare_runs(runs, run_id, run_id).layers:
+        assert layer.one_clusters == layer.other_clusters == clusters.count(layer.layer)
 
 
 def test_what_cannot_be_analysed_is_refused_at_once(jobs: Jobs, tmp_path: Path, small: tuple[bytes, bytes]) -> None:

@@ -88,6 +88,20 @@ def test_a_sweep_is_stopped_and_resumed(cli: CommandLine, small: str) -> None:
     assert cli.json("sweeps", "show", "s", "--follow")["completed"] == 6
 
 
+def test_a_sweep_is_extended(cli: CommandLine, small: str) -> None:
+    cli.run("sweeps", "run", small, "--id", "s")
+    assert cli.json("sweeps", "extend", "s", "--trials", "2")["total"] == 8
+    cli.work()
+    assert cli.json("sweeps", "show", "s")["completed"] == 8
+    assert cli.run("sweeps", "extend", "s", "--total", "9").stdout.strip() == "s"
+    assert cli.json("sweeps", "extend", "s", "--total", "9")["status"] == "RUNNING"
+    cli.work()
+    assert cli.json("sweeps", "list")[0]["trial_count"] == cli.json("sweeps", "show", "s")["completed"] == 9
+    assert "has 9 trials already" in cli.run("sweeps", "extend", "s", "--total", "3", code=1).stderr
+    for wrong in ([], ["--trials", "1", "--total", "10"]):
+        assert "--trials" in cli.run("sweeps", "extend", "s", *wrong, code=2).stderr
+
+
 def test_workers_of_the_command_run_it(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from jobtable.jobs.tasks import task\n\n@task\ndef f(x):\n    return 2 * x\n")
     (tmp_path / "mine.yaml").write_text("task: mine:f\nspace: {x: [3, 1, 2]}\nsampler: grid\n")

@@ -99,6 +99,16 @@ class TestSweeps:
         assert best is not None
         assert best.params == {"x": 0}
 
+    def test_is_extended(self, served: Served, remote: Services) -> None:
+        remote.sweeps.submit(sweep(trials=1, queue="more"), sweep_id="more")
+        run_jobs(served.services.jobs, "more")
+        assert remote.sweeps.extend("more", trials=1) == 2
+        assert remote.sweeps.extend("more", total=3) == 3
+        with pytest.raises(ValueRefusedError, match="the grid of sweep more has 3 points, and no 4 trials"):
+            remote.sweeps.extend("more", trials=1)
+        run_jobs(served.services.jobs, "more")
+        assert remote.sweeps.get_progress("more").completed == 3
+
     def test_what_is_no_sweep_is_not_there(self, remote: Services) -> None:
         with pytest.raises(NotFoundError):
             remote.sweeps.stop("none")

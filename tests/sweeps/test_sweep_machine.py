@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConflictError, JobStateError, LeaseLostError, NotFoundError
+from jobtable.errors import ConflictError, JobStateError, LeaseLostError, NotFoundError, ValueRefusedError
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.records import FINAL, Status
 from jobtable.store import Store
@@ -76,10 +77,10 @@ class SweepMachine(RuleBasedStateMachine):
         self.sweeps = Sweeps(self.jobs)
         self.leases: list[Lease] = []
 
-    @initialize(kind=st.sampled_from(sorted(KINDS)))
-    def choose(self, kind: str) -> None:
+    @initialize(kind=st.sampled_from(sorted(KINDS)), trials=st.integers(1, 8))
+    def choose(self, kind: str, trials: int) -> None:
         self.kind = kind
-        self.sweep = sweep_of_kind(kind)
+        self.sweep = sweep_of_kind(kind).model_copy(update={"trials": trials})
         self.submit()
 
     def teardown(self) -> None:
@@ -150,6 +151,13 @@ class SweepMachine(RuleBasedStateMachine):
     def resume(self) -> None:
         self.attempt(lambda: self.sweeps.resume("s"))
 
+    @rule(more=st.integers(1, 4))
+    def extend(self, more: int) -> None:
+        """In all it gets as many trials as the undisturbed one."""
+        total = min(self.sweeps.get_progress("s").total + more, len(undisturbed(self.kind)))
+        with suppress(ValueRefusedError):  # it has got more meanwhile
+            self.attempt(lambda: self.sweeps.extend("s", total=total))
+
     @rule()
     def adapt(self) -> None:
         self.attempt(lambda: Adaptation(self.jobs).adapt("s", self.sweep))
@@ -179,7 +187,10 @@ class SweepMachine(RuleBasedStateMachine):
             self.driver.clock.advance(1)
             self.submit()
 
-    @rule(writes=st.integers(0, 6), act=st.sampled_from(["claim", "stop", "resume", "submit", "adapt", "workers die"]))
+    @rule(
+        writes=st.integers(0, 6),
+        act=st.sampled_from(["claim", "stop", "resume", "submit", "extend", "adapt", "workers die"]),
+    )
     def disturb_the_next(self, writes: int, act: str) -> None:
         """Let one of these things happen between what the next rule reads and what it writes."""
         acts: dict[str, Callable[[], None]] = {
@@ -187,6 +198,7 @@ class SweepMachine(RuleBasedStateMachine):
             "stop": self.stop,
             "resume": self.resume,
             "submit": self.submit,
+            "extend": lambda: self.extend(2),
             "adapt": self.adapt,
             "workers die": self.workers_die,
         }
@@ -230,6 +242,8 @@ class SweepMachine(RuleBasedStateMachine):
         self.sweeps.resume("s")
         self.driver.run()
         expected = undisturbed(self.kind)
+        self.sweeps.extend("s", total=len(expected))
+        self.driver.run()
         trials = self.trials()
         assert self.sweeps.get_progress("s").status is Status.COMPLETED
         assert {t.number: told(t) for t in trials} == {t.number: expected[t.number] for t in trials}

@@ -1,4 +1,4 @@
-"""`jobtable sweeps`: run, resume and stop sweeps, and see what they have come to. `jobtable sweep` is the same."""
+"""`jobtable sweeps`: run, resume, extend and stop sweeps, and see what came of them. `jobtable sweep` is the same."""
 
 from __future__ import annotations
 
@@ -101,6 +101,39 @@ def resume(
         sweeps = services.sweeps
         requeued = sweeps.resume(sweep_id, by=settings.user)
         say(f"Trials that are in the queue again: {requeued}")
+        sweep = sweeps.get_definition(sweep_id)
+        working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
+        _go_on(services, sweep_id, working, as_json=as_json)
+
+
+@app.command()
+def extend(
+    sweep_id: SweepId,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="So many more trials.")] = None,
+    total: Annotated[
+        int | None, typer.Option("--total", min=1, help="So many trials in all; again it changes nothing.")
+    ] = None,
+    workers: Workers = 0,
+    is_followed: Follow = False,
+    inline: Inline = False,
+    lease_seconds: LeaseSeconds = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a sweep that runs or is COMPLETED more trials, as if it had had them from the beginning.
+
+    \b
+    Example:
+        jobtable sweeps extend 6f1c1ad0 --trials 20 --workers 2
+    """
+    if (trials is None) == (total is None):
+        raise typer.BadParameter("say how many trials more with --trials, or how many in all with --total")
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
+    with Services.from_settings(settings) as services:
+        sweeps = services.sweeps
+        say(f"Trials in all: {sweeps.extend(sweep_id, trials=trials, total=total, by=settings.user)}")
         sweep = sweeps.get_definition(sweep_id)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
         _go_on(services, sweep_id, working, as_json=as_json)

@@ -72,6 +72,7 @@ class Jobs:
         self.cancel = control.cancel
         self.stop = control.stop
         self.retry = control.retry
+        self.begin_for_system = control.begin_for_system
         self.prioritise = control.prioritise
         self.delete = control.delete
         self.delete_for_system = control.delete_for_system

@@ -180,7 +180,7 @@ class SweepEntry(Entity, table=main, type="SWEEP"):
     created_by: str
     objective: str
     direction: Literal["minimize", "maximize"]
-    trial_count: Count
+    trial_count: Attr[Count]
 
 
 class DependencyGraph(Entity, table=main, type="DEPENDENCY_GRAPH"):

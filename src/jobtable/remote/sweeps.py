@@ -38,6 +38,12 @@ class ServerSweeps(Sweeps):
         """Put every trial back into the queue that has ended but is not COMPLETED; gives their number."""
         return int(self._server.write("POST", path_of("sweeps", sweep_id, "resume"))["count"])
 
+    def extend(self, sweep_id: str, *, trials: int | None = None, total: int | None = None, by: str = "local") -> int:
+        """Give a sweep so many trials more, or so many in total; gives how many it has."""
+        body = {"trials": trials, "total": total}
+        path = path_of("sweeps", sweep_id, "extend")
+        return int(self._server.write("POST", path, body, key=str(uuid.uuid4()))["total"])
+
 
 class ServerSweepDesk(SweepDesk):
     """The sweep of a job that a worker elsewhere holds. A server that is away for a while is waited for."""

@@ -37,12 +37,17 @@ def planning_id(sweep_id: str) -> str:
     return f"{sweep_id}-planning"
 
 
+def planning_job_id(sweep_id: str, generation: int) -> str:
+    """The job that plans a generation."""
+    return f"{planning_id(sweep_id)}-{generation:06d}"
+
+
 def new_planning(sweep_id: str, user: str, sweep: Sweep, generation: int) -> NewJob:
     """The job that makes the trials of a generation, when all those of the generation before have ended."""
     earlier = sweep.numbers_of(generation - 1) if generation and sweep.is_in_generations else range(0)
     return NewJob(
         name=f"{sweep.name}: plan generation {generation}",
-        job_id=f"{planning_id(sweep_id)}-{generation:06d}",
+        job_id=planning_job_id(sweep_id, generation),
         job_type=PLANNING,
         task=PLAN_GENERATION,
         params={"sweep_id": sweep_id, "generation": generation},

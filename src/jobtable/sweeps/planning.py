@@ -9,9 +9,12 @@ from jobtable.sweeps.desk import SweepDesk
 
 @task(inline=True)
 def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str, int]:
-    """Make the trials of a generation, and the job that plans the next. Which one, the desk reads of the job itself."""
+    """Make the trials of a generation, and the job that plans the next. Which one, the desk reads of the job itself.
+
+    Its result says of how many trials in all it knew at least: if there are more by now, it is to begin anew.
+    """
     desk = job.jobs.desk(SweepDesk, job.lease)
     sweep = desk.get_definition()
     swept = resolve(sweep.task)
     swept.check_names((*sweep.params, *sweep.space.root))  # else every single trial would fail of it
-    return {"trials": desk.plan(is_inline=swept.is_inline)}
+    return {"trials": desk.plan(is_inline=swept.is_inline), "total": sweep.trial_count()}

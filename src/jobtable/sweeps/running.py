@@ -18,7 +18,7 @@ from jobtable.sweeps.sweep import Sweep
 from jobtable.sweeps.trials import TrialConfig, config_of
 
 _DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
-"""The sweeps that this process has run trials of. A definition never changes, and is read once.
+"""The sweeps that this process has run trials of. What a trial needs of a definition never changes: it is read once.
 
 When a sweep was created belongs to its name here: one that was deleted may have left its id to another.
 """

@@ -14,6 +14,7 @@ from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, Swee
 from jobtable.jobs.records import Status
 from jobtable.jobs.reports import final_name
 from jobtable.store import Query
+from jobtable.sweeps.extension import Extension
 from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.planner import new_planning, planning_id
 from jobtable.sweeps.samplers import Optuna
@@ -88,8 +89,7 @@ class Sweeps:
             )
             created_at = self._jobs.clock.now() if parent is None else parent.created_at
             parent = self._jobs.submit_together(family, _entry(sweep, sweep_id, user, created_at))[0]
-        if sweep_of(parent).job_config() != sweep.job_config():
-            raise ConflictError(f"sweep {parent.job_id} has another definition: use another id, or the same definition")
+        _refuse_another(sweep_of(parent), sweep, sweep_id)
         return parent
 
     def stop(self, sweep_id: str, *, by: str = "local") -> Job:
@@ -122,7 +122,20 @@ class Sweeps:
         if planning is not None and planning.status is not Status.COMPLETED:  # also if it runs: its jobs may have ended
             self._jobs.retry(planning.job_id, by=by, tree=True)
         self.submit(sweep, sweep_id=sweep_id)
+        Extension(self._jobs).plan_the_rest(sweep_id, sweep.trial_count(), by)
         return len(requeued)
+
+    def extend(self, sweep_id: str, *, trials: int | None = None, total: int | None = None, by: str = "local") -> int:
+        """Give a sweep that runs or is COMPLETED so many `trials` more, or so many in `total`; gives how many it has.
+
+        It decides what it would have decided, had it been so large from the beginning. With a `total` the same call
+        again changes nothing, and finishes one that was interrupted.
+        """
+        if total is not None and trials is None:
+            return Extension(self._jobs).raise_to(sweep_id, total, by)
+        if total is None and trials is not None and trials > 0:
+            return Extension(self._jobs).add(sweep_id, trials, by)
+        raise ValueRefusedError(f"sweep {sweep_id} is extended by some trials, or to a total: give one of the two")
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
@@ -228,6 +241,14 @@ def _refuse_options(sweep: Sweep) -> None:
     problem = sweep.sampler.find_problem() if isinstance(sweep.sampler, Optuna) else None
     if problem is not None:
         raise ValueRefusedError(problem)
+
+
+def _refuse_another(kept: Sweep, given: Sweep, sweep_id: str) -> None:
+    if kept.job_config() == given.job_config():
+        return
+    if kept.model_copy(update={"trials": given.trials}).job_config() == given.job_config():
+        raise ConflictError(f"sweep {sweep_id} has {kept.trials} trials, not {given.trials}: only extend changes that")
+    raise ConflictError(f"sweep {sweep_id} has another definition: use another id, or the same definition")
 
 
 def _new_parent(sweep: Sweep, sweep_id: str, user: str) -> NewJob:

@@ -132,14 +132,22 @@ class Sweep(BaseModel):
         most = MOST_POINTS if self.trials is None else self.trials
         return self.space.count_combinations(most)
 
-    def generation_count(self) -> int:
-        """In how many generations, or parts that do not depend on each other, the trials are planned."""
-        total = self.trial_count()
+    def generation_count(self, total: int | None = None) -> int:
+        """In how many generations, or parts that do not depend on each other, so many trials are planned, or all."""
+        total = self.trial_count() if total is None else total
         return -(-total // self._planned_at_once(total))
 
     def numbers_of(self, generation: int) -> range:
         """The trials of a generation or part."""
-        total = self.trial_count()
+        return self._numbers(generation, self.trial_count())
+
+    def has_changed(self, generation: int, total: int) -> bool:
+        """Whether a generation, or the one behind it, has other trials than when the sweep had so many in all."""
+        now = self.trial_count()
+        both = (generation, generation + 1)
+        return any(self._numbers(each, total) != self._numbers(each, now) for each in both)
+
+    def _numbers(self, generation: int, total: int) -> range:
         size = self._planned_at_once(total)
         return range(generation * size, min((generation + 1) * size, total))
 

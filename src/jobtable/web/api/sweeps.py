@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from jobtable.jobs.entities import Job, JobMetric, SweepEntry
 from jobtable.jobs.records import Status
-from jobtable.sweeps.parameters import Params
+from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
 from jobtable.web.api.bodies import Body, Id, Written
@@ -46,6 +46,15 @@ class NewSweep(Body):
         ]
     )
     sweep_id: Id | None = None
+
+
+class MoreTrials(Body):
+    """How many trials a sweep gets: one of the two is given."""
+
+    trials: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = Field(None, description="So many more.")
+    total: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = Field(
+        None, description="So many in all: the same request again changes nothing.", examples=[50]
+    )
 
 
 class TrialView(BaseModel):
@@ -127,6 +136,14 @@ def list_best(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 10) -> list[Tr
 def list_latest_reports(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 100) -> list[JobMetric]:
     """The latest reports of the objective, the newest first, of whichever trials."""
     return sweeps.list_latest_reports(sweep_id, limit=limit)
+
+
+@creation.post("/sweeps/{sweep_id}/extend", openapi_extra=OPENAPI_PARAMETER)
+@allow(WRITE)
+def extend_sweep(sweep_id: SweepId, body: MoreTrials, sweeps: TheSweeps, caller: CallerOf) -> ProgressView:
+    """Give a sweep that runs or is COMPLETED more trials, as if it had had them from the beginning."""
+    sweeps.extend(sweep_id, trials=body.trials, total=body.total, by=caller.name)
+    return get_progress(sweep_id, sweeps)
 
 
 @router.post("/sweeps/{sweep_id}/stop")

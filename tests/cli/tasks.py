@@ -24,3 +24,11 @@ def fail(job: JobContext, message: str = "no luck") -> None:
     """Fails, and says so in a way that no terminal should obey."""
     job.error("\x1b[31mred\x1b[0m [bold]markup[/bold]")
     raise RuntimeError(message)
+
+
+@task(inline=True)
+def pick(kind: str | None, sizes: object, rate: int = 0) -> float:
+    """Has a value for a kind only."""
+    if kind is None:
+        raise ValueError("no kind")
+    return 0.25

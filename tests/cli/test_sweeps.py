@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import os
@@ -88,6 +89,36 @@ def test_a_sweep_is_stopped_and_resumed(cli: CommandLine, small: str) -> None:
     assert cli.json("sweeps", "show", "s", "--follow")["completed"] == 6
 
 
+def test_trials_are_exported_with_a_column_for_each_parameter(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "task: tests.cli.tasks:pick\nsampler: grid\n"
+        "space: {kind: ['a,\"b\"', null], sizes: [[1, 2], true], rate: {type: choice, values: [1], when: {kind: null}}}"
+    )
+    cli.run("sweeps", "run", "mine.yaml", "--id", "s")
+    cli.work()
+    rows = list(csv.DictReader(io.StringIO(cli.run("sweeps", "export", "s").stdout)))
+    assert list(rows[0]) == [
+        "number",
+        "job_id",
+        "status",
+        "value",
+        "params.kind",
+        "params.sizes",
+        "params.rate",
+        "message",
+    ]
+    told = [(row["number"], row["params.kind"], row["params.sizes"], row["params.rate"]) for row in rows]
+    assert told == [
+        ("0", 'a,"b"', "[1, 2]", ""),
+        ("1", 'a,"b"', "true", ""),
+        ("2", "null", "[1, 2]", "1"),
+        ("3", "null", "true", "1"),
+    ]
+    assert [(row["status"], row["value"]) for row in rows[:2]] == [("COMPLETED", "0.25")] * 2
+    assert (rows[2]["status"], rows[2]["value"], rows[2]["message"]) == ("FAILED", "", "ValueError: no kind")
+    assert cli.json("sweeps", "export", "s") == cli.json("sweeps", "show", "s", "--trials")["trials"]
+
+
 def test_a_sweep_is_extended(cli: CommandLine, small: str) -> None:
     cli.run("sweeps", "run", small, "--id", "s")
     assert cli.json("sweeps", "extend", "s", "--trials", "2")["total"] == 8
@@ -129,7 +160,7 @@ def test_what_cannot_be_run_is_said(cli: CommandLine, tmp_path: Path, text: str,
 
 
 def test_an_unknown_sweep_is_not_found(cli: CommandLine) -> None:
-    for command in ("show", "best", "stop", "resume"):
+    for command in ("show", "best", "export", "stop", "resume"):
         cli.run("sweeps", command, "nothing", code=3)
 
 

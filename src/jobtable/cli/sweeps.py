@@ -13,6 +13,7 @@ from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_table, print_text, say
 from jobtable.cli.server_workers import ServerWorkers
+from jobtable.cli.sweep_export import export
 from jobtable.cli.sweep_table import counts, follow, params_text
 from jobtable.errors import NotFoundError
 from jobtable.jobs.entities import SweepEntry
@@ -197,6 +198,9 @@ def best(
     if not found:
         raise NotFoundError(f"no trial of sweep {sweep_id} has run to its end")
     print_list(found, _row, as_json=as_json, empty="")
+
+
+app.command()(export)
 
 
 @app.command()

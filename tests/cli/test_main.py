@@ -83,10 +83,11 @@ def test_a_thousand_years_can_be_counted(cli: CommandLine, command: tuple[str, .
     cli.run(*command, "365000d")
 
 
-def test_output_that_cannot_be_written_is_one_line(cli: CommandLine) -> None:
+@pytest.mark.parametrize("command", [["tables", "list"], ["tables", "list", "--json"], ["--help"], ["--version"]])
+def test_output_that_cannot_be_written_is_one_line(cli: CommandLine, command: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [JOBTABLE, "tables", "list", "--store", cli.store, "--json"],
+            [JOBTABLE, "--store", cli.store, *command],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

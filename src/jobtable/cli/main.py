@@ -78,17 +78,21 @@ class Commands(TyperGroup):
         name, command, rest = super().resolve_command(ctx, [ALIASES.get(args[0], args[0]), *args[1:]])
         return name, load(name) if name in COMMANDS else command, rest
 
+    def main(self, *args: Any, **options: Any) -> Any:
+        try:
+            return super().main(*args, **options)
+        except OSError as error:
+            if error.filename is None and error.errno not in _WRITE_ERRORS:
+                raise
+            say(f"Error: {error.filename or 'the output could not be written'}: {error.strerror}")
+            sys.exit(ExitCode.FAILED)
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except JobtableError as error:
             say(line_of(error))
             raise typer.Exit(exit_code_of(error)) from error
-        except OSError as error:
-            if error.filename is None and error.errno not in _WRITE_ERRORS:
-                raise
-            say(f"Error: {error.filename or 'the output could not be written'}: {error.strerror}")
-            raise typer.Exit(ExitCode.FAILED) from error
 
 
 def load(name: str) -> Any:

@@ -24,6 +24,7 @@ from jobtable.cli.main import app
 from jobtable.jobs.conclusions import WorkerReport
 from jobtable.jobs.worker import Worker
 
+CTRL_C = b"\x03"
 JOBTABLE = Path(sys.executable).parent / "jobtable"
 
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import JOBTABLE, CommandLine, run_in_terminal
+from tests.cli.conftest import CTRL_C, JOBTABLE, CommandLine, run_in_terminal
 
 from jobtable.app import Services
 from jobtable.jobs.definition import NewJob
@@ -43,7 +43,6 @@ def test_without_standard_input_it_is_refused(cli: CommandLine) -> None:
     assert "There is no terminal to ask in: add --yes" in refused.stderr
 
 
-CTRL_C = b"\x03"
 END_OF_INPUT = b"\x04"
 
 

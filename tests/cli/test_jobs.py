@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.conftest import CommandLine, run_in_terminal
+from tests.cli.conftest import CTRL_C, CommandLine, run_in_terminal
 
 from jobtable.app import open_jobs
 from jobtable.cli.jobs import _selected
@@ -114,6 +114,13 @@ def test_a_name_steers_no_terminal_while_it_is_waited_for(cli: CommandLine, tmp_
     waited = run_in_terminal(tmp_path, "jobs", "wait", job_id, "--timeout", "0.2", "--store", cli.store)
     assert "red\\x1b[41m" in waited[1]
     assert "\x1b[41m" not in waited[1]
+
+
+def test_who_stops_waiting_is_told_how_to_go_on(cli: CommandLine, tmp_path: Path) -> None:
+    command = ("jobs", "submit", "--task", TRAIN, "--wait", "--store", cli.store)
+    code, shown = run_in_terminal(tmp_path, *command, answer=CTRL_C)
+    (job,) = cli.json("jobs", "list")
+    assert (code, f"jobtable jobs wait {job['job_id']}" in shown) == (130, True)
 
 
 def test_a_job_without_full_output_says_so(cli: CommandLine) -> None:

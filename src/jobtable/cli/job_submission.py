@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from jobtable.cli.job_waiting import Timeout, wait_until_done
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
-from jobtable.cli.output import print_json, print_text
+from jobtable.cli.output import print_json, print_text, say
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DependsOn, NewJob, refusing
 from jobtable.jobs.definition_files import read_definition
@@ -104,7 +104,11 @@ def submit(
         new = new_job(definition, depends_on or (), default_user=resolved().settings.user)
         job = services.jobs.submit(replace(new, params={**new.params, **changed_params}))
         if wait:
-            wait_until_done(services.jobs, [job.job_id], timeout, as_json=as_json)
+            try:
+                wait_until_done(services.jobs, [job.job_id], timeout, as_json=as_json)
+            except KeyboardInterrupt:
+                say(f"The job goes on; wait for it with: jobtable jobs wait {job.job_id}")
+                raise
         elif as_json:
             print_json(job)
         else:

@@ -55,6 +55,7 @@ def test_a_prefix_separates_stores_on_one_backend(dynamodb_local_url: str) -> No
         ("redis://localhost", "is no store"),
         ("memory:x", "has no path"),
         ("file:", "names no file"),
+        ("file:a%00b", "names no file"),
         ("file:x.db?durability=none", "durability is full or normal"),
         ("file:x.db?color=red", "unknown option color"),
         ("file:x.db?color", "name=value"),

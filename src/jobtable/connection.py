@@ -63,7 +63,7 @@ def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Bac
         if path:
             raise ConnectionUrlError(f"{url!r}: a store in memory has no path; write memory:")
         return EmbeddedBackend(None, clock=clock)
-    if not path.removeprefix("//"):
+    if not path.removeprefix("//") or "\0" in unquote(path):
         raise ConnectionUrlError(f"{url!r} names no file: write file:PATH")
     return EmbeddedBackend(store_file(url), durability="normal" if durability == "normal" else "full", clock=clock)
 

@@ -145,6 +145,19 @@ def test_a_reader_reads_and_changes_nothing(served: Served) -> None:
             reader.jobs.submit(NewJob(name="a", task="m:f"))
 
 
+@pytest.mark.parametrize("url", ["127.0.0.1:80", "http://", "http://h:99999", "http://h:x", "http://[::1", "ftp://h"])
+def test_what_is_no_server_is_refused(url: str) -> None:
+    with pytest.raises(ConnectionUrlError, match="is no server: write http://HOST:PORT"):
+        Server(url)
+
+
+@pytest.mark.parametrize("token", ["secret\n", "sécret", "\u65e5secret"])
+def test_what_can_be_no_token_is_refused_and_not_told(token: str) -> None:
+    with pytest.raises(ConnectionUrlError, match="has characters that no token has") as refused:
+        Server("http://127.0.0.1:80", token)
+    assert "cret" not in str(refused.value)
+
+
 @pytest.mark.parametrize("token", [None, "wrong"])
 def test_without_a_valid_token_nothing_is_read(served: Served, token: str | None) -> None:
     with pytest.raises(AccessDenied, match="needs a valid token"):
@@ -309,6 +322,10 @@ class TestOnTheCommandLine:
         refused = self.run(served, "queues", "create", "q", code=ExitCode.FAILED, role=Role.READ)
         assert "the role read does not allow this" in refused.stderr
         assert len(refused.stderr.splitlines()) == 1
+
+    def test_who_has_no_token_is_told_where_to_give_it(self, served: Served) -> None:
+        refused = CliRunner().invoke(app, ["jobs", "list"], env={"JOBTABLE_SERVER": served.url})
+        assert "this needs a valid token: set JOBTABLE_TOKEN" in refused.stderr
 
     def test_what_needs_a_store_says_so(self, served: Served) -> None:
         for command in (["tables", "list"], ["export", "jobtable", "x.jsonl"]):

@@ -24,7 +24,6 @@ from jobtable.errors import (
     NotFoundError,
     ObjectNotFoundError,
     SettingsError,
-    TableNotFound,
 )
 
 _UNBOUNDED = 100_000
@@ -72,6 +71,11 @@ LISTING_OF_KIND = {
 }
 """The command that lists what is there, by what is missing."""
 
+_ON_THE_COMMAND_LINE = {
+    "create it with store.tables.create(...)": "create the tables with `jobtable tables create`",
+    "send it as 'Authorization: Bearer TOKEN', or log in at /login": "set JOBTABLE_TOKEN (`jobtable tokens create`)",
+}
+"""What programs are told to do, and people on the command line do in another way."""
 _COLOUR_OF_WORD = {
     "PENDING": "yellow",
     "RUNNING": "cyan",
@@ -218,8 +222,8 @@ def exit_code_of(error: JobtableError) -> ExitCode:
 def line_of(error: JobtableError) -> str:
     """The error as one line."""
     text = " ".join(str(error).split())
-    if isinstance(error, TableNotFound):
-        text = text.replace("it with store.tables.create(...)", "the tables with `jobtable tables create`")
+    for said, meant in _ON_THE_COMMAND_LINE.items():
+        text = text.replace(said, meant)
     if isinstance(error, NotFoundError) and error.kind in LISTING_OF_KIND:
         text += f"; `jobtable {LISTING_OF_KIND[error.kind]}` lists what is there"
     return f"Error: {text}"

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, BinaryIO
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import SplitResult, quote, urlencode, urlsplit
 
 from jobtable import errors
 from jobtable.errors import (
@@ -46,9 +46,9 @@ class Server:
     """One server, with the token that it knows its caller by. Any thread may use it."""
 
     def __init__(self, url: str, token: str | None = None) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ConnectionUrlError(f"{url!r} is no server: write http://HOST:PORT or https://HOST")
+        parts = _parts(url)
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise ConnectionUrlError(f"the token for {url} has characters that no token has: give it as it was printed")
         self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
         self._parts = parts
         self._headers = {"Accept": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -266,6 +266,18 @@ class _Begun:
     def makefile(self, mode: str) -> io.BufferedReader:
         """What is read from."""
         return self._answers
+
+
+def _parts(url: str) -> SplitResult:
+    wrong = ConnectionUrlError(f"{url!r} is no server: write http://HOST:PORT or https://HOST")
+    try:
+        parts = urlsplit(url)
+        is_wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
+    except ValueError as error:
+        raise wrong from error
+    if is_wrong or parts.query or parts.fragment:
+        raise wrong
+    return parts
 
 
 def _asked(query: Mapping[str, Any] | None) -> str:

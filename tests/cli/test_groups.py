@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import CommandLine
 from tests.receipts.legacy.table import legacy_items
 from tests.receipts.pictures import NOON, ocr_result
@@ -160,8 +161,27 @@ def test_files_that_cannot_be_used_are_told_in_one_line(cli: CommandLine) -> Non
     cli.run("tables", "create", "--system", "jobs")
     missing = cli.run("import", "missing.jsonl", code=ExitCode.FAILED)
     assert missing.stderr == "Error: missing.jsonl: No such file or directory\n"
-    nowhere = cli.run("export", "jobtable", "no/folder/jobs.jsonl", code=ExitCode.FAILED)
-    assert "no/folder" in nowhere.stderr
-    assert len(nowhere.stderr.splitlines()) == 1
+    for command in (["export", "jobtable"], ["journeys", "export", "JRN-1"]):
+        nowhere = cli.run(*command, "no/folder/file", code=ExitCode.FAILED)
+        assert nowhere.stderr.startswith("Error: no/folder/file cannot be written: the folder ")
+        assert len(nowhere.stderr.splitlines()) == 1
     unknown = cli.run("export", "jobs", "jobs.jsonl", code=ExitCode.FAILED)
     assert "no table 'jobs' is declared; there are jobtable, " in unknown.stderr
+
+
+@pytest.mark.parametrize("command", [["export", "jobtable"], ["journeys", "export", "JRN-1"]])
+def test_what_is_no_file_is_not_replaced(cli: CommandLine, command: list[str]) -> None:
+    os.mkfifo("pipe")
+    Path("link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        assert "would be replaced: name a file" in cli.run(*command, name, code=ExitCode.FAILED).stderr
+    assert Path("pipe").is_fifo()
+    assert Path("link").is_symlink()
+
+
+def test_a_file_is_exported_to_where_a_link_leads(cli: CommandLine) -> None:
+    cli.run("tables", "create", "--system", "jobs")
+    Path("link").symlink_to("file")
+    cli.run("export", "jobtable", "link")
+    assert Path("link").is_symlink()
+    assert Path("file").read_text().startswith("{")

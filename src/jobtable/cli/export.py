@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.cli.options import AsJson, StoreUrl, open_store
+from jobtable.cli.options import AsJson, StoreUrl, file_to_write, open_store
 from jobtable.cli.output import bar, print_fields, print_json
 from jobtable.errors import ValueRefusedError
 from jobtable.model import Table
@@ -33,8 +33,9 @@ def export(
     Example:
         jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1
     """
+    target = file_to_write(file)
     with open_store(store) as opened, bar("Writing items") as advance:
-        made = export_table(opened, table_named(table.removeprefix(opened.prefix)), file, advance)
+        made = export_table(opened, table_named(table.removeprefix(opened.prefix)), target, advance)
     if as_json:
         print_json(made)
     else:

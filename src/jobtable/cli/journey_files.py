@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
 from jobtable.cli.output import print_json, say
 from jobtable.journeys.archive_check import MOST_BYTES
 from jobtable.journeys.restore import Existing
@@ -34,8 +34,9 @@ def export(
         jobtable journeys export JRN-1 backup.zip
     """
     target = path or Path(object_key(f"{journey_id}.zip"))  # an id may have slashes; the file stands in this folder
+    file = file_to_write(target)
     with open_services(store, objects) as services:
-        manifest = services.journey_backups.get_journey_complete(journey_id, target)
+        manifest = services.journey_backups.get_journey_complete(journey_id, file)
     if as_json:
         told = {"file": str(target), "journey": journey_id, "items": manifest.item_count}
         print_json(told | {"objects": len(manifest.objects), "bytes": target.stat().st_size})

@@ -13,6 +13,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.connection import connect
+from jobtable.errors import ValueRefusedError
 from jobtable.settings import Resolved, Settings, resolve
 from jobtable.store import Store
 
@@ -62,6 +63,16 @@ def duration(text: str | timedelta) -> timedelta:
     if length > _LONGEST:
         raise typer.BadParameter(f"{text!r} is longer than can be counted: write {_LONGEST.days}d at most")
     return length
+
+
+def file_to_write(path: Path) -> Path:
+    """The file that a path leads to, to be replaced as a whole; refused where a device, a pipe or a folder would be."""
+    if path.exists() and not path.is_file():
+        raise ValueRefusedError(f"{path} is a folder, a device or a pipe, and would be replaced: name a file")
+    file = Path(os.path.realpath(path))  # so that a link goes on to lead there
+    if not os.access(file.parent, os.W_OK):
+        raise ValueRefusedError(f"{path} cannot be written: the folder {file.parent} is not there, or not writable")
+    return file
 
 
 def give(**flags: str | None) -> None:

@@ -18,6 +18,7 @@ from jobtable.conversations.entities import CommentExtremity
 from jobtable.conversations.pipeline import Stage, stage_job_id
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
+from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages import conversations, sweeps
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
@@ -120,6 +121,33 @@ def test_a_job_that_does_nothing_by_itself_is_not_submitted_again(world: World, 
     assert refused.status_code == 409
     assert "it only groups others" in refused.text
     assert browser.get("/submit", params={"like": "none"}).status_code == 404
+
+
+def test_a_job_that_a_system_has_made_leads_to_what_it_is_part_of(
+    world: World, served: Served, browser: httpx.Client
+) -> None:
+    found: dict[str, set[str | None]] = {}
+    for job in list_jobs(served.services.store, JobFilter(), cursor=None, limit=1000).items:
+        shown = browser.get(f"/jobs/{job.job_id}").text
+        owner = re.search('Part of</dt><dd><a href="(.+?)">', shown)
+        found.setdefault(job.job_type, set()).add(owner[1] if owner else None)
+    sweep, journey = f"/sweeps/{world.sweep}", f"/journeys/{world.journey}"
+    assert found == {
+        "job": {None},
+        "sweep": {sweep},
+        "training": {sweep},
+        "planning": {sweep},
+        "journey_stage": {journey},
+        "journey_end": {journey},
+        "conversation": {f"/conversations/{world.conversation}"},
+        "album-execution": {f"/executions/{world.execution}"},
+    }
+
+
+def test_what_the_trials_of_a_sweep_report_is_not_drawn_as_one_line(world: World, browser: httpx.Client) -> None:
+    series = "data-region=.series.>(.*?)</script>"
+    assert re.findall(series, browser.get(f"/jobs/{world.sweep}").text) == ["[]"]
+    assert re.findall(series, browser.get(f"/jobs/{world.completed_job}").text) != ["[]"]
 
 
 def test_markup_in_data_is_shown_as_text_everywhere(world: World, browser: httpx.Client) -> None:

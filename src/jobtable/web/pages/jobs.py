@@ -20,6 +20,7 @@ from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
+from jobtable.web.pages.owners import owner_of
 
 router = APIRouter(route_class=PageRoute)
 
@@ -101,6 +102,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
     children = queries.list_children(job).page(size=_MOST_CHILDREN)
     lines = queries.list_logs(job_id, newest_first=True).page(size=_MOST_LINES)
     groups = read_group_progress(store, [job, *children.items])
+    parent = store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None
     return render(
         request,
         "job.html",
@@ -110,7 +112,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         has_copies=why_no_copy(job) is None,
         groups=groups,
         timing=jobs.timing_of(job, percent=groups[job_id].percent if job_id in groups else None),
-        parent=store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None,
+        parent=parent,
+        owner=owner_of(job, parent),
         history=history,
         lines=lines.items[::-1],
         has_earlier_lines=lines.cursor is not None,
@@ -123,7 +126,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
         log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
         resources=queries.list_resources(job_id).page(size=50).items,
-        series=metric_series(store, job_id),
+        # Those of a group are its children's, each of which has its own.
+        series=[] if job.definition.is_group else metric_series(store, job_id),
     )
 
 

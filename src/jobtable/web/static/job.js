@@ -254,6 +254,7 @@ document.addEventListener("changes", ({ detail }) => {
   for (const { type, kind, values } of detail.changes) {
     if (type === "JobLog" && kind === "added") told.push(values);
     else if (type === "JobMetric" && kind === "added") {
+      if (values.child_job_id !== null) continue; // it is drawn on the child's own page
       addValue(values);
       if (missedSince !== undefined) toldSince.push(values);
     } else if (type === "Job" && kind === "removed") return leaveFor("/jobs");

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import botocore.session
 import pytest
@@ -322,7 +323,8 @@ def test_a_server_that_never_answers_is_an_error_that_names_the_endpoint(scripte
 
 def test_a_connection_that_has_died_is_given_up_while_leases_last() -> None:
     backend = connected()
-    assert 3 * backend._clients[0].meta.config.read_timeout <= Settings().lease_seconds
+    config: Any = backend._clients[0].meta.config
+    assert 3 * config.read_timeout <= Settings().lease_seconds
     backend.close()
 
 

@@ -111,8 +111,8 @@ def _compare_layers(runs: ConversationRuns, one: str, other: str) -> list[LayerC
     compared = []
     for layer in sorted(layers, key=int):
         labels = [[clusters[comment][layer] for comment in shared] for clusters in (first, second)]
-        counts = [len({label for label in of_run if label >= 0}) for of_run in labels]  # -1 stands for none
-        compared.append(LayerComparison(int(layer), *counts, adjusted_rand_index(*labels)))
+        ones, others = (len({label for label in of_run if label >= 0}) for of_run in labels)  # -1 stands for none
+        compared.append(LayerComparison(int(layer), ones, others, adjusted_rand_index(*labels)))
     return compared
 
 

@@ -46,6 +46,14 @@ def dynamodb_local_url() -> Iterator[str]:
     yield from _served("DynamoDB Local", servers.dynamodb_local())
 
 
+@pytest.fixture(scope="session")
+def dynamodb_local(dynamodb_local_url: str) -> Iterator[DynamoDBBackend]:
+    """A backend on it, for all tests of this process: it takes longer to make one than most of them run."""
+    backend = DynamoDBBackend(None, endpoint_url=dynamodb_local_url, access_key="a", secret_key="b", max_attempts=1)
+    yield backend
+    backend.close()
+
+
 @pytest.fixture(scope="module")
 def own_dynamodb_local_url() -> Iterator[str]:
     """The endpoint of a DynamoDB Local for tests that empty it."""
@@ -65,13 +73,12 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[Store]:
         with Store(EmbeddedBackend(None)) as store:
             yield store
         return
-    url = request.getfixturevalue("dynamodb_local_url")
-    backend = DynamoDBBackend(None, endpoint_url=url, access_key="a", secret_key="b", max_attempts=1)
-    with Store(backend, prefix=f"t{uuid.uuid4().hex[:12]}-") as store:
-        yield store
-        for name in backend.execute("ListTables", {})["TableNames"]:
-            if name.startswith(store.prefix):
-                backend.execute("DeleteTable", {"TableName": name})
+    backend = request.getfixturevalue("dynamodb_local")
+    store = Store(backend, prefix=f"t{uuid.uuid4().hex[:12]}-")
+    yield store
+    for name in backend.execute("ListTables", {})["TableNames"]:
+        if name.startswith(store.prefix):
+            backend.execute("DeleteTable", {"TableName": name})
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from jobtable.dynamodb.backend import DynamoDBBackend
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store import Backend
 from jobtable.testing.contract import BackendContract
@@ -31,7 +30,5 @@ class TestEmbeddedOnDisk(BackendContract):
 
 class TestDynamoDBLocal(BackendContract):
     @pytest.fixture
-    def backend(self, dynamodb_local_url: str) -> Iterator[Backend]:
-        backend = DynamoDBBackend(None, endpoint_url=dynamodb_local_url, access_key="a", secret_key="b", max_attempts=1)
-        yield backend
-        backend.close()
+    def backend(self, dynamodb_local: Backend) -> Backend:
+        return dynamodb_local

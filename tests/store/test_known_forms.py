@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
@@ -151,6 +151,7 @@ def test_an_expression_that_is_too_long_is_refused_in_the_same_words(stores: tup
     assert refusals[0] == refusals[1]
 
 
+@lru_cache(maxsize=8)
 def _changes(cls: type[Entity]) -> st.SearchStrategy[dict[str, Any]]:
     schema = cls.__schema__
     fields = [field for name, field in schema.fields.items() if name not in schema.primary.inputs]

@@ -46,7 +46,7 @@ class ListedObject:
 
 
 class ObjectStore(Protocol):
-    """Keeps bytes under keys. Every store keeps this contract, and `jobtable.testing.ObjectContract` checks it:
+    """Keeps bytes under keys. Every store keeps this contract, and `jobtable.testing.object_contract` checks it:
 
     - Keys are made by `jobtable.objects.keys.object_key`; anything else is a ValueRefusedError before any I/O.
       No key can name anything outside the store. Keys that differ in case or in Unicode form are different keys.

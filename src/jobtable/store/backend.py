@@ -50,7 +50,7 @@ class Backend(Protocol):
 
     Requests and responses have exactly the members of DynamoDB's JSON protocol: operations are named as in
     its API ("PutItem"), numbers are text, and binary values are base64 text. Every backend keeps this contract,
-    and `jobtable.testing.BackendContract` checks it:
+    and `jobtable.testing.contract` checks it:
 
     - An answer means that it happened: a write that was acknowledged is durable, and seen by every later
       consistent read of any process.

@@ -187,23 +187,30 @@ class BackendContract:
             store.delete(Task.key(task_id="1"), when=Task.status == "other")
         assert store.delete(Task.key(task_id="1"), when=Task.status == "kept")
 
-    @pytest.mark.parametrize("hostile", HOSTILE_TEXTS)
-    def test_any_text_can_be_a_key_and_a_value(self, store: Store, hostile: str) -> None:
-        if len(hostile) > 900:
-            hostile = hostile[:900]
-        note = Note(task_id=hostile, topic=hostile, at=START, text=hostile)
-        store.add(note)
-        store.add(Note(task_id=hostile, topic=hostile + "x", at=START))
-        assert store.get(Note.key(task_id=hostile, topic=hostile, at=START)) == note
-        assert list(store.query(Note.key(task_id=hostile, topic=hostile))) == [note]
+    def test_any_text_can_be_a_key_and_a_value(self, store: Store) -> None:
+        texts = [text[:900] for text in HOSTILE_TEXTS]  # a sort key has 1024 bytes at most
+        notes = [Note(task_id=text, topic=text, at=START, text=text) for text in texts]
+        for note in notes:
+            store.add(note)
+            store.add(Note(task_id=note.task_id, topic=note.topic + "x", at=START))
+        assert [store.get(Note.key(task_id=text, topic=text, at=START)) for text in texts] == notes
+        found = [list(store.query(Note.key(task_id=text, topic=text))) for text in texts]
+        assert found == [[note] for note in notes]
 
-    @pytest.mark.parametrize(
-        "number",
-        ["0", "-1", "1e-130", "9.9999999999999999999999999999999999999e125", "1" * 38, "0." + "1" * 38, "-1E-10"],
-    )
-    def test_numbers_keep_38_digits(self, store: Store, number: str) -> None:
-        store.add(make_task(exact=Decimal(number)))
-        assert store.get(Task.key(task_id="1")).exact == Decimal(number)
+    def test_numbers_keep_38_digits(self, store: Store) -> None:
+        texts = [
+            "0",
+            "-1",
+            "1e-130",
+            "9.9999999999999999999999999999999999999e125",
+            "1" * 38,
+            "0." + "1" * 38,
+            "-1E-10",
+        ]
+        tasks = [make_task(text, exact=Decimal(text)) for text in texts]
+        for task in tasks:
+            store.add(task)
+        assert [store.get(Task.key(task_id=text)) for text in texts] == tasks
 
     def test_any_json_can_be_stored(self, store: Store) -> None:
         value = {"a": [1, 2.5, "x", None, True, {"e": ""}], "b": b"x", "big": 10**30, "empty": [], "none": {}}

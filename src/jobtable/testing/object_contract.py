@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -193,20 +194,18 @@ class ObjectContract:
             objects.delete(found.key)
         assert list(objects.list("emptied")) == []
 
-    @pytest.mark.parametrize("key", FOREIGN_KEYS)
-    def test_a_key_that_object_key_does_not_make_is_refused(self, objects: ObjectStore, key: str) -> None:
-        for use in (
-            lambda: objects.put(key, b""),
-            lambda: objects.get(key),
-            lambda: objects.get_range(key, 0, 1),
-            lambda: objects.open(key),
-            lambda: objects.head(key),
-            lambda: objects.describe(key),
-            lambda: objects.delete(key),
-            lambda: objects.url(key),
-        ):
-            with pytest.raises(ValueRefusedError):
-                use()
+    def test_a_key_that_object_key_does_not_make_is_refused(self, objects: ObjectStore) -> None:
+        uses: list[Callable[[str], object]] = [
+            lambda key: objects.put(key, b""),
+            objects.get,
+            lambda key: objects.get_range(key, 0, 1),
+            objects.open,
+            objects.head,
+            objects.describe,
+            objects.delete,
+            objects.url,
+        ]
+        assert [key for key in FOREIGN_KEYS if not all(_refuses(use, key) for use in uses)] == []
 
     def test_hostile_parts_are_ordinary_objects(self, objects: ObjectStore) -> None:
         for part in HOSTILE_PARTS:
@@ -273,6 +272,14 @@ class ObjectContract:
     def test_close_may_be_called_twice(self, objects: ObjectStore) -> None:
         objects.close()
         objects.close()
+
+
+def _refuses(use: Callable[[str], object], key: str) -> bool:
+    try:
+        use(key)
+    except ValueRefusedError:
+        return True
+    return False
 
 
 class SourceBroke(Exception):

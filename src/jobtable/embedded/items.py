@@ -14,13 +14,13 @@ from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
     COLLECTION_METRICS,
+    OLDER_RETURN_VALUES,
     OPTIONAL_BOOLEAN,
     OPTIONAL_MAP,
     OPTIONAL_STRING,
     REQUIRED_MAP,
     RETURN_VALUES,
     RETURN_VALUES_ON_FAILURE,
-    RETURN_VALUES_SAID_ALIKE,
     TABLE_NAME,
     Lookup,
     Member,
@@ -65,7 +65,7 @@ _GET_MEMBERS = {
 }
 _WRITE_MEMBERS = {
     "ReturnConsumedCapacity": CAPACITY,
-    "ReturnValues": RETURN_VALUES_SAID_ALIKE,
+    "ReturnValues": RETURN_VALUES,
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
     "ReturnValuesOnConditionCheckFailure": RETURN_VALUES_ON_FAILURE,
     "TableName": TABLE_NAME,
@@ -83,7 +83,7 @@ _UPDATE_MEMBERS = {
 }
 
 _MAX_LEVELS = 128
-"""The levels of JSON that DynamoDB reads in its new way. Requests with more of them it answers as it did before."""
+"""The levels of JSON that DynamoDB's newer reader goes down to (see wordings.py). The older one has the rest."""
 
 
 def get_item(storage: Storage, request: Request) -> Response:
@@ -127,8 +127,8 @@ def prepare_read(tables: Tables, request: Request) -> Read:
 def _check_members(request: Request, members: Mapping[str, Member]) -> None:
     """RequestRefused if a member has the wrong JSON type or breaks a constraint.
 
-    DynamoDB tells an empty name, and the wrong ReturnValues of an update, before all others and alone. Where a member
-    is missing it answers as it did before.
+    DynamoDB's newer reader reports an empty name of a table, and the wrong ReturnValues of an update, before all other
+    faults and alone. A request that lacks a member goes through the older one, which reports all at once.
     """
     try:
         check_members(request, members)
@@ -141,12 +141,12 @@ def _check_members(request: Request, members: Mapping[str, Member]) -> None:
 def _refuse_members(request: Request, members: Mapping[str, Member]) -> None:
     is_missing = any(member.required and request.get(name) is None for name, member in members.items())
     if is_missing or is_deeper(request, _MAX_LEVELS):
-        before = {"ReturnValues": RETURN_VALUES}
-        check_members(request, {name: before.get(name, member) for name, member in members.items()})
+        older = {"ReturnValues": OLDER_RETURN_VALUES}
+        check_members(request, {name: older.get(name, member) for name, member in members.items()})
     elif not request["TableName"]:
         raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)])
     elif members is _UPDATE_MEMBERS:
-        check_members(request, {"ReturnValues": RETURN_VALUES_SAID_ALIKE})
+        check_members(request, {"ReturnValues": RETURN_VALUES})
 
 
 def _plain_read(storage: Storage, request: Request) -> Read | None:
@@ -239,7 +239,7 @@ def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, req
         fault = error.fault if isinstance(error, InvalidValue) else error
         if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:
             raise
-        if is_deeper(request, _MAX_LEVELS):  # It did not count them before.
+        if is_deeper(request, _MAX_LEVELS):  # the older reader does not count them
             raise
         raise constraints_broken([fault.message]) from error
 

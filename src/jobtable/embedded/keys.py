@@ -24,7 +24,7 @@ _TOO_LONG = {
     MAX_PARTITION_BYTES: f"{INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
     MAX_SORT_BYTES: SORT_TOO_LONG,
 }
-"""What is said of a key that has more bytes than these."""
+"""By the limit in bytes: what is said of a key that exceeds it."""
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
 _UNSUPPORTED_TYPE = "The update expression attempted to update the secondary index key to unsupported type"
 _NOT_VALID = "One or more parameter values are not valid. "

@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?)(\d+))?")
 _EXACT = Context(prec=2 * (MAX_MAGNITUDE - MIN_MAGNITUDE + MAX_DIGITS))
 _LARGEST_EXPONENT = 2**63 - 1
 _OLDER_LARGEST = 2**31 - 1
-"""The largest exponent where numbers are read in the older way."""
+"""The largest exponent of the older reader (see wordings.py)."""
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 _UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 _NO_NUMBER = "The parameter cannot be converted to a numeric value"
@@ -111,7 +111,7 @@ def _out_of_range(text: str, exponent: int, magnitude: int) -> ValueRefused:
     if abs(exponent) > _OLDER_LARGEST:
         older = _not_a_number(text).older
     elif magnitude >= _OLDER_LARGEST:
-        older = _UNDERFLOW  # It counts one more there, and turns over.
+        older = _UNDERFLOW  # the older reader adds one, which overflows its integer
     return ValueRefused(message, older)
 
 

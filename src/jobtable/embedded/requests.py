@@ -63,8 +63,8 @@ class Member(Limits):
     """Whether the keys of a map are names of tables."""
     is_shown: bool = True
     """Whether DynamoDB shows the value that breaks a constraint."""
-    said_alike: str = ""
-    """What DynamoDB says of every broken constraint, where it tells neither the value nor the member."""
+    fixed_message: str = ""
+    """What DynamoDB says whichever constraint is broken, where it names neither the value nor the member."""
     is_free: bool = field(init=False)
     """Whether every value of the type will do."""
 
@@ -85,8 +85,8 @@ class Member(Limits):
 
     def tell(self, path: str, name: str, value: Any, fault: str) -> str:
         """A fault of the value of this member, which stands at the path under the name."""
-        if self.said_alike:
-            return self.said_alike
+        if self.fixed_message:
+            return self.fixed_message
         if self.is_shown:
             return constraint(path + lower_first(name), _shown(value), fault)
         return unshown_constraint(path + name, fault)
@@ -99,10 +99,10 @@ OPTIONAL_MAP = Member(dict)
 REQUIRED_MAP = Member(dict, required=True)
 CAPACITY = Member(str, enum=("INDEXES", "TOTAL", "NONE"))
 COLLECTION_METRICS = Member(str, enum=("SIZE", "NONE"))
-RETURN_VALUES = Member(str, enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"))
-RETURN_VALUES_SAID_ALIKE = replace(
-    RETURN_VALUES,
-    said_alike="Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW,"
+OLDER_RETURN_VALUES = Member(str, enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"))
+RETURN_VALUES = replace(
+    OLDER_RETURN_VALUES,
+    fixed_message="Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW,"
     " UPDATE_NEW, NONE]",  # DynamoDB's spelling
 )
 RETURN_VALUES_ON_FAILURE = Member(str, enum=("ALL_OLD", "NONE"))

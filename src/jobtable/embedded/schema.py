@@ -20,7 +20,7 @@ IndexValues: TypeAlias = tuple[str, ...]
 MAX_PARTITION_BYTES = 2048
 MAX_SORT_BYTES = 1024
 SHORT = MAX_SORT_BYTES // 4
-"""So many characters of a key value are never too many bytes."""
+"""A key value of so many characters never has too many bytes: a character has four at most."""
 
 ProjectionType = Literal["ALL", "KEYS_ONLY", "INCLUDE"]
 SortOperator = Literal["<", "<=", ">", ">=", "BETWEEN", "begins_with"]
@@ -88,7 +88,7 @@ class TableSchema:
     index_attributes: Mapping[str, KeyAttribute] = field(init=False)
     """The attributes of all index keys, by name."""
     short_index_part: int = field(init=False)
-    """So many characters of one attribute of an index key are never too many bytes of the whole key."""
+    """If no attribute of an index key has more characters than this, the whole key never has too many bytes."""
     index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
     """The key of an item in each index; None where it is not in the index."""
     plain_position: Callable[[Item], bytes | None] = field(init=False, compare=False)

@@ -110,7 +110,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
 
 
 def refuse_what_is_not_kept(request: Request) -> None:
-    """RequestRefused for what the engine has not; leaving it out without a word would be a promise."""
+    """RequestRefused for features that the engine does not have: to ignore them would be to promise them."""
     refused = [name for name in _NOT_KEPT if request.get(name)]
     if refused:
         raise RequestRefused(f"This engine does not know {', '.join(refused)}")

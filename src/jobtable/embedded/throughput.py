@@ -12,7 +12,7 @@ from jobtable.store.backend import Request
 MORE_ABOUT_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 _UNITS = ("ReadCapacityUnits", "WriteCapacityUnits")
 _BOUND = 1_000_000_000_000
-"""More units than this are refused whichever the table is."""
+"""More units than this are refused before the limits of tables are looked at."""
 _REQUEST_UNITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _NO_LIMIT = -1
 
@@ -27,7 +27,7 @@ def table_throughput(request: Request) -> Throughput:
 
 
 def refuse_table_throughput(request: Request) -> None:
-    """RequestRefused if a table that is billed by requests shall have units."""
+    """RequestRefused if a table that is billed by requests is given units."""
     if request.get("ProvisionedThroughput") is not None:
         raise RequestRefused(
             f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is"
@@ -87,7 +87,7 @@ def on_demand_limit(
 
 
 def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
-    """RequestRefused if a table with units, or an index of it, shall have limits on demand."""
+    """RequestRefused if a table with units, or an index of it, is given limits on demand."""
     given, name = structure.get("OnDemandThroughput"), structure.get("IndexName")
     if given is None:
         return

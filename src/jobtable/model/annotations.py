@@ -47,7 +47,7 @@ class Described:
     optional: bool
     marks: tuple[Any, ...]
     is_any_text: bool = True
-    """Whether a text may be any, and not only one of some."""
+    """Whether a text may be any text, and not only one of a Literal."""
 
     @property
     def is_stored(self) -> bool:

@@ -17,8 +17,8 @@ _MOST_KEPT = 1024
 _LARGEST_KEPT = 4096
 """Bytes of an item; of larger ones the copy would not save much."""
 _MOST_SEEN = 2 * _MOST_KEPT
-"""Items that were read once and may come again. Who goes round among more than these reads each as if for the first
-time, and should not pay for keeping them."""
+"""Items that were read once and may come again. A program that reads more than these in turn finds none of them kept
+when it comes round, so it should not pay for keeping them."""
 
 
 class Memory:

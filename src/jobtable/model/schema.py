@@ -33,7 +33,7 @@ _AS_GIVEN: dict[type[wire.WireType], type] = {
     wire.Binary: bytes,
     wire.Instant: datetime,
 }
-"""Types whose values need no look by pydantic, where the field has no constraints: ASCII text, times in UTC, ..."""
+"""Types whose values pydantic need not look at, where the field has no constraints: ASCII text, times in UTC, ..."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -413,7 +413,7 @@ _SCALAR_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
     datetime: lambda value: {"S": format_timestamp(value)},
     date: lambda value: {"S": value.isoformat()},
 }
-"""Of a value counts the nearest of these types that it is of or derived from."""
+"""How a value is written, by the nearest of its types: a datetime is also a date, and a bool an int."""
 
 
 def map_key(key: Any) -> str:
@@ -438,4 +438,4 @@ def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:
 
 
 _ORDERS: dict[str, Callable[[str], Any]] = {"S": str, "N": Decimal, "B": a2b_base64}
-"""What the members of a set of each kind are in order of when DynamoDB gives them back."""
+"""The sort key of a set's members, for each kind: the order in which DynamoDB gives them back."""

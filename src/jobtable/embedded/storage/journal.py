@@ -1,7 +1,7 @@
 """The journal of a table: every change in the order of the commits, for streams and point-in-time recovery.
 
 Sequence numbers of one journal have no gaps, and their times rise with them (as far as the clock does), so a time is
-found by halving. The last change is never trimmed: the next number follows from it.
+found by binary search. The last change is never trimmed: the next number follows from it.
 """
 
 from __future__ import annotations

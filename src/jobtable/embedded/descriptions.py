@@ -48,7 +48,7 @@ def describe_table(view: View, record: TableRecord, now: float) -> Description:
 
 
 def describe_new(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table that is being made: what it is ready for is told only where it was asked for."""
+    """The TableDescription of a table that is being made: without the warm throughput that it was not asked for."""
     description = describe_table(view, record, now)
     if record.warm is None:
         del description["WarmThroughput"]
@@ -58,7 +58,7 @@ def describe_new(view: View, record: TableRecord, now: float) -> Description:
 
 
 def describe_deleted(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table that is being deleted: its keys and indexes are not told any more."""
+    """The TableDescription of a table that is being deleted: without its keys and indexes."""
     description = describe_table(view, record, now)
     for name in _NOT_TOLD_OF_DELETED:
         description.pop(name, None)

@@ -1,4 +1,4 @@
-"""What DynamoDB says of JSON that has not the type, or the depth, that it reads.
+"""What DynamoDB says of JSON of another type than it reads, or of one that is nested too deeply.
 
 It names the Java types that members of requests are read into.
 """

@@ -49,7 +49,7 @@ def encryption_key_arn(key: str) -> str:
 
 
 def stream_of_arn(arn: str) -> tuple[str, str] | None:
-    """The table and the label that a stream's ARN names; None if it is none."""
+    """The table and the label that a stream's ARN names; None for another text."""
     table, found, label = arn.removeprefix(_TABLES).partition("/stream/")
     return (table, label) if found and arn.startswith(_TABLES) else None
 

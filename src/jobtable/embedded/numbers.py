@@ -28,7 +28,7 @@ _NO_NUMBER = "The parameter cannot be converted to a numeric value"
 
 
 def canonical_number(text: str) -> str:
-    """The form in which DynamoDB gives a number back; RequestRefused with its message if it is none."""
+    """The form in which DynamoDB gives a number back; RequestRefused, with its message, if it is not a number."""
     if len(text) <= MAX_DIGITS and (
         (text.isdigit() and text.isascii() and (text[0] != "0" or text == "0")) or _CANONICAL_NUMBER.fullmatch(text)
     ):

@@ -45,7 +45,7 @@ class Page:
     """The sizes of the items that were fetched from the table to complete entries of an index."""
 
     def units(self, index: IndexSchema | None, rate: float) -> Units:
-        """What reading the page consumed, at so many units per block."""
+        """What reading the page consumed; `rate` is the units of a block."""
         consumed = read_units(self.read_bytes, rate)
         if index is None:
             return Units(consumed)

@@ -128,7 +128,7 @@ def table_name_faults(name: str) -> list[str]:
 
 
 def table_of_arn(arn: str) -> str | None:
-    """The table that an ARN names, in whichever region and account; None if it is none."""
+    """The table that an ARN names, in whichever region and account; None for another text."""
     match = _ARN.fullmatch(arn)
     return match and match[1]
 
@@ -149,7 +149,7 @@ def index_name_faults(name: str) -> list[str]:
 
 
 def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
-    """The constraint that the keys of a map of tables break: it is told whole, and once for all of them."""
+    """The constraint that the keys of a map of tables break: DynamoDB reports it as a whole, once for all keys."""
     if not any(map(table_name_faults, requests)):
         return []
     return [
@@ -189,7 +189,7 @@ def constraint(path: str, value: str, rule: str) -> str:
 
 
 def unshown_constraint(path: str, rule: str) -> str:
-    """One broken constraint of those that DynamoDB tells without the value, by the member's own name."""
+    """One broken constraint of those that DynamoDB reports without the value, under the member's own name."""
     return f"Value at '{path}' failed to satisfy constraint: {rule}"
 
 

@@ -15,7 +15,7 @@ from jobtable.embedded.values import validate_value
 from jobtable.errors import RequestRefused
 
 _DEEPEST = 100
-"""Values inside of so many others are refused for that, whatever they are."""
+"""Values that are nested deeper are refused for that, whatever they are."""
 _PARAMETERIZED = "sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl"
 _NOT_A_COLLECTION = (
     f"class {_PARAMETERIZED} cannot be cast to class java.lang.Class ({_PARAMETERIZED} and java.lang.Class are in"
@@ -31,7 +31,7 @@ class Shape(ABC):
 
     @abstractmethod
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
-        """RequestRefused if something else was found. `is_inside` tells members of lists and maps from others."""
+        """RequestRefused if something else was found. `is_inside`: it is a member of a list or map."""
 
 
 class Scalar(Shape):
@@ -272,7 +272,7 @@ REQUESTS = {
 
 
 def wrong_type(operation: str, request: Mapping[str, Any]) -> RequestRefused | None:
-    """The fault of the first member of a request that has not its JSON type, or None."""
+    """The fault of the first member of a request that is of another JSON type; None if all are right."""
     shape = REQUESTS.get(operation)
     try:
         if shape is not None:

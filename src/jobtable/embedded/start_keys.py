@@ -37,7 +37,7 @@ def start_key(request: Request) -> Item | None:
 
 
 def check_start_of_scan(source: Source, key: Item) -> None:
-    """RequestRefused if a start has not the attributes that a LastEvaluatedKey of the scan has."""
+    """RequestRefused if a start does not have the attributes of a LastEvaluatedKey of the scan."""
     if source.index is not None:
         check_start_partition(source, key)
         check_start_sort(source, key)
@@ -46,7 +46,7 @@ def check_start_of_scan(source: Source, key: Item) -> None:
 
 
 def check_start_partition(source: Source, key: Item) -> None:
-    """RequestRefused if a start has more or fewer attributes than a LastEvaluatedKey, or not those of the partition."""
+    """RequestRefused if a start has more or fewer attributes than a LastEvaluatedKey, or lacks one of the partition."""
     partition, _ = source.key_attributes()
     if len(key) != len(source.cursor_names()):
         raise RequestRefused(_INVALID_START)
@@ -54,7 +54,7 @@ def check_start_partition(source: Source, key: Item) -> None:
 
 
 def check_start_sort(source: Source, key: Item) -> None:
-    """RequestRefused if a start has not the sort attributes of what is read."""
+    """RequestRefused if a start lacks a sort attribute of what is read."""
     _, sort = source.key_attributes()
     _check_start_attributes(sort, key)
 

@@ -191,7 +191,7 @@ def _limit(request: Request, most: int, message: str) -> int:
 
 
 def _arn(request: Request, member: str) -> str | None:
-    """The stream that a request names, or None; RequestRefused if it is no ARN of a stream at all."""
+    """The stream that a request names, or None; RequestRefused if that is not the ARN of a stream."""
     arn = optional_text(request, member)
     if arn is not None and not is_stream_arn(arn):
         raise RequestRefused(f"Invalid StreamArn: {arn}")

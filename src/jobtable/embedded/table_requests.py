@@ -157,7 +157,7 @@ def _view_of_new_table(request: Request) -> ViewType | None:
 
 
 def stream_specification(request: Request) -> tuple[bool | None, ViewType | None]:
-    """Whether there shall be a stream, and what it is to show; None where nothing is said."""
+    """Whether a stream is wanted, and what it is to show; None where the request says nothing."""
     given = request.get("StreamSpecification") or {}
     return given.get("StreamEnabled"), given.get("StreamViewType")
 

@@ -1,4 +1,4 @@
-"""CreateTable, DescribeTable, ListTables, UpdateTable, DeleteTable, and what is said of the service itself."""
+"""CreateTable, DescribeTable, ListTables, UpdateTable, DeleteTable, and what the service says of itself."""
 
 from __future__ import annotations
 

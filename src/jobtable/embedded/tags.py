@@ -111,7 +111,7 @@ def _existing(view: View, name: str, request: Request, operation: str) -> TableR
     arn = request["ResourceArn"]
     if is_own_arn(arn):
         raise _not_found(arn)
-    # Whether another account has such a table is not told.
+    # DynamoDB does not reveal whether another account has such a table.
     raise AccessDenied(
         f"User: arn:aws:iam::{ACCOUNT}:root is not authorized to perform: dynamodb:{operation} on resource: {arn}"
         f" because no resource-based policy allows the dynamodb:{operation} action"

@@ -1,4 +1,4 @@
-"""The actions of a transaction: made ready one after the other, and what is said if that is not possible."""
+"""The actions of a transaction: made ready one after the other, and the errors if that is not possible."""
 
 from __future__ import annotations
 
@@ -90,6 +90,6 @@ def _reason(error: RequestError) -> dict[str, Any]:
 
 
 def given_names(actions: Iterable[Request]) -> dict[str, str]:
-    """The ARNs by which actions have named tables, by the tables' names: a table is told of as it was named."""
+    """The ARNs by which actions name tables, by the tables' names: the answer calls a table what the request did."""
     named = [action["TableName"] for action in actions if action["TableName"].startswith("arn:")]
     return {table_of_arn(arn) or arn: arn for arn in named}

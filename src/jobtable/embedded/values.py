@@ -42,7 +42,7 @@ _SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's sp
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 """Texts that DynamoDB takes for flags, in any case."""
 NOT_ONE_TYPE = (_EMPTY_VALUE, SEVERAL_TYPES)
-"""What is said of a value that has no type, and of one that has several."""
+"""The messages for a value that has no type, and for one that has several."""
 _EMPTY_NAME = "Empty attribute name"
 TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
@@ -52,7 +52,7 @@ TOO_DEEP = (
 def measure_item(item: Any) -> tuple[Item, int]:
     """The item in canonical form (itself where nothing had to change), and its bytes as DynamoDB measures them.
 
-    RequestRefused if it is no item.
+    RequestRefused if it is not a valid item.
     """
     if type(item) is EncodedItem:
         return _measured_encoded(item)
@@ -85,7 +85,7 @@ def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
 
 
 def measure_value(value: Any) -> tuple[AttributeValue, int]:
-    """The value in canonical form (itself where nothing had to change), and its bytes; RequestRefused if it is none."""
+    """The value in canonical form (itself where nothing had to change), and its bytes; or RequestRefused."""
     return _measured(value, 1)
 
 
@@ -136,7 +136,7 @@ def _measured(value: Any, depth: int) -> tuple[AttributeValue, int]:
 
 
 def _measured_odd(value: Any, depth: int) -> tuple[AttributeValue, int]:
-    """The same for a value that has not exactly one known member: unknown and null ones do not count."""
+    """The same for a value with no known member, or with several members; unknown and null ones do not count."""
     if value is None:
         raise RequestRefused("The supplied Item contains a null AttributeValue")
     if type(value) is not dict:

@@ -153,7 +153,7 @@ def refuse_key_update(key: Item, update: Update | None) -> None:
 
 
 def valid_item(item: Any) -> tuple[Item, int]:
-    """An item to put, with its size; RequestRefused if it is none, or too large."""
+    """An item to put, with its size; RequestRefused if it is not valid, or too large."""
     valid, size = measure_item(item)
     if size > MAX_ITEM_SIZE:
         raise RequestRefused(TOO_LARGE)

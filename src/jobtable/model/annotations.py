@@ -97,7 +97,7 @@ def describe(annotation: Any, metadata: Sequence[Any], owner: str) -> Described:
 
 
 def element_of(annotation: Any) -> Any:
-    """What a list, a set or a map holds; None for anything else, or where it is not said."""
+    """What a list, a set or a map holds; None for anything else, or where the annotation does not say."""
     inner, _ = _unwrap(annotation)
     if get_origin(inner) in (Union, types.UnionType):
         inner, _ = _unwrap(next(arm for arm in get_args(inner) if arm is not type(None)))

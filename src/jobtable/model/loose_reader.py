@@ -117,7 +117,7 @@ def loose_values(fields: Iterable[FieldSchema], attributes: Mapping[str, Any]) -
         elif field.kind.empty_is_absent and not field.optional:
             values[field.name] = set()
         elif field.optional and (field.info.is_required() or field.info.default is None):
-            values[field.name] = None  # said, not left to a default: the item has no value
+            values[field.name] = None  # given, and not left to a default: the item has no value
     return values
 
 

@@ -63,7 +63,7 @@ class Memory:
         return decoded
 
     def _comes_again(self, body: bytes, count: int = 1) -> bool:
-        """Whether an item, the first of so many, was read before: most of what is read once never comes again."""
+        """Whether an item, the first of `count`, was read before: most of what is read once never comes again."""
         mark = hash(body)
         if mark in self._seen:
             return True

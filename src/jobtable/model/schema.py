@@ -292,7 +292,7 @@ class EntitySchema:
 
     @cached_property
     def attributes(self) -> frozenset[str]:
-        """The attributes that an item can have of what the entity declares, an envelope as one of them."""
+        """The attributes that items have by their declaration, those made from keys included; an envelope is one."""
         fields = (field.path[0] for field in self.fields.values() if not field.is_key_only)
         return frozenset((*fields, *self.derived))
 

@@ -211,7 +211,7 @@ class S3ObjectStore:
                 self._client.complete_multipart_upload(UploadId=upload, MultipartUpload={"Parts": parts}, **target)
                 return
         except BaseException:
-            # The error that is under way tells more than one from here.
+            # The error that is being raised says more than one of the clean-up would.
             with contextlib.suppress(BotoCoreError, ClientError):
                 self._client.abort_multipart_upload(UploadId=upload, **target)
             raise

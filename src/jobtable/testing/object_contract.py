@@ -253,7 +253,7 @@ class ObjectContract:
                     objects.put(object_key("shared", "deep", name), name.encode())
                     objects.delete(object_key("shared", "deep", name))
                 objects.put(object_key("shared", "deep", name), name.encode())
-            except Exception as error:  # whatever it is, the test shall show it
+            except Exception as error:  # whatever it is, the test has to show it
                 failures.append(error)
 
         threads = [threading.Thread(target=work, args=(name,)) for name in ("a", "b", "c", "d")]

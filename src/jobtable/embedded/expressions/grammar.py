@@ -100,21 +100,21 @@ class UpdateNode:
 
 @lru_cache(maxsize=1024)
 def parse_condition(text: str) -> ConditionNode:
-    """The tree of a condition, filter or key condition; InvalidExpression if the text is none."""
+    """The tree of a condition, filter or key condition; InvalidExpression if the text is not one."""
     parser = _Parser(text, is_condition=True)
     return parser.finished(parser.condition())
 
 
 @lru_cache(maxsize=1024)
 def parse_update(text: str) -> UpdateNode:
-    """The tree of an update; InvalidExpression if the text is none."""
+    """The tree of an update; InvalidExpression if the text is not one."""
     parser = _Parser(text)
     return parser.finished(parser.update())
 
 
 @lru_cache(maxsize=1024)
 def parse_projection(text: str) -> tuple[Path, ...]:
-    """The paths of a projection; InvalidExpression if the text is none."""
+    """The paths of a projection; InvalidExpression if the text is not one."""
     parser = _Parser(text)
     return parser.finished(tuple(parser.separated(parser.path)))
 

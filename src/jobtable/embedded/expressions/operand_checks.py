@@ -41,7 +41,7 @@ _ORDERING = frozenset({"<", "<=", ">", ">=", "BETWEEN"})
 
 
 def always(reason: str) -> Check:
-    """A fault that no value can mend."""
+    """A fault whatever the values are."""
 
     def check(values: Mapping[str, AttributeValue]) -> None:
         raise InvalidExpression(reason)

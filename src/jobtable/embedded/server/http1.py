@@ -202,7 +202,7 @@ class HttpConnection:
 
 
 def _checked_length(digits: str | bytes, base: int, before: int = 0) -> int:
-    """A number of bytes that follow so many others; HttpError if that is too much, however many digits say so."""
+    """A number of bytes that follow `before` others; HttpError if they are too many together."""
     length = int(digits, base) if len(digits) <= _MOST_DIGITS else MAX_BODY_BYTES + 1
     if before + length > MAX_BODY_BYTES:
         message = f"The request body exceeds {MAX_BODY_BYTES} bytes"

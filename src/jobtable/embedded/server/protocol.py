@@ -172,7 +172,7 @@ def _error_response(error: RequestError) -> HttpResponse:
 
 
 def _envelope(status: int, code: str, message: str, details: dict[str, Any]) -> HttpResponse:
-    # A failed condition that shows its item has the capital, too, and one that shows none has not.
+    # A failed condition has the capital if it shows the item.
     member = "Message" if code in _CAPITAL_MESSAGE or "Item" in details else "message"
     content = {"__type": _NAMESPACES.get(code, _SERVICE_NAMESPACE) + code, member: message, **details}
     return _json_response(status, to_json(content))

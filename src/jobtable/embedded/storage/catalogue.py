@@ -57,7 +57,7 @@ class OnDemandLimit(Record):
 
 
 class WarmThroughput(Record):
-    """The units a second that a table or index is to be ready for; None: nothing was said. The engine always is."""
+    """The units a second that a table or index is to be ready for; None: not specified. The engine always is."""
 
     read: int | None = None
     write: int | None = None

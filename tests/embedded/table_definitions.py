@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from jobtable.errors import RequestError
+from jobtable.store import Backend
+
 Request = dict[str, Any]
 
 INVALID = "One or more parameter values were invalid: "
@@ -78,3 +83,13 @@ CHANGES: dict[str, Request] = {
     "old index": {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "old"}}]},
     "no index": {"GlobalSecondaryIndexUpdates": []},
 }
+
+
+def last_refusal(backend: Backend, requests: list[Request]) -> str:
+    """What the last request is refused with: the update of a table that the others create, or a creation."""
+    *before, refused = requests
+    for created in before:
+        backend.execute("CreateTable", created)
+    with pytest.raises(RequestError) as caught:
+        backend.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
+    return caught.value.message

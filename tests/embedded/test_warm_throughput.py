@@ -10,6 +10,7 @@ from tests.embedded.table_definitions import (
     definitions,
     globals_,
     index,
+    last_refusal,
     provisioned,
     table,
     units,
@@ -17,7 +18,6 @@ from tests.embedded.table_definitions import (
 )
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import RequestError
 
 
 def warm(read: int, write: int) -> Request:
@@ -95,12 +95,7 @@ def test_a_table_is_ready_for_what_its_billing_gives_it_and_never_for_less(engin
 def test_a_table_cannot_be_ready_for_less_than_it_is_or_too_much(
     engine: EmbeddedBackend, requests: list[Request], message: str
 ) -> None:
-    *before, refused = requests
-    for created in before:
-        engine.execute("CreateTable", created)
-    with pytest.raises(RequestError) as caught:
-        engine.execute("UpdateTable" if before else "CreateTable", {"TableName": "tab", **refused})
-    assert caught.value.message == message
+    assert last_refusal(engine, requests) == message
 
 
 def test_units_are_described_for_every_index_with_the_times_of_their_changes(engine: EmbeddedBackend) -> None:

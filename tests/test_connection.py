@@ -11,7 +11,7 @@ import pytest
 import jobtable
 from jobtable.connection import default_objects_url
 from jobtable.errors import ConnectionUrlError, StorageError
-from jobtable.testing.contract import Task, make_task, table
+from jobtable.testing.contract_entities import Task, make_task, table
 
 
 def test_memory_is_gone_when_it_is_closed() -> None:

@@ -19,7 +19,7 @@ from jobtable.errors import (
 )
 from jobtable.store import Backend, Backoff, Request, Response, Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend
-from jobtable.testing.contract import Task, make_task, table
+from jobtable.testing.contract_entities import Task, make_task, table
 
 
 @pytest.fixture

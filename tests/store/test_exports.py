@@ -110,6 +110,17 @@ def test_a_file_with_something_that_is_no_item_is_refused(file: Path, line: str)
         import_table(store, notes, file)
 
 
+@pytest.mark.parametrize(
+    "header", ['{"format":"jobtable table 1"}', '{"format":"jobtable table 1","table":3}', "[" * 100_000]
+)
+def test_a_file_with_another_header_is_refused(file: Path, header: str) -> None:
+    """Also where whoever made it has made the digest fit."""
+    digest = hashlib.sha256(f"{header}\n".encode()).hexdigest()
+    file.write_text(f"{header}\n" + json.dumps({"items": 0, "sha256": digest}) + "\n")
+    with pytest.raises(ArchiveError, match="is no export of a table, or its beginning is altered"):
+        check_export(file)
+
+
 @given(st.data())
 def test_a_file_that_is_cut_or_altered_anywhere_is_refused(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -38,7 +38,7 @@ _FILTER_MEMBERS = {"Type": Member(str, enum=("CHILD_SHARDS",)), "ShardId": Membe
 _TRIMMED = "The operation attempted to read past the oldest stream record in a shard."
 
 
-class Iterator(NamedTuple):
+class _Place(NamedTuple):
     """A place in a stream: the next change to read, and when the iterator was given out."""
 
     stream: StreamRecord
@@ -142,7 +142,7 @@ def iterator(storage: Storage, request: Request) -> Response:
             sequence = _sequence_at(view, stream, moment, storage.now())
         else:
             sequence = _start(view, stream, kind, number, storage.now())
-    return {"ShardIterator": _iterator_text(Iterator(stream, sequence, storage.now()))}
+    return {"ShardIterator": _iterator_text(_Place(stream, sequence, storage.now()))}
 
 
 def records(storage: Storage, request: Request) -> Response:
@@ -150,7 +150,7 @@ def records(storage: Storage, request: Request) -> Response:
     limit = _limit(request, _MOST_RECORDS, "Limit should be less than or equal to 1000")
     now = storage.now()
     with storage.read() as view:
-        place = _place(view, optional_text(request, "ShardIterator"))
+        place = _place_of(view, optional_text(request, "ShardIterator"))
         if now - place.made > _ITERATOR_SECONDS:
             raise request_error("ExpiredIteratorException", "The ShardIterator has expired: get a new one")
         stream, sequence = place.stream, place.sequence
@@ -167,7 +167,7 @@ def records(storage: Storage, request: Request) -> Response:
             sequence = change.sequence + 1
     if stream.last_sequence is not None and sequence > stream.last_sequence:
         return {"Records": found}
-    return {"Records": found, "NextShardIterator": _iterator_text(Iterator(stream, sequence, now))}
+    return {"Records": found, "NextShardIterator": _iterator_text(_Place(stream, sequence, now))}
 
 
 def _summary(stream: StreamRecord) -> dict[str, str]:
@@ -273,13 +273,13 @@ def _oldest(view: View, stream: StreamRecord, now: float) -> int:
     return max(kept, stream.after_sequence + 1)
 
 
-def _iterator_text(place: Iterator) -> str:
+def _iterator_text(place: _Place) -> str:
     content = f"{_shard(place.stream)}|{_number(place.sequence)}|{int(place.made * 1000):0{_DIGITS}d}"
     arn = stream_arn(place.stream.table_name, place.stream.label)
     return f"{arn}|001|{base64.b64encode(content.encode()).decode()}"
 
 
-def _place(view: View, given: str | None) -> Iterator:
+def _place_of(view: View, given: str | None) -> _Place:
     parts = (given or "").split("|")
     try:
         arn, _, encoded = parts
@@ -292,4 +292,4 @@ def _place(view: View, given: str | None) -> Iterator:
         raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")
     if shard != _shard(stream) or not stream.after_sequence < numbers[0] < _LARGEST or numbers[1] > _LARGEST:
         raise RequestRefused("Invalid ShardIterator")
-    return Iterator(stream, numbers[0], numbers[1] / 1000)
+    return _Place(stream, numbers[0], numbers[1] / 1000)

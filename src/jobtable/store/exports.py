@@ -8,7 +8,6 @@ or added unnoticed, and any tool that reads lines can read the items.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -54,9 +53,9 @@ def export_table(store: Store, table: Table, file: Path, progress: Progress = la
     count = 0
     with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
         try:
-            _append(made, digest, {"format": FORMAT, "table": table.name})
+            _append(made, digest, _header_line(table.name))
             for item in _items(store, table):
-                _append(made, digest, item)
+                _append(made, digest, to_json(item) + b"\n")
                 count += 1
                 progress(1)
             made.write(_last_line(count, digest.hexdigest()))
@@ -75,15 +74,15 @@ def check_export(file: Path, primary: Sequence[str] = ()) -> Export:
     `primary` names the attributes that every item must have.
     """
     with file.open("rb") as stream:
-        header = _header(stream, file)
-        digest = hashlib.sha256(_line_of(header))
+        table = _table_named_in(stream, file)
+        digest = hashlib.sha256(_header_line(table))
         for count, line in enumerate(_lines(stream, file)):
             if line.startswith(_LAST):
                 if line != _last_line(count, digest.hexdigest()) or stream.read(1):
                     break
-                return Export(header["table"], count, digest.hexdigest())
+                return Export(table, count, digest.hexdigest())
             if not _is_item(line, primary):
-                raise ArchiveError(f"{file} is altered: line {count + 2} is no item of table {header['table']}")
+                raise ArchiveError(f"{file} is altered: line {count + 2} is no item of table {table}")
             digest.update(line)
     raise ArchiveError(f"{file} is cut off or altered: it does not end with the digest of what is in it")
 
@@ -136,15 +135,18 @@ def _read(file: Path, count: int, progress: Progress) -> Iterator[Item]:
             progress(1)
 
 
-def _header(stream: IO[bytes], file: Path) -> dict[str, Any]:
+def _table_named_in(stream: IO[bytes], file: Path) -> str:
+    """The table that the first line names, or ArchiveError if that is not the line of an export."""
     line = stream.readline(_LONGEST_LINE)
     try:
-        header = json.loads(line)
+        header = from_json(line)
     except ValueError:
         header = None
-    if not isinstance(header, dict) or header.get("format") != FORMAT or line != _line_of(header):
-        raise ArchiveError(f"{file} is no export of a table, or its beginning is altered")
-    return header
+    if isinstance(header, dict) and isinstance(header.get("table"), str):
+        table: str = header["table"]
+        if line == _header_line(table):
+            return table
+    raise ArchiveError(f"{file} is no export of a table, or its beginning is altered")
 
 
 def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
@@ -154,14 +156,13 @@ def _lines(stream: IO[bytes], file: Path) -> Iterator[bytes]:
         yield line
 
 
-def _append(file: IO[bytes], digest: Any, document: Any) -> None:
-    line = _line_of(document)
+def _append(file: IO[bytes], digest: Any, line: bytes) -> None:
     digest.update(line)
     file.write(line)
 
 
-def _line_of(document: Any) -> bytes:
-    return to_json(document) + b"\n"
+def _header_line(table: str) -> bytes:
+    return to_json({"format": FORMAT, "table": table}) + b"\n"
 
 
 def _last_line(count: int, sha256: str) -> bytes:

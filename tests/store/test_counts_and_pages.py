@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import subprocess
 import sys
 
 import pytest
 
+from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import CursorError, ValueRefusedError
 from jobtable.model import Attr, Entity, Index, Key, Table
 from jobtable.store import Store
@@ -109,6 +112,20 @@ def test_a_cursor_fits_only_a_query_with_the_same_limit(store: Store) -> None:
     for other in (store.query(SHELF), store.query(SHELF, limit=3)):
         with pytest.raises(CursorError, match="another query"):
             other.page(cursor)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", "3", "{}", '{"behind":{}}', '{"behind":3,"left":2}', '{"behind":{},"left":"2"}', "[" * 10**5],
+)
+def test_a_cursor_that_is_made_up_is_refused(content: str) -> None:
+    """Also where whoever made it knows how cursors are bound to their query."""
+    with Store(EmbeddedBackend(None)) as store:
+        query = store.query(SHELF, limit=4)
+        check = hashlib.sha256(query._fingerprint + content.encode()).digest()[:12]
+        cursor = base64.urlsafe_b64encode(check + content.encode()).decode().rstrip("=")
+        with pytest.raises(CursorError, match="start again without one"):
+            query.page(cursor)
 
 
 def test_a_cursor_of_a_collection_is_good_in_other_processes() -> None:

@@ -13,12 +13,12 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from jobtable.errors import CursorError, RequestRefused, StreamExpired, TableNotFound
+from jobtable.errors import RequestRefused, StreamExpired, TableNotFound
 from jobtable.model.entity import Entity
 from jobtable.model.table import Table
 from jobtable.store.backend import Item, Request, Response
 from jobtable.store.collections import entity_of
-from jobtable.store.cursors import read_cursor, write_cursor
+from jobtable.store.cursors import made_up, read_cursor, write_cursor
 
 if TYPE_CHECKING:
     from jobtable.store.store import Store
@@ -205,7 +205,7 @@ class Feed:
         try:
             stream, shards = place["stream"], {key: _Shard.restored(saved) for key, saved in place["shards"].items()}
         except (KeyError, TypeError, AttributeError) as error:
-            raise CursorError("the cursor is made up; start again without one") from error
+            raise made_up() from error
         if stream != self._arn:
             raise _expired(self._name)
         return shards

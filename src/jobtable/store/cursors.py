@@ -8,6 +8,8 @@ import hashlib
 import json
 from typing import Any
 
+from pydantic_core import from_json
+
 from jobtable.errors import CursorError
 
 _CHECK_BYTES = 12
@@ -19,14 +21,14 @@ def fingerprint(request: dict[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps(bound, sort_keys=True).encode()).digest()
 
 
-def write_cursor(key: dict[str, Any], bound_to: bytes) -> str:
-    """The cursor for the position behind this key."""
-    payload = json.dumps(key, separators=(",", ":")).encode()
+def write_cursor(place: dict[str, Any], bound_to: bytes) -> str:
+    """The cursor for a place: the key that a page ended with, or what a feed has read."""
+    payload = json.dumps(place, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(_check(payload, bound_to) + payload).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, bound_to: bytes) -> dict[str, Any]:
-    """The key that the cursor stands for, or CursorError."""
+    """What was written into the cursor, or CursorError."""
     try:
         raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error) as error:
@@ -34,8 +36,18 @@ def read_cursor(cursor: str, bound_to: bytes) -> dict[str, Any]:
     check, payload = raw[:_CHECK_BYTES], raw[_CHECK_BYTES:]
     if check != _check(payload, bound_to):
         raise CursorError("the cursor is altered or belongs to another query; start again without one")
-    key: dict[str, Any] = json.loads(payload)
-    return key
+    try:
+        place = from_json(payload)
+    except ValueError as error:
+        raise made_up() from error
+    if not isinstance(place, dict):
+        raise made_up()
+    return place
+
+
+def made_up() -> CursorError:
+    """The error for a cursor that fits its query, but that no query has written."""
+    return CursorError("the cursor is made up; start again without one")
 
 
 def _check(payload: bytes, bound_to: bytes) -> bytes:

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from jobtable.errors import ItemShapeError, ValueRefusedError
 from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.store.backend import Item, Request, Response, StoreRequest
-from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
+from jobtable.store.cursors import fingerprint, made_up, read_cursor, write_cursor
 
 T = TypeVar("T")
 _LEAST_READ_AHEAD = 100
@@ -160,7 +160,12 @@ class Query(Generic[T]):
     def _read_cursor(self, cursor: str) -> tuple[Item, int | None]:
         """The position behind which to go on, and how many results the limit leaves."""
         place = read_cursor(cursor, self._fingerprint)
-        return (place, None) if self._limit is None else (place["behind"], place["left"])
+        if self._limit is None:
+            return place, None
+        behind, left = place.get("behind"), place.get("left")
+        if not isinstance(behind, dict) or not isinstance(left, int) or left < 1:
+            raise made_up()
+        return behind, left
 
     def _write_cursor(self, last: Item, left: int | None) -> str:
         position = {name: last[name] for name in self._position_attributes}

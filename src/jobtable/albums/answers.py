@@ -142,7 +142,7 @@ def _closed(task: ValidationTask) -> TaskClosedError:
 
 
 def _validated(task: ValidationTask, answered: Any) -> list[AlbumData]:
-    """The answer as albums; only those that were asked about, each at most once. Those left out are taken for wrong."""
+    """The answer as albums: only those that were asked about, each at most once. Those left out count as wrong."""
     try:
         albums = _ANSWER.validate_python(with_field_names(answered))
     except ValidationError as error:

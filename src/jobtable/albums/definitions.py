@@ -14,14 +14,14 @@ from jobtable.errors import DefinitionError
 FAIL = "fail"
 CONTINUE = "continue"
 LONGEST_WAIT = timedelta(days=3650)
-"""Nobody is waited for longer; a time behind the end of the calendar could not be stored."""
+"""The longest time to wait for an answer: one beyond the end of the calendar could not be stored."""
 
 
 @dataclass(frozen=True)
 class Step:
     """A step that a worker runs: the task `module:function` gets the job's context and the `execution_id`.
 
-    A step may run again after a crash, so it must leave the same behind when it runs twice.
+    A step may run again after a crash, so running it twice must leave the same behind as running it once.
     """
 
     name: str

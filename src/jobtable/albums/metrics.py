@@ -11,7 +11,7 @@ from jobtable.store import Store
 
 _LAST_INSTANT = timedelta(days=1) - timedelta(microseconds=1)
 _LAST_SECOND = timedelta(days=1) - timedelta(seconds=1)
-"""From the begin of a day: the day behind the last one of the calendar cannot be named."""
+"""Both count from the beginning of a day: what follows the last day of the calendar has no name."""
 
 
 def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:

@@ -25,7 +25,7 @@ from jobtable.store import Store
 LOOK_AGAIN = timedelta(seconds=10)
 """An execution that runs is looked at this often, whether its job is well."""
 DELIVER_WITHIN = timedelta(minutes=1)
-"""A question that was not handed out after this time is handed out by the watch: whoever asked it has died."""
+"""A question that was not sent by then is sent by the watch: the process that was to do so has died."""
 _MILLISECOND = timedelta(milliseconds=1)
 
 

@@ -1,4 +1,4 @@
-"""The watch over executions: tasks that nobody answered time out, and executions that stand still go on or fail."""
+"""The watch over executions: unanswered tasks time out, and executions that have stalled go on or fail."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jobtable.jobs.tasks import FailTask, StopTask, task
     from jobtable.jobs.worker import Worker
 else:
-    # When they are asked for: a module of tasks needs no worker.
+    # Loaded when they are asked for: a module of tasks needs no worker.
     __getattr__ = offer(
         __name__,
         {

@@ -44,7 +44,7 @@ class Beginnings:
         while waited_for is not None:
             for each in reversed(self._make_wait_above(waited_for)):
                 self._write_beginning(each, by)
-            # It has ended again if this took so long that a worker let go who was made to wait.
+            # This may have taken so long that a worker told those who wait again: then the group has ended once more.
             waited_for = self._find_group_above(waited_for)
 
     def _refuse_what_cannot_begin(self, job: Job) -> None:

@@ -83,7 +83,7 @@ class RecordBuffer:
             except JobtableError as error:
                 if not (error.retryable or isinstance(error, ConflictError)):
                     raise
-                # The store has made its pauses already; to wait on is what keeps both the lines and the bound.
+                # The store has paused between its own tries. Trying again loses no line and keeps the buffer bounded.
         with self._lock:
             self._waiting.append((record, size, now))
             self._bytes += size
@@ -92,7 +92,7 @@ class RecordBuffer:
         with self._lock:
             if self._bytes >= self._most_bytes:
                 return True
-            # What waits long would be lost with the process. While the store is away it has to wait, and the job not.
+            # What waits would be lost if the process died, so the task waits for the store; but not while that is away.
             return not self._is_failing and bool(self._waiting) and now - self._waiting[0][2] > self._most_seconds
 
     def flush(self) -> None:

@@ -26,7 +26,7 @@ _MOST_REMOVED_TOGETHER = 90
 
 @dataclass(frozen=True)
 class SavedState:
-    """What is told of a state that is saved."""
+    """What is known of a saved state."""
 
     step: int = 0
     epoch: int = 0

@@ -67,7 +67,7 @@ class Claims:
         except JobtableError:
             if not claimed:
                 raise
-            # The next claim raises it again; without their holder, the jobs that are claimed would be taken for lost.
+            # The next claim raises it again. These jobs are claimed: if nobody ran them, they would count as lost.
         self._starts.tell([lease.job for lease in claimed])
         return claimed
 

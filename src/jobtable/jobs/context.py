@@ -1,4 +1,4 @@
-"""What a task gets to speak with: its job's log, progress, metrics, checkpoints and artifacts."""
+"""What a task gets to talk to its job with: log, progress, metrics, checkpoints and artifacts."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ class JobContext:
     def _close_records(self) -> None:
         self._records.close()
         self._sweep_records.close()
-        with contextlib.suppress(LeaseLostError):  # its holder learns that when he ends the job
+        with contextlib.suppress(LeaseLostError):  # its worker learns that when it ends the job
             self._store_progress()
 
     @property

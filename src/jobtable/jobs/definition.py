@@ -58,7 +58,7 @@ class RetryPolicy(BaseModel):
 class Definition(BaseModel):
     """The complete definition of a job. Members that it does not declare belong to the system that made the job."""
 
-    # What is no number must not silently become nothing: job_config() refuses it.
+    # NaN and infinity must not silently become null: job_config() refuses them.
     model_config = ConfigDict(extra="allow", frozen=True, ser_json_inf_nan="constants")
 
     task: str | None = None

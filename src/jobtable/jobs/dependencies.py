@@ -205,7 +205,7 @@ class Dependencies:
 
     def _uncount_dependent(self, tx: Transaction, edge: JobDependency) -> None:
         dependency = None if edge.met_at_once else self._store.find(Job.key(job_id=edge.dependency_job_id))
-        # Edges that an earlier version has written do not say that they are not counted.
+        # Edges of an earlier version do not say whether they are counted.
         if dependency is not None and dependency.dependents:
             tx.update(dependency, Job.dependents.increment(-1), when=unchanged(dependency, Job.dependents))
 

@@ -87,7 +87,7 @@ class Endings:
     def _end_waiting(
         self, job: Job, status: Status, message: str | None, *, by: str | None = None, gates: JobGates | None = None
     ) -> Job | None:
-        """The same, but nobody is told yet; None also if these gates have changed."""
+        """The same, but without telling anyone yet; None also if these gates have changed."""
         transition = Transition(self._store, self._clock)
         add_ending(transition, job, status, message, by=by)
         if gates is not None:

@@ -219,7 +219,7 @@ class _Server:
         for pid in list(self._children):
             ended, status, usage = os.wait4(pid, os.WNOHANG)
             if ended:
-                # What the child has started and left behind has no one to wait for it.
+                # Nobody waits for processes that the child has started and left behind.
                 _kill_group(pid, signal.SIGKILL)
                 fd = self._children.pop(pid)
                 _write_if_read(fd, _STATUS.pack(os.waitstatus_to_exitcode(status), usage.ru_maxrss * _MAXRSS_BYTES))

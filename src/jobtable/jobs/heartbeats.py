@@ -1,4 +1,4 @@
-"""Keeps the leases of one worker alive, and hears through them what is asked of its jobs."""
+"""Keeps the leases of one worker alive, and learns from the jobs when someone asks them to end."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Heartbeats:
             raise problem
 
     def look(self) -> None:
-        """Hear what is asked of the jobs: one read of them all, between heartbeats."""
+        """Learn whether someone asks a job to end: one read of all of them, between heartbeats."""
         listening = [held for held in self._all() if held.on_wish is not None]
         jobs = self._jobs.look_at([held.lease for held in listening])
         for held, job in zip(listening, jobs, strict=True):

@@ -1,4 +1,4 @@
-"""The instance that a worker is: what it runs on, and that it lives."""
+"""A worker as an instance: what it runs on, and that it is alive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class InstanceInfo:
 
     @staticmethod
     def of_this_machine() -> InstanceInfo:
-        """What the machine itself can say; where it stands and whether it is a spot instance it cannot."""
+        """What the machine can say of itself; its zone, and whether it is a spot instance, it does not know."""
         return InstanceInfo(
             instance_type=f"{platform.system().lower()}-{platform.machine()}-{os.cpu_count() or 1}cpu",
             gpu_count=len(list(_NVIDIA.iterdir())) if _NVIDIA.is_dir() else 0,

@@ -1,4 +1,4 @@
-"""Lines out of the bytes that a program writes: in pieces of any size, in any encoding, with progress bars in them."""
+"""Lines from the bytes that a program writes, in pieces of any size, in any encoding, with progress bars among them."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class LogSearch:
         if text.sha256 is None:
             if data := self._read_parts(text.lease_epoch, offset):
                 return data
-            # Parts that are gone have become one object meanwhile, which begins like them.
+            # The parts may have become one object meanwhile, which begins with the same bytes.
             text = self._store.get(JobLogText.key(job_id=self._job_id, lease_epoch=text.lease_epoch))
         return self._objects.get_range(text.s3_key, offset, CHUNK_SIZE) if text.sha256 is not None else b""
 

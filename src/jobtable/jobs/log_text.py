@@ -45,7 +45,7 @@ class TextSpool:
             data = data[room:]
         self._behind_head += len(data)
         data = data[-self._most_tail :]
-        # The tail is a ring: the place of a byte is told by how many came before it.
+        # The tail is a ring: how many bytes came before a byte says where it stands.
         place = (self._behind_head - len(data)) % self._most_tail
         for piece, at in ((data[: self._most_tail - place], place), (data[self._most_tail - place :], 0)):
             if piece:

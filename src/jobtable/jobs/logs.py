@@ -60,13 +60,13 @@ class JobLogs:
         """
         levels = None if level is None else levels_from(level)
         if tail is not None:
-            # From the last line of any level on: lines of other levels are not read through to find the place.
+            # Following begins behind the last line of any level, so that none is read just to find the place.
             last = self.tail(job_id, 1)
             shown = self.tail(job_id, tail, level=level) if tail else []
             yield from shown
             since = max((line.timestamp for line in (*last, *shown)), default=since)
         while True:
-            # Looked at before the lines are read: whatever a job says, it says before it has ended.
+            # Before the lines are read: a job that has ended by now has written all of them.
             has_ended = self._job(job_id).is_final
             for line in self.lines(job_id, since=since):
                 since = line.timestamp
@@ -103,7 +103,7 @@ class JobLogs:
         return LogSearch(self._store, self._objects, job_id, wanted, epoch=epoch, ignore_case=ignore_case)
 
     def finish_text(self, job_id: str, epoch: int) -> JobLogText | None:
-        """Make one object of the parts that a lost worker has left; None if there are none, or the run goes on.
+        """Make one object from the parts that a lost worker has left; None if there are none, or the run goes on.
 
         Any number of processes may do that at once, and again. A worker that comes back puts its own text, which
         is longer, in place of it.

@@ -95,7 +95,7 @@ class ProcessSlots:
             if process.output_problem is not None:
                 _LOG.warning("the output of job %s was not kept: %s", job_id, process.output_problem)
         if process.is_lost:
-            # As if the whole worker was lost: whoever recovers the job counts it, so it cannot happen for ever.
+            # As if the whole worker were lost: whoever recovers the job counts that, so it cannot go on for ever.
             self._conclusions.lose(held, "its lease, or the process that had started it, was lost")
         elif outcome is None:
             self._conclusions.release(held, "its worker stopped before it had ended")

@@ -1,4 +1,4 @@
-"""What the items of the job system have in every table that holds them: their fields and their common keys."""
+"""The fields and the keys that the items of the job system have in every table that holds them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that died are noticed by those that live, and their jobs are taken from them."""
+"""Living workers notice those that died, and take their jobs from them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class _Seen:
 class LeaseObserver:
     """Watches the heartbeats of all running jobs and instances.
 
-    A lease is dead when its heartbeat has not moved for the lease time while this observer watched. Nobody's wall
-    clock is asked, so no clock that is wrong or jumps can end a healthy lease or keep a dead one. Whoever is taken
-    for dead and lives loses its lease only if its heartbeat has still not moved in that instant.
+    A lease is dead when its heartbeat has not moved for the lease time while this observer watched. No wall
+    clock is involved, so one that is wrong or jumps can neither end a healthy lease nor keep a dead one. A worker
+    that is taken for dead but lives loses its lease only if its heartbeat has still not moved at that instant.
     """
 
     def __init__(

@@ -59,7 +59,7 @@ class Runs:
             job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
         except (ConditionFailedError, NotFoundError) as error:
             raise lease.lost() from error
-        if job.dependents > lease.job.dependents:  # somebody may have begun to wait for its start just before that
+        if job.dependents > lease.job.dependents:  # someone may have begun to wait for its start as it was claimed
             self._starts.tell_later([job])
         return replace(lease, job=job)
 
@@ -118,7 +118,7 @@ class Runs:
                 continue
             self._let_go_on(told)
             job = self._queries.get_job(lease.job.job_id)
-            if job.is_awaiting:  # what it waits for may itself wait for its start, and not have been told
+            if job.is_awaiting:  # what it waits for may be waiting for its start, and not know of it yet
                 self._starts.tell([job])
             if job.dependents and job.is_final and not told:
                 self._endings.settle(job)
@@ -133,7 +133,7 @@ class Runs:
         alone: list[tuple[Lease, Outcome]] = []
         for pair in ended:
             job = pair[0].job
-            # Of two leases of one job, one is lost.
+            # Of two leases on one job, one is lost: it must not spoil the transaction of the others.
             if job.job_id in together or (job.dependents and parents.edge_to(job) is None):
                 alone.append(pair)
             else:
@@ -379,5 +379,5 @@ def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease
 def _most_actions(lease: Lease) -> int:
     """How many actions of a transaction the end of a run takes at most, the queue's own not counted."""
     actions = 3 + lease.job.is_gated + 2 * lease.is_recorded
-    # The edge of a parent, its gates, and what a sweep keeps of its child.
+    # The edge of the parent, its gates, and the two metrics of a sweep's child.
     return actions + 4 if lease.job.dependents else actions

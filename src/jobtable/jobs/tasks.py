@@ -43,7 +43,7 @@ def task(function: F | None = None, /, *, inline: bool = False) -> F | Callable[
 def _context_in(parameters: list[inspect.Parameter]) -> str | None:
     """The name of the parameter that wants the job's context."""
     for parameter in parameters:
-        # An annotation is text where annotations are postponed.
+        # With `from __future__ import annotations` an annotation is text.
         kind = getattr(parameter.annotation, "__name__", parameter.annotation)
         if isinstance(kind, str) and kind.rpartition(".")[2] == _CONTEXT_TYPE:
             return parameter.name

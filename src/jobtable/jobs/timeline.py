@@ -23,7 +23,7 @@ class Timeline:
 
     Records are stored in one transaction with the move of the timeline, whoever writes them. So no two have the same
     time, whatever the clocks of the writers do, and no record ever appears before one that is there already: who
-    reads on behind the last record that he has seen misses nothing.
+    reads on behind the last record that they have seen misses nothing.
     """
 
     def __init__(self, store: Store, job_id: str) -> None:

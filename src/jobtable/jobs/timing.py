@@ -39,7 +39,7 @@ class Timings:
         self._clock = clock
 
     def of(self, job: Job, *, percent: float | None = None) -> Timing | None:
-        """The timing of a job that runs, and None of any other; of a group, by the share of it that has ended."""
+        """The timing of a job that runs, None for any other; of a group, `percent` is the share that has ended."""
         if job.status is not Status.RUNNING or job.started_at is None:
             return None
         now = self._clock.now()
@@ -56,7 +56,7 @@ class Timings:
         return expected if expected is not None and expected > now else None
 
     def _beginning(self, job: Job, started_at: datetime) -> _Mark | None:
-        """Where this run began: a later one may go on from a checkpoint, so only its first report tells."""
+        """Where this run began. One that is not the first may resume from a checkpoint, so its first report tells."""
         if job.lease_epoch == 1:
             return _Mark(started_at, 0)
         return _first_report(self._reports(job, started_at, newest_first=False))
@@ -71,7 +71,7 @@ def _first_report(lines: Query[JobStatus]) -> _Mark | None:
 
 
 def _extrapolated(first: _Mark | None, last: _Mark, now: datetime) -> datetime | None:
-    """When it is at 100 percent; what was due already and has not come is counted as slower progress."""
+    """When it will be at 100 percent. If that is past already, it has become slower, and is estimated from now."""
     if first is None or last.percent <= first.percent or last.percent >= 100:
         return None
     left = (100 - last.percent) / (last.percent - first.percent)

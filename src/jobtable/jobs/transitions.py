@@ -16,7 +16,7 @@ from jobtable.store.transactions import MOST_ACTIONS
 
 _MICROSECOND = timedelta(microseconds=1)
 SETTLING_TIME = timedelta(seconds=5)
-"""If the process that ended a job has not told its dependents by then, another one does."""
+"""If the process that ended a job has not told its dependents after this time, another one does."""
 MOST_JOBS = (MOST_ACTIONS - 1) // 3
 """How many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
 
@@ -52,7 +52,7 @@ class Transition:
         self._owners: dict[int, str] = {}
 
     def time_for(self, job: Job) -> datetime:
-        """Now, but behind the job's last change: what happened later sorts later, even if a clock went back."""
+        """Now, or just after the job's last change: what happens later sorts later, even if a clock went back."""
         return later(self._clock.now(), job.changed_at)
 
     def change(
@@ -105,7 +105,7 @@ class Transition:
             self.count(job.queue_name, jobs=-1)
 
     def close(self, edge: JobDependency, status: Status) -> None:
-        """Tell one who waits how the job ended; the gates that count it are to change in the same transaction."""
+        """Tell the job that waits how this one ended; the gates that count it must change in the same transaction."""
         self._own(edge.dependency_job_id)
         self.tx.update(edge, JobDependency.outcome.set(status), when=JobDependency.outcome.missing())
 

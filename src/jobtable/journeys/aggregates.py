@@ -73,7 +73,7 @@ def counting(logged: LogCounts) -> list[Update]:
 
 
 def since(before: LogCounts, now: LogCounts) -> LogCounts:
-    """What has come to a count."""
+    """What was counted since."""
     return LogCounts(
         total_logs=now.total_logs - before.total_logs,
         error_count=now.error_count - before.error_count,

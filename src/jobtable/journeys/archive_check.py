@@ -1,4 +1,4 @@
-"""The check of a journey's file, from its first byte to its last, before anything is stored of it.
+"""The check of a journey's file, from its first byte to its last, before any of it is stored.
 
 No byte can be cut off or altered unnoticed. Files that were made to do harm are refused too: nothing is ever unpacked
 to a path, items and objects must belong to the journey or to a job that ran it, and nothing is read beyond the size
@@ -56,7 +56,7 @@ _END_JOB = re.compile("(.+)-end-[0-9]{1,5}")
 _ENCRYPTED = 1
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, ValueError, ArithmeticError)
-"""What reading a ZIP file raises when someone has laid hands on its headers."""
+"""What reading a ZIP file may raise when someone has tampered with its headers."""
 
 
 @contextmanager

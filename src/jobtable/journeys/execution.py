@@ -311,7 +311,7 @@ class StageRun:
     def _written(self, run: StepRun, *, is_over: bool = True) -> tuple[StepRun, Written]:
         """Put the log and the reports of a step into object storage; gives the step and the records that name them.
 
-        In the midst of a step the lines worth a quick look are not known yet: those that are the last now will not be.
+        While a step goes on the lines worth a quick look are not known yet: what is last now will not stay so.
         """
         logged = aggregates.since(self._counted, self._log.counts())
         entries: list[Entity] = []
@@ -329,7 +329,7 @@ class StageRun:
         return run, Written((), logged, entries[-_ENTITIES_AT_ONCE:])
 
     def _keep(self, written: Written) -> None:
-        """Know what of an unfinished step is stored, so that it is not counted or made again."""
+        """Remember what is stored of an unfinished step, so that it is not counted or made again."""
         self._counted = self._log.counts()
         self.execution = self.execution.replace(metrics=aggregates.added(self.execution.metrics, written.logged))
         self._discard_drafts()
@@ -426,7 +426,7 @@ class StageRun:
         return Ended("failed", message=f"{run.step_id}: {message}")
 
     def _set_aside(self, run: StepRun, written: Written) -> Ended:
-        """Let the execution wait behind its last finished step, or behind the position of the one that was begun."""
+        """Let the execution wait after its last finished step, or at the position that the current one has saved."""
         run = run.replace(status=ExecutionStatus.PENDING)
         updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
         with _held():

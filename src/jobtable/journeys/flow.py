@@ -364,7 +364,7 @@ class JourneyFlow:
         )
 
     def _highest_number(self, stage: StageDefinition) -> int:
-        """The number of the latest execution: of use only for journeys that other programs have stored."""
+        """The number of the latest execution, for a journey that another program has stored without counters."""
         latest = find_latest_execution(self._store, stage)
         return latest.execution_number if latest else 0
 

@@ -70,7 +70,7 @@ class JourneyJobs:
                 yield from (job for job in found if job.is_final)
 
     def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
-        """Every item of jobs as it is stored, in key order; but not what somebody else's job means to them."""
+        """Every item of jobs as it is stored, in key order, but no edges to jobs of somebody else."""
         ids = sorted(job_ids, key=_partition_of)
         runs = (run for job_id in ids for run in self._jobs.queries.find_instances_of_job(job_id))
         yield from sorted((InstanceJob.__schema__.codec.encode(run) for run in runs), key=position)

@@ -10,6 +10,7 @@ from jobtable.clock import Clock
 from jobtable.jobs.beginnings import Beginnings
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.control import Control
+from jobtable.jobs.deletion import Deletion
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.instances import Instances
@@ -22,6 +23,7 @@ from jobtable.jobs.runs import Runs
 from jobtable.jobs.starts import Starts
 from jobtable.jobs.submission import Submission
 from jobtable.jobs.timing import Timings
+from jobtable.jobs.trees import Trees
 from jobtable.jobs.waiting import Waits
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
@@ -32,8 +34,8 @@ T = TypeVar("T")
 class Jobs:
     """Jobs in one store, with their large things in one object store. Any thread may use it.
 
-    The verbs are those of the parts: submission.py, queues.py, control.py, dependencies.py, claims.py and runs.py
-    describe what each of them promises.
+    The verbs are those of the parts: submission.py, queues.py, control.py, deletion.py, dependencies.py, claims.py
+    and runs.py describe what each of them promises.
     """
 
     def __init__(
@@ -50,7 +52,9 @@ class Jobs:
         submission = Submission(store, self.clock, self.queues)
         dependencies = Dependencies(store, self.clock, self.queries)
         beginnings = Beginnings(store, self.clock, self.queries, self._endings, dependencies)
-        control = Control(store, objects, self.clock, self.queries, self._endings, dependencies, beginnings)
+        trees = Trees(store, self.queries, dependencies)
+        control = Control(store, self.clock, self.queries, trees, self._endings, dependencies, beginnings)
+        deletion = Deletion(store, objects, self.clock, self.queries, trees, self._endings, dependencies)
         shared = (random or Random(), self.queries, self._endings, Starts(store, self._endings))  # noqa: S311 - no secret
         claims = Claims(store, self.clock, *shared)
         runs = Runs(store, self.clock, *shared)
@@ -74,8 +78,8 @@ class Jobs:
         self.retry = control.retry
         self.begin_for_system = control.begin_for_system
         self.prioritise = control.prioritise
-        self.delete = control.delete
-        self.delete_for_system = control.delete_for_system
+        self.delete = deletion.delete
+        self.delete_for_system = deletion.delete_for_system
         self.add_dependency = dependencies.add
         self.why_waiting = Waits(store, self.clock, self.queries).why
         self.timing_of = Timings(store, self.clock).of

@@ -1,0 +1,127 @@
+"""Deleting ended jobs, with every item and object under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, JobStateError, TransactionFailedError
+from jobtable.jobs.dependencies import Dependencies
+from jobtable.jobs.endings import Endings
+from jobtable.jobs.entities import Job, JobMetric, main
+from jobtable.jobs.locations import job_prefix
+from jobtable.jobs.owners import command_to_delete
+from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.trees import Trees
+from jobtable.model import Entity, unchanged
+from jobtable.objects import ObjectStore
+from jobtable.store import Store, Undeclared
+from jobtable.store.backend import Item
+from jobtable.store.batches import Batches
+from jobtable.store.transactions import MOST_ACTIONS
+
+
+class Deletion:
+    """Deletes jobs. First it marks them, so that nobody retries them any more; the job item goes last."""
+
+    def __init__(
+        self,
+        store: Store,
+        objects: ObjectStore,
+        clock: Clock,
+        queries: JobQueries,
+        trees: Trees,
+        endings: Endings,
+        dependencies: Dependencies,
+    ) -> None:
+        self._store = store
+        self._objects = objects
+        self._clock = clock
+        self._queries = queries
+        self._trees = trees
+        self._endings = endings
+        self._dependencies = dependencies
+
+    def delete(self, job_id: str, *, tree: bool = False) -> int:
+        """Remove an ended job with every item and object under it; gives the number of items.
+
+        With `tree` also the jobs under it; without, a job that has children is refused, and so is one that runs a
+        journey, an analysis or an execution. If it is interrupted, the same call again finishes it: the job item goes
+        last.
+        """
+        going = self._deletable(job_id, tree)
+        for each in going:
+            command = command_to_delete(each)
+            if command is not None:
+                raise JobStateError(f"job {each.job_id} is part of something larger: delete that, with `{command}`")
+        return self._delete_all(going)
+
+    def delete_for_system(self, job_id: str) -> int:
+        """Remove an ended job and those under it, as `delete` does, for the system that has made them."""
+        return self._delete_all(self._deletable(job_id, tree=True))
+
+    def _deletable(self, job_id: str, tree: bool) -> list[Job]:
+        """The jobs to delete with a job, children first: they are found by way of their parent."""
+        job = self._queries.get_job(job_id)
+        below = list(self._trees.below(job))[::-1]
+        if below and not tree:
+            raise JobStateError(f"job {job_id} has {len(below)} jobs under it: delete them too (tree), or first")
+        for each in (*below, job):
+            if not each.is_final:
+                raise JobStateError(f"job {each.job_id} is {each.status}: cancel it first")
+        return [*below, job]
+
+    def _delete_all(self, jobs: list[Job]) -> int:
+        for first in range(0, len(jobs), MOST_ACTIONS):
+            self._mark_as_going(jobs[first : first + MOST_ACTIONS])
+        going = {each.job_id for each in jobs}
+        return sum(self._delete_one(each, going) for each in jobs)
+
+    def _mark_as_going(self, jobs: list[Job]) -> None:
+        """Let nobody retry these jobs any more."""
+        tx = self._store.transaction()
+        for job in jobs:
+            tx.update(job, Job.deleted_at.set(self._clock.now()), when=unchanged(job, Job.status, Job.changed_at))
+        try:
+            tx.commit()
+        except TransactionFailedError as error:
+            changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
+            raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
+
+    def _delete_one(self, job: Job, going: set[str]) -> int:
+        if self._queries.find_place(job) is not None:
+            self._tell_all(job)
+        removed = self._dependencies.remove_all(job.job_id)
+        removed += self._store.batch_delete(self._queries.find_instances_of_job(job.job_id))
+        removed += self._store.batch_delete(self._reports_to_sweep(job, going))
+        removed += self._delete_items_under(job.job_id)
+        for found in self._objects.list(job_prefix(job.job_id)):
+            self._objects.delete(found.key)
+        return removed + self._store.delete(Job.key(job_id=job.job_id))
+
+    def _tell_all(self, job: Job) -> None:
+        """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""
+        # Read again: some of those who waited may have been deleted before it.
+        self._endings.settle(self._queries.get_job(job.job_id))
+        if self._queries.find_place(job) is not None:
+            raise ConflictError(
+                f"job {job.job_id} cannot be deleted yet: the index does not show all who wait for it; "
+                "delete it again in a moment"
+            )
+
+    def _delete_items_under(self, job_id: str) -> int:
+        """Remove everything in a job's partition but the job, also items of kinds that this process does not know."""
+        under = self._store.collection(Job.key(job_id=job_id))
+        keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
+        return Batches(self._store).delete_items(main, keys)
+
+    def _reports_to_sweep(self, job: Job, going: set[str]) -> Iterator[JobMetric]:
+        """The copies of a child's metrics that stand under its sweep, unless they go with the sweep itself."""
+        sweep = (job.definition.model_extra or {}).get("sweep")
+        sweep_id = sweep.get("sweep_id") if isinstance(sweep, dict) else None
+        if sweep_id is not None and sweep_id not in going:
+            yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
+
+
+def _key_of(entity: Entity) -> Item:
+    return entity.item if isinstance(entity, Undeclared) else type(entity).__schema__.codec.key_of(entity)

@@ -68,11 +68,11 @@ class ItemShapeError(JobtableError):
 
 
 class NotFoundError(JobtableError, LookupError):
-    """There is no item under the key. The message begins with "there is no" and what it is: a job, a queue, ..."""
+    """There is no item under the key, or nothing of the name that was asked for."""
 
     @property
     def kind(self) -> str | None:
-        """What is missing, in one word: `job` where there is no job, or nothing that stands under one."""
+        """What is missing, in one word, where the message says it: `job` in "there is no job J"; else None."""
         found = re.search(r"there is no ([a-z]+)", str(self))
         return found and found[1]
 

@@ -101,7 +101,7 @@ def _needed(known: Mapping[str, Job], job_id: str, name: str) -> Job:
     try:
         return known[job_id]
     except KeyError:
-        raise NotFoundError(f"{name!r} refers to job {job_id}, which is not there") from None
+        raise NotFoundError(f"there is no job {job_id}, to which {name!r} refers") from None
 
 
 def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> Job:

@@ -55,9 +55,10 @@ class Jobs:
         trees = Trees(store, self.queries, dependencies)
         control = Control(store, self.clock, self.queries, trees, self._endings, dependencies, beginnings)
         deletion = Deletion(store, objects, self.clock, self.queries, trees, self._endings, dependencies)
-        shared = (random or Random(), self.queries, self._endings, Starts(store, self._endings))  # noqa: S311 - no secret
-        claims = Claims(store, self.clock, *shared)
-        runs = Runs(store, self.clock, *shared)
+        starts = Starts(store, self._endings)
+        chance = random or Random()  # noqa: S311 - no secret
+        claims = Claims(store, self.clock, chance, self.queries, self._endings, starts)
+        runs = Runs(store, self.clock, chance, self.queries, self._endings, starts)
         self._interrupt_lost = runs.interrupt_lost
 
         self.submit = submission.submit

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import uuid
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition, load_sender
 from jobtable.albums.entities import (
@@ -72,51 +73,38 @@ class Executions:
         """
         declared = load_definition(definition)
         execution_id = execution_id or str(uuid.uuid4())
-        # Two starts with one id at once must not put their images in each other's place: the second one is refused.
-        image_key = object_key(UPLOADS, execution_id, hashlib.sha256(image).hexdigest()[:16], name)
         there = self._jobs.store.find(Execution.key(execution_id=execution_id))
         if there is not None:
-            if not self._was_started_with(there, definition, name, image):
-                raise AlreadyExistsError(
-                    f"execution {execution_id} was started before with another definition or image: give another id"
-                )
+            self._refuse_another_start(there, definition, name, image)
             return self.submit_step(there, definition, user=user)
-        taken = self._jobs.store.find(Job.key(job_id=execution_id))
-        if taken is not None and not is_step_job(taken):
-            raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
-        now = self._jobs.clock.now()
-        execution = Execution(
-            execution_id=execution_id,
-            workflow_type=declared.workflow_type,
-            image_s3_key=image_key,
-            current_step=declared.steps[0].name,
-            start_time=now,
-            created_at=now,
-            updated_at=now,
-        )
-        watch = ExecutionWatch(
-            execution_id=execution_id,
-            workflow_type=declared.workflow_type,
-            due_at=now + LOOK_AGAIN,
-            definition=definition,
-            job_step=declared.steps[0].name,
-        )
+        self._refuse_taken_id(execution_id)
+        # Two starts with one id at once must not put their images in each other's place: the second one is refused.
+        image_key = object_key(UPLOADS, execution_id, hashlib.sha256(image).hexdigest()[:16], name)
+        execution = _new_execution(declared, execution_id, image_key, self._jobs.clock.now())
         first = self._job_of_step(declared, execution, definition, user)  # what is refused here has stored nothing
         self._jobs.objects.put(image_key, image)
         try:
             with self._jobs.store.transaction() as tx:
                 tx.add(execution)
-                tx.add(watch)
+                tx.add(_new_watch(declared, execution, definition))
         except TransactionFailedError:  # another start with this id came first: it may have been another one
             return self.start(definition, image, name, execution_id=execution_id, user=user)
         self._jobs.submit(first)
         return execution
 
-    def _was_started_with(self, there: Execution, definition: str, name: str, image: bytes) -> bool:
+    def _refuse_another_start(self, there: Execution, definition: str, name: str, image: bytes) -> None:
         watch = self._jobs.store.find(ExecutionWatch.key(execution_id=there.execution_id))
         started_with = self._definition_of(there.execution_id) if watch is None else watch.definition
         is_same_name = key_parts(there.image_s3_key)[-1] == name
-        return started_with == definition and is_same_name and self._jobs.objects.get(there.image_s3_key) == image
+        if started_with != definition or not is_same_name or self._jobs.objects.get(there.image_s3_key) != image:
+            raise AlreadyExistsError(
+                f"execution {there.execution_id} was started before with another definition or image: give another id"
+            )
+
+    def _refuse_taken_id(self, execution_id: str) -> None:
+        taken = self._jobs.store.find(Job.key(job_id=execution_id))
+        if taken is not None and not is_step_job(taken):
+            raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
 
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
         """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
@@ -343,6 +331,28 @@ class Executions:
             return False
         execution = self._jobs.store.find(Execution.key(execution_id=parts[1]))
         return execution is not None and execution.image_s3_key == key
+
+
+def _new_execution(declared: WorkflowDefinition, execution_id: str, image_key: str, now: datetime) -> Execution:
+    return Execution(
+        execution_id=execution_id,
+        workflow_type=declared.workflow_type,
+        image_s3_key=image_key,
+        current_step=declared.steps[0].name,
+        start_time=now,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+def _new_watch(declared: WorkflowDefinition, execution: Execution, definition: str) -> ExecutionWatch:
+    return ExecutionWatch(
+        execution_id=execution.execution_id,
+        workflow_type=declared.workflow_type,
+        due_at=execution.created_at + LOOK_AGAIN,
+        definition=definition,
+        job_step=declared.steps[0].name,
+    )
 
 
 def is_step_job(job: Job) -> bool:

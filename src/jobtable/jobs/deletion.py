@@ -12,6 +12,7 @@ from jobtable.jobs.entities import Job, JobMetric, main
 from jobtable.jobs.locations import job_prefix
 from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.reports import sweep_config_of
 from jobtable.jobs.trees import Trees
 from jobtable.model import Entity, unchanged
 from jobtable.objects import ObjectStore
@@ -117,8 +118,7 @@ class Deletion:
 
     def _reports_to_sweep(self, job: Job, going: set[str]) -> Iterator[JobMetric]:
         """The copies of a child's metrics that stand under its sweep, unless they go with the sweep itself."""
-        sweep = (job.definition.model_extra or {}).get("sweep")
-        sweep_id = sweep.get("sweep_id") if isinstance(sweep, dict) else None
+        sweep_id = sweep_config_of(job).get("sweep_id")
         if sweep_id is not None and sweep_id not in going:
             yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
 

@@ -36,9 +36,7 @@ class ReportRules:
     @staticmethod
     def of(job: Job) -> ReportRules:
         """The rules in `job_config`."""
-        config: dict[str, Any] = job.job_config if isinstance(job.job_config, dict) else {}
-        sweep = config.get("sweep")
-        sweep = sweep if isinstance(sweep, dict) else {}
+        config, sweep = _config_of(job), sweep_config_of(job)
         return ReportRules(
             sweep.get("sweep_id"),
             sweep.get("objective"),
@@ -47,6 +45,16 @@ class ReportRules:
             _seconds(job, config, "logs_ttl_seconds"),
             _count(job, config, "keep_checkpoints"),
         )
+
+
+def sweep_config_of(job: Job) -> dict[str, Any]:
+    """What `job_config` says of the sweep whose child the job is; empty for any other job."""
+    sweep = _config_of(job).get("sweep")
+    return sweep if isinstance(sweep, dict) else {}
+
+
+def _config_of(job: Job) -> dict[str, Any]:
+    return job.job_config if isinstance(job.job_config, dict) else {}
 
 
 def final_name(objective: str) -> str:
@@ -59,9 +67,8 @@ def final_metrics(job: Job, result: Any) -> list[JobMetric]:
 
     It stands at an instant that the sweep has chosen for the child, so that no two children meet.
     """
-    config: dict[str, Any] = job.job_config if isinstance(job.job_config, dict) else {}
-    sweep = config.get("sweep")
-    if not isinstance(sweep, dict) or "recorded_at" not in sweep or not isinstance(result, dict):
+    sweep = sweep_config_of(job)
+    if "recorded_at" not in sweep or not isinstance(result, dict):
         return []
     value = result.get(sweep["objective"])
     if value is None:

@@ -7,12 +7,13 @@ from datetime import timedelta
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, engine
 
+from jobtable.jobs import waiting
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.waiting import MOST_AHEAD, MOST_LISTED, Waiting, WaitKind
+from jobtable.jobs.waiting import MOST_LISTED, Waiting, WaitKind
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 
@@ -152,20 +153,31 @@ def test_a_job_in_no_queue_is_found_by_nobody(jobs: Jobs, clock: FakeClock) -> N
     assert kinds(jobs, foreign) == [WaitKind.NO_QUEUE]
 
 
-def test_a_long_queue_is_not_read(jobs: Jobs) -> None:
-    last = jobs.submit_many(new(str(number)) for number in range(400))[-1]
+def read_units(jobs: Jobs, job: Job) -> float:
+    """What it costs to tell why a job waits."""
     with jobs.store.capacity.measure() as spent:
-        told = why(jobs, last)
-    assert sum(units.read for units in spent.values()) < 40
-    assert told.ahead == MOST_AHEAD
-    assert [reason.text for reason in told.reasons] == ["It is behind at least 100 jobs of the queue default."]
+        why(jobs, job)
+    return sum(units.read for units in spent.values())
 
 
-def test_a_large_group_is_not_read(jobs: Jobs) -> None:
+def test_a_long_queue_is_not_read(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "MOST_AHEAD", 20)
+    last = jobs.submit_many(new(str(number)) for number in range(30))[-1]
+    spent = read_units(jobs, last)
+    very_last = jobs.submit_many(new(str(number)) for number in range(30))[-1]
+    assert read_units(jobs, very_last) == spent
+    told = why(jobs, very_last)
+    assert told.ahead == 20
+    assert [reason.text for reason in told.reasons] == ["It is behind at least 20 jobs of the queue default."]
+
+
+def test_a_large_group_is_not_read(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "_MOST_EDGES", 20)
     group = jobs.open_group(NewJob(name="group"))
     child = new("child", parent_job_id=group.job_id, parent_waits=ParentWaits())
-    jobs.submit_many([child] * 400)
-    with jobs.store.capacity.measure() as spent:
-        told = why(jobs, group)
-    assert sum(units.read for units in spent.values()) < 40
-    assert (told.dependency_count, len(told.dependencies)) == (400, MOST_LISTED)
+    jobs.submit_many([child] * 30)
+    spent = read_units(jobs, group)
+    jobs.submit_many([child] * 30)
+    assert read_units(jobs, group) == spent
+    told = why(jobs, group)
+    assert (told.dependency_count, len(told.dependencies)) == (60, MOST_LISTED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.jobs.runs import Run, run_in_memory, run_on
 
+from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import CursorError, NotFoundError, ValueRefusedError
 from jobtable.jobs import log_search
 from jobtable.jobs.context import JobContext
@@ -48,10 +50,19 @@ def test_the_texts_of_all_runs_are_searched(each_store: Store) -> None:
     assert pages(run.logs.search(run.job_id, "needle"), 1)[:2] == [[found[0]], [found[1]]]
 
 
+@pytest.fixture(scope="module")
+def store_of_examples() -> Iterator[Store]:
+    """One for all examples of a property: to make one takes longer than what they do with it."""
+    with Store(EmbeddedBackend(None)) as store:
+        yield store
+
+
 @settings(deadline=None)
 @given(st.lists(st.text("aN\r\u00e9", max_size=6), max_size=40), st.integers(1, 5), st.integers(16, 50))
-def test_pages_of_any_size_give_every_line_once(lines: list[str], limit: int, most_bytes: int) -> None:
-    run = run_in_memory()
+def test_pages_of_any_size_give_every_line_once(
+    store_of_examples: Store, lines: list[str], limit: int, most_bytes: int
+) -> None:
+    run = run_on(store_of_examples)
     write(run, "\n".join(lines).encode())
     expected = [FoundLine(1, number, line) for number, line in enumerate(lines, start=1) if "N" in line]
     with pytest.MonkeyPatch.context() as small:
@@ -60,7 +71,6 @@ def test_pages_of_any_size_give_every_line_once(lines: list[str], limit: int, mo
         found = pages(run.logs.search(run.job_id, "N"), limit)
     assert [line for page in found for line in page] == expected
     assert all(len(page) <= limit for page in found)
-    run.jobs.store.close()
 
 
 @settings(deadline=None)

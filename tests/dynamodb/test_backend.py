@@ -323,7 +323,7 @@ def test_a_server_that_never_answers_is_an_error_that_names_the_endpoint(scripte
 
 def test_a_connection_that_has_died_is_given_up_while_leases_last() -> None:
     backend = connected()
-    config: Any = backend._clients[0].meta.config
+    config: Any = backend._clients[0].meta.config  # its types leave out what a client was given
     assert 3 * config.read_timeout <= Settings().lease_seconds
     backend.close()
 

@@ -31,7 +31,7 @@ from jobtable.albums.entities import (
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
-from jobtable.albums.watch import Watch
+from jobtable.albums.watch import Sweep, Watch
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import (
     AlreadyExistsError,
@@ -40,6 +40,7 @@ from jobtable.errors import (
     JobtableError,
     NotFoundError,
     TaskClosedError,
+    Throttled,
     TokenRefusedError,
     ValueRefusedError,
 )
@@ -516,16 +517,27 @@ def test_the_watch_outlives_what_it_does_not_expect(
     monkeypatch.setattr("jobtable.albums.watch.load_definition", lambda path: 1 // 0)
     assert "ZeroDivisionError" in Watch(jobs).expire_due().problems["e"]
     assert Watch(jobs).expire_due().looked_at == 0
+
+
+def test_a_problem_of_the_watch_that_lasts_is_told_once(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     watch, should_stop, problems = Watch(jobs), threading.Event(), list[str]()
+    looks = iter([Throttled("busy"), Throttled("busy"), None, Throttled("busy"), RuntimeError("odd")])
+
+    def look() -> Sweep:
+        error = next(looks)
+        if error is not None:
+            raise error
+        return Sweep()
 
     def note(problem: str) -> None:
         problems.append(problem)
-        if len(problems) == 2:
+        if "odd" in problem:
             should_stop.set()
 
-    monkeypatch.setattr(watch, "expire_due", lambda: 1 // 0)
+    monkeypatch.setattr("jobtable.albums.watch.TICK_SECONDS", 0)
+    monkeypatch.setattr(watch, "expire_due", look)
     watch.keep(should_stop, note)
-    assert problems == ["ZeroDivisionError: integer division or modulo by zero"] * 2
+    assert problems == ["ThrottlingException: busy"] * 2 + ["RuntimeError: odd"]
 
 
 def test_a_start_that_is_refused_stores_nothing(jobs: Jobs) -> None:

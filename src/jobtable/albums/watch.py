@@ -65,14 +65,21 @@ class Watch:
         return sweep
 
     def keep(self, should_stop: threading.Event, on_problem: Callable[[str], None]) -> None:
-        """Look after executions until the event is set: what a server or a command runs in a thread."""
+        """Look after executions until the event is set: what a server or a command runs in a thread.
+
+        A problem that lasts, as a table that is missing does, is told once.
+        """
+        lasting: str | None = None
         while not should_stop.wait(TICK_SECONDS):
+            before, lasting = lasting, None
             try:
                 for execution_id, problem in self.expire_due().problems.items():
                     on_problem(f"execution {execution_id}: {problem}")
             except Exception as error:  # the next look may go well; without a watch nothing would time out any more
                 _LOG.debug("the watch over executions", exc_info=True)
-                on_problem(_told(error))
+                lasting = _told(error)
+                if lasting != before:
+                    on_problem(lasting)
 
     def _look_at(self, watch: ExecutionWatch, sweep: Sweep) -> None:
         execution = self._executions.records.get_execution(watch.execution_id)

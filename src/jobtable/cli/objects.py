@@ -8,10 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, duration, open_services
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, duration, open_services
 from jobtable.cli.output import bar, print_fields, print_json, print_list
-from jobtable.objects import ListedObject, sweep
+from jobtable.objects import ListedObject, SweepReport, sweep
+from jobtable.settings import without_secret
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -60,22 +62,13 @@ def sweep_objects(
     Example:
         jobtable objects sweep --dry-run --grace 7d
     """
-    if not dry_run:
-        confirm("Delete every object that no record of this store names?", yes=yes)
-    with open_services(store, objects) as services, bar("Looking at objects") as advance:
-
-        def is_referenced(key: str) -> bool:
-            advance(1)
-            return services.is_referenced(key)
-
-        report = sweep(
-            services.objects,
-            is_referenced,
-            prefix=prefix.strip("/"),
-            grace=grace,
-            dry_run=dry_run,
-            clock=services.store.clock,
-        )
+    with open_services(store, objects) as services:
+        if not dry_run:
+            # Each has a setting of its own, so they may be those of two deployments.
+            settings = chosen_settings(store, objects)
+            place, records = settings.objects or services.objects.bucket, without_secret(settings.store)
+            confirm(f"Delete every object in {place} that no record in {records} names?", yes=yes)
+        report = _swept(services, prefix.strip("/"), grace, dry_run=dry_run)
     if as_json:
         print_json(report)
         return
@@ -87,6 +80,17 @@ def sweep_objects(
             "unfinished removed": None if dry_run else report.unfinished,
         }
     )
+
+
+def _swept(services: Services, prefix: str, grace: timedelta, *, dry_run: bool) -> SweepReport:
+    with bar("Looking at objects") as advance:
+
+        def is_referenced(key: str) -> bool:
+            advance(1)
+            return services.is_referenced(key)
+
+        clock = services.store.clock
+        return sweep(services.objects, is_referenced, prefix=prefix, grace=grace, dry_run=dry_run, clock=clock)
 
 
 def _row(found: ListedObject) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import math
 import multiprocessing
@@ -20,6 +21,7 @@ from jobtable.errors import (
     IncompleteBatchError,
     LeaseLostError,
     ObjectStoreError,
+    ObjectStoreUnavailable,
     ValueRefusedError,
 )
 from jobtable.jobs.context import JobContext
@@ -29,6 +31,7 @@ from jobtable.jobs.log_lines import LONGEST_MESSAGE_BYTES
 from jobtable.jobs.logging_handler import JobLogHandler
 from jobtable.jobs.records import LogLevel
 from jobtable.jobs.reports import stored_number
+from jobtable.objects import ObjectInfo, Source
 from jobtable.store import Backoff, Store
 from jobtable.store.backend import Request, Response
 from jobtable.testing import FakeClock
@@ -375,6 +378,31 @@ def test_an_object_store_that_does_not_remove_does_no_harm(monkeypatch: pytest.M
     run.lose()
     with pytest.raises(LeaseLostError):
         context.checkpoint(b"x")
+
+
+@pytest.mark.parametrize("away_seconds", [30, 300])
+def test_object_storage_may_be_away_for_a_while(monkeypatch: pytest.MonkeyPatch, away_seconds: int) -> None:
+    clock = FakeClock()
+    run = run_on(Store(EmbeddedBackend(None), clock=clock), clock)
+    context = JobContext(run.jobs, run.lease, flush_seconds=NEVER)
+    put, back_at = run.jobs.objects.put, clock.monotonic() + away_seconds
+
+    def put_later(key: str, source: Source) -> ObjectInfo:
+        if clock.monotonic() < back_at:
+            raise ObjectStoreUnavailable("away")
+        return put(key, source)
+
+    monkeypatch.setattr(run.jobs.objects, "put", put_later)
+    if away_seconds > 60:
+        with pytest.raises(ObjectStoreUnavailable):
+            context.artifact("a", b"x")
+        return
+    assert context.artifact("a", b"x").size_bytes == 1
+    back_at = clock.monotonic() + away_seconds
+    assert context.checkpoint(b"xy").size_bytes == 2
+    back_at = clock.monotonic() + away_seconds
+    with pytest.raises(ObjectStoreUnavailable):
+        run.jobs.recording.artifacts(run.lease).put(run.lease, "a stream", io.BytesIO(b"x"), clock)
 
 
 def test_how_many_checkpoints_are_kept_stands_in_the_definition() -> None:

@@ -16,6 +16,7 @@ from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
 from jobtable.jobs.entities import JobCheckpoint
 from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import checkpoint_key, discard
+from jobtable.jobs.patience import put_patiently
 from jobtable.jobs.timeline import Timeline
 from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
@@ -113,7 +114,7 @@ class Checkpoints:
         of the last ones and the best are then removed.
         """
         name = _name_of(source, state.step, ending)
-        saved = self._objects.put(checkpoint_key(self._job_id, name), source)
+        saved = put_patiently(self._objects, checkpoint_key(self._job_id, name), source, self._store.clock)
 
         def record(at: datetime) -> JobCheckpoint:
             return JobCheckpoint(

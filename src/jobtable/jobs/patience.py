@@ -1,19 +1,22 @@
-"""Waiting while a store cannot be used."""
+"""Waiting for a store, or for object storage, that cannot be used for a while."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobtableError, StorageError
+from jobtable.objects import ObjectInfo, ObjectStore, Source
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("jobtable.worker")
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
+_OBJECT_PATIENCE_SECONDS = 60.0
 
 
 def is_passing(error: JobtableError) -> bool:
@@ -33,3 +36,14 @@ def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callab
             _LOG.warning("%s could not be stored, trying again in %.1f s: %s", what, pause, error)
         clock.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+
+
+def put_patiently(objects: ObjectStore, key: str, source: Source, clock: Clock) -> ObjectInfo:
+    """Put an object, although object storage may be away for a while: a task is not to fail of that.
+
+    A stream is put once: it cannot be read again.
+    """
+    until = clock.monotonic() + (_OBJECT_PATIENCE_SECONDS if isinstance(source, bytes | Path) else 0)
+    return patiently(
+        lambda: objects.put(key, source), f"object {key}", clock=clock, goes_on=lambda: clock.monotonic() < until
+    )

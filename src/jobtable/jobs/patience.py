@@ -16,7 +16,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger("jobtable.worker")
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 5.0
-_OBJECT_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 60.0
 
 
 def is_passing(error: JobtableError) -> bool:
@@ -38,12 +38,17 @@ def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callab
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
 
-def put_patiently(objects: ObjectStore, key: str, source: Source, clock: Clock) -> ObjectInfo:
-    """Put an object, although object storage may be away for a while: a task is not to fail of that.
+def insist(call: Callable[[], T], what: str, clock: Clock) -> T:
+    """Call what may be away for a while, as a server that is started anew or object storage: a task waits for it.
 
-    A stream is put once: it cannot be read again.
+    A checkpoint whose answer was lost is saved twice; everything else takes the place of itself.
     """
-    until = clock.monotonic() + (_OBJECT_PATIENCE_SECONDS if isinstance(source, bytes | Path) else 0)
-    return patiently(
-        lambda: objects.put(key, source), f"object {key}", clock=clock, goes_on=lambda: clock.monotonic() < until
-    )
+    until = clock.monotonic() + _PATIENCE_SECONDS
+    return patiently(call, what, clock=clock, goes_on=lambda: clock.monotonic() < until)
+
+
+def put_patiently(objects: ObjectStore, key: str, source: Source, clock: Clock) -> ObjectInfo:
+    """Put an object although object storage may be away for a while; a stream once, as it cannot be read again."""
+    if isinstance(source, bytes | Path):
+        return insist(lambda: objects.put(key, source), f"object {key}", clock)
+    return objects.put(key, source)

@@ -20,7 +20,7 @@ from jobtable.jobs.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.log_text import RunText
-from jobtable.jobs.patience import patiently
+from jobtable.jobs.patience import insist
 from jobtable.jobs.recording import Recording
 from jobtable.jobs.timeline import Timed
 from jobtable.objects import ObjectStore, Source, key_parts
@@ -31,7 +31,6 @@ from jobtable.store import Store
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 60.0
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")
 
 
@@ -207,15 +206,6 @@ class HeldObjects(ServerObjects):
             return self._server.open(path, lease_of(self._lease))
         except ObjectNotFoundError as error:
             raise ObjectNotFoundError(f"there is no object {key} on {self._server.url}") from error
-
-
-def insist(ask: Callable[[], T], what: str, clock: Clock) -> T:
-    """The answer of a server that may be away for a while, as when it is started anew: a task is not to fail of that.
-
-    A checkpoint whose answer was lost is saved twice; everything else takes the place of itself.
-    """
-    until = clock.monotonic() + _PATIENCE_SECONDS
-    return patiently(ask, what, clock=clock, goes_on=lambda: clock.monotonic() < until)
 
 
 def lease_of(lease: Lease) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
-from jobtable.remote.recording import insist, lease_of
+from jobtable.jobs.patience import insist
+from jobtable.remote.recording import lease_of
 from jobtable.remote.server import TIMEOUT_SECONDS, Server, path_of
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.service import Sweeps

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import AlreadyExistsError, ConflictError, TransactionFailedError
+from jobtable.errors import AlreadyExistsError, ConflictError
 from jobtable.model import Json, unchanged
+from jobtable.receipts.attempts import until_undisturbed
 from jobtable.receipts.entities import (
     FieldSummary,
     ReceiptChatGPTValidation,
@@ -26,10 +27,7 @@ from jobtable.receipts.entities import (
 from jobtable.store import Query, Store, Transaction
 from jobtable.store.patterns import access_pattern
 
-T = TypeVar("T")
-
 _FINDINGS_A_STEP = 90
-_MOST_ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
@@ -88,20 +86,20 @@ class ValidationService:
         """
         receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
         for step in _steps(findings):
-            added += _again(partial(self._add, receipt, field_name, field_category, step))
+            added += until_undisturbed(partial(self._add, receipt, field_name, field_category, step), self._clock)
         return added
 
     def remove_result(self, image_id: str, receipt_id: int, field_name: str, result_index: int) -> None:
         """Take a result back, and bring its category and the summary into step, in one transaction."""
         receipt = _Receipt(image_id, receipt_id)
-        _again(partial(self._remove, receipt, field_name, result_index))
+        until_undisturbed(partial(self._remove, receipt, field_name, result_index), self._clock)
 
     def second_pass(self, validation: ReceiptChatGPTValidation) -> ReceiptValidationSummary:
         """Store a second pass; the summary takes its revised status, in the same transaction.
 
         The same second pass again changes nothing; AlreadyExistsError where there is another one of its time.
         """
-        _again(partial(self._revise, validation))
+        until_undisturbed(partial(self._revise, validation), self._clock)
         return self.get_summary(validation.image_id, validation.receipt_id)
 
     def delete(self, image_id: str, receipt_id: int) -> int:
@@ -304,16 +302,6 @@ def _results(state: _State, findings: Iterable[Finding], first_index: int) -> li
         )
         for index, finding in enumerate(findings, first_index)
     ]
-
-
-def _again(change: Callable[[], T]) -> T:
-    """Make a change, and make it again, from what is there then, where another one got in between."""
-    for _ in range(_MOST_ATTEMPTS - 1):
-        try:
-            return change()
-        except TransactionFailedError:
-            continue
-    return change()
 
 
 def _count(counts: ResultSummary, results: Iterable[ReceiptValidationResult], by: int) -> ResultSummary:

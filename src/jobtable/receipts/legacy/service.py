@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import TransactionFailedError
 from jobtable.model import Entity, Selection, unchanged
+from jobtable.receipts.attempts import until_undisturbed
 from jobtable.receipts.legacy.entities import (
     GPTInitialTagging,
     GPTRecord,
@@ -25,7 +25,6 @@ from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 
 W = TypeVar("W", Word, ReceiptWord)
-_MOST_ATTEMPTS = 20
 
 
 class LegacyService:
@@ -63,12 +62,7 @@ class LegacyService:
         return self._change_tags(word, remove=_as_tags(word, [tag]))
 
     def _change_tags(self, word: W, *, add: Iterable[str] = (), remove: Iterable[str] = ()) -> W:
-        for _ in range(_MOST_ATTEMPTS - 1):
-            try:
-                return self._retag(word, add, remove)
-            except TransactionFailedError:
-                continue
-        return self._retag(word, add, remove)
+        return until_undisturbed(lambda: self._retag(word, add, remove), self._clock)
 
     def _retag(self, word: W, add: Iterable[str], remove: Iterable[str]) -> W:
         current: W = self._store.get(_key_of(word))

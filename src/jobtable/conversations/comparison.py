@@ -14,6 +14,7 @@ from jobtable.conversations.runs import ConversationRuns
 
 _OF_THE_RUN = {"job_id", "parent_job_id", "root_job_id", "created_at"}
 _LARGEST_CHANGES = 10
+_NO_CLUSTER = -1
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ def _compare_layers(runs: ConversationRuns, one: str, other: str) -> list[LayerC
     compared = []
     for layer in sorted(layers, key=int):
         labels = [[clusters[comment][layer] for comment in shared] for clusters in (first, second)]
-        ones, others = (len({label for label in of_run if label >= 0}) for of_run in labels)  # -1 stands for none
-        compared.append(LayerComparison(int(layer), ones, others, adjusted_rand_index(*labels)))
+        one_clusters, other_clusters = (len(set(of_run) - {_NO_CLUSTER}) for of_run in labels)
+        compared.append(LayerComparison(int(layer), one_clusters, other_clusters, adjusted_rand_index(*labels)))
     return compared
 
 

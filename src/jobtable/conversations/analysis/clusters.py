@@ -119,7 +119,7 @@ def fit(vectors: Floats, hierarchy: Hierarchy) -> Fit:
             continue
         centres = np.array([vectors[inside].mean(axis=0) for inside in members])
         for own, inside in enumerate(members):
-            to_all: Floats = cdist(vectors[inside], centres).astype(np.float64, copy=False)
+            to_all = np.asarray(cdist(vectors[inside], centres), np.float64)
             to_own = to_all[:, own]
             to_other = np.delete(to_all, own, axis=1).min(axis=1, initial=np.inf)
             distances[inside, layer] = to_own

@@ -104,7 +104,13 @@ def test_receipts_are_added_listed_shown_and_deleted(cli: CommandLine) -> None:
 
 
 def test_a_scan_that_is_not_understood_is_told_in_one_line(cli: CommandLine) -> None:
-    for content, said in (("{", "is no JSON"), ("{}", "image cannot be used"), ('{"image": {"width": 0}}', "image.")):
+    for content, said in (
+        ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ("{}", "image cannot be used"),
+        ('{"image": {"width": 0}}', "image."),
+        (json.dumps({"image": to_json(ocr_result("a").image), "linse": []}), "linse cannot be used"),
+    ):
         Path("scan.json").write_text(content)
         refused = cli.run("receipts", "add", "scan.json", code=ExitCode.FAILED)
         assert said in refused.stderr

@@ -48,7 +48,7 @@ def add(
         problem = error.errors()[0]
         place = ".".join(map(str, problem["loc"]))
         raise ValueRefusedError(f"{file}: {place} cannot be used: {problem['msg'].lower()}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueRefusedError(f"{file} is no JSON: {error}") from error
     with open_services(store, objects) as services:
         stored = services.ocr.store(result)

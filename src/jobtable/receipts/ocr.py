@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
+from typing import ClassVar
+
+from pydantic import ConfigDict
 
 from jobtable.errors import NotFoundError, ValueRefusedError
 from jobtable.model import Entity
@@ -35,6 +38,9 @@ _ITEMS_A_STEP = 100
 @dataclass(frozen=True)
 class OcrResult:
     """What OCR has read from one image: the image, its text, and the receipts on it with theirs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
+    """A file with a slip of the pen is not to replace what is stored by nothing."""
 
     image: Image
     lines: Sequence[Line] = ()

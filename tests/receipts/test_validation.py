@@ -92,6 +92,16 @@ def test_many_findings_go_in_steps(store: Store) -> None:
     assert_in_step(service)
 
 
+def test_long_findings_go_in_steps(store: Store) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    long = [Finding(ResultType.INFO, "é" * 10_000, actual_value=["x" * 60_000], reasoning=str(n)) for n in range(89)]
+    added = service.add_findings("a", 1, "items", long)
+    assert [result.reasoning for result in service.list_results("a", 1, "items")] == [each.reasoning for each in long]
+    assert [result.result_index for result in added] == list(range(89))
+    assert_in_step(service)
+
+
 @pytest.mark.parametrize("is_begun", [False, True], ids=["a new field", "a field with findings"])
 def test_findings_that_were_interrupted_are_stored_once_by_the_same_call(*, is_begun: bool) -> None:
     findings = [Finding(ResultType.ERROR, f"item {n // 2}", expected_value={"at": n // 2}) for n in range(200)]

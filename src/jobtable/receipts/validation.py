@@ -28,6 +28,8 @@ from jobtable.store import Query, Store, Transaction
 from jobtable.store.patterns import access_pattern
 
 _FINDINGS_A_STEP = 90
+_LETTERS_A_STEP = 2_000_000
+"""A transaction takes 100 actions and 4 MB. The JSON of a finding is about as long as its item, or longer."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ class ValidationService:
     ) -> list[ReceiptValidationResult]:
         """Store findings about a field, and bring its category and the summary into step, in one transaction.
 
-        More than 90 findings go in steps, each a transaction of its own; after every one of them the counts are right.
-        If such a call is interrupted, the same call again finishes it.
+        More than 90 findings, or very long ones, go in steps, each a transaction of its own; after every one of them
+        the counts are right. If such a call is interrupted, the same call again finishes it.
         """
         receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
         for step in _steps(findings):
@@ -335,12 +337,20 @@ def _overall_status(fields: Mapping[str, FieldSummary]) -> ValidationStatus:
 
 
 def _steps(findings: Iterable[Finding]) -> list[_Step]:
-    given = list(findings)
-    parts = [given[start : start + _FINDINGS_A_STEP] for start in range(0, len(given), _FINDINGS_A_STEP)]
-    call = _fingerprint(parts) if len(parts) > 1 else ""
+    parts, texts, size = list[list[Finding]](), list[str](), 0
+    for finding in findings:
+        text = json.dumps(vars(finding), sort_keys=True, default=repr)
+        size += len(text)
+        if not parts or len(parts[-1]) == _FINDINGS_A_STEP or size > _LETTERS_A_STEP:
+            parts.append([])
+            size = len(text)
+        parts[-1].append(finding)
+        texts.append(text)
+    call = _fingerprint(parts, texts) if len(parts) > 1 else ""
     return [_Step(call, number, part is parts[-1], part) for number, part in enumerate(parts)]
 
 
-def _fingerprint(parts: Sequence[Sequence[Finding]]) -> str:
-    text = json.dumps([[vars(finding) for finding in part] for part in parts], sort_keys=True, default=repr)
-    return hashlib.sha256(text.encode()).hexdigest()
+def _fingerprint(parts: Iterable[Sequence[Finding]], texts: Iterable[str]) -> str:
+    """Tells whether a call goes on with the same findings, in the same steps."""
+    lengths = (str(len(part)) for part in parts)
+    return hashlib.sha256("\n".join([*lengths, *texts]).encode()).hexdigest()

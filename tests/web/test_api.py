@@ -450,3 +450,21 @@ def test_a_validation_is_deleted_and_begins_anew(open_server: Served) -> None:
     assert client.delete(address).json() == {"count": 1}
     assert client.delete(address).status_code == 404
     assert client.post(address, json={"version": "2"}).json()["version"] == "2"
+
+
+def test_merchants_and_fields_are_stored_and_replaced(open_server: Served) -> None:
+    client, place = open_server.client(), {"image_id": "bought", "receipt_id": 1}
+    for sure in (0.2, 0.9):
+        merchant = {
+            **place,
+            "merchant_name": "Corner Shop",
+            "match_confidence": sure,
+            "timestamp": "2025-03-14T12:00:00Z",
+        }
+        field = {**place, "field_type": "DATE", "words": [], "timestamp_added": "2025-03-14T12:00:00Z"}
+        assert client.put("/api/v1/merchants", json=merchant).json()["match_confidence"] == sure
+        assert client.put("/api/v1/receipt-fields", json=field).json()["field_type"] == "DATE"
+    (found,) = client.get("/api/v1/merchants/Corner Shop").json()["items"]
+    assert found["match_confidence"] == 0.9
+    assert len(client.get("/api/v1/images/bought/receipts/1/fields").json()["items"]) == 1
+    assert client.put("/api/v1/merchants", json={**place, "match_confidence": 2}).status_code == 422

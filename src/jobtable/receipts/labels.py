@@ -91,6 +91,10 @@ class LabelService:
         """The labels of all receipts, by image, receipt, line and word."""
         return self._store.query(ReceiptWordLabel.everywhere())
 
+    def keep_field(self, field: ReceiptField) -> None:
+        """Store the words that make up a field of a receipt, in place of older ones."""
+        self._store.put(field)
+
     @access_pattern("000", "List a field over all receipts")
     def list_by_field(self, field_type: str) -> Query[ReceiptField]:
         """One field of all receipts that have it."""
@@ -100,6 +104,10 @@ class LabelService:
     def list_fields(self, image_id: str, receipt_id: int) -> Query[ReceiptField]:
         """The fields of a receipt."""
         return self._store.query(ReceiptField.by_receipt(image_id=image_id, receipt_id=receipt_id))
+
+    def keep_merchant(self, metadata: ReceiptMetadata) -> None:
+        """Store the merchant of a receipt, in place of an older one."""
+        self._store.put(metadata)
 
     @access_pattern("000", "List the receipts of a merchant", index="GSI1")
     def list_by_merchant(self, merchant_name: str) -> Query[ReceiptMetadata]:

@@ -116,11 +116,27 @@ def list_fields_of_receipt(
     return paging.page(service.list_fields(image_id, receipt_id))
 
 
+@router.put("/receipt-fields")
+@allow(WRITE)
+def keep_field(field: ReceiptField, service: TheLabels) -> ReceiptField:
+    """Store the words that make up a field of a receipt, in place of older ones."""
+    service.keep_field(field)
+    return field
+
+
 @router.get("/receipt-fields/{field_type}")
 @allow(READ)
 def list_field(field_type: Annotated[str, path_id("DATE")], service: TheLabels, paging: Paging) -> PageOf[ReceiptField]:
     """One field of all receipts that have it."""
     return paging.page(service.list_by_field(field_type))
+
+
+@router.put("/merchants")
+@allow(WRITE)
+def keep_merchant(metadata: ReceiptMetadata, service: TheLabels) -> ReceiptMetadata:
+    """Store the merchant of a receipt, in place of an older one."""
+    service.keep_merchant(metadata)
+    return metadata
 
 
 @router.get("/merchants")

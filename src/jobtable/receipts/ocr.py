@@ -115,7 +115,7 @@ class OcrService:
         total = len(under) + 1 + len(outdated)
         done = len(under) - len(missing)
         is_there = there.get(_name(result.image)) == result.image and not missing and not outdated
-        if not is_there and _name(result.image) in there:  # nobody is to take a part of the new result for the whole
+        if (missing or outdated) and _name(result.image) in there:  # nobody is to take a part of it for the whole
             self._store.delete(result.image)
         for change, entities in ((self._store.batch_put, missing), (self._store.batch_delete, outdated)):
             for step in _steps(entities):

@@ -108,7 +108,7 @@ class ValidationService:
         """Delete a receipt's validation with all its parts, or raise NotFoundError; gives the number of items.
 
         The summary goes last: until then no other validation begins, and the same call again completes this.
-        ConditionFailedError where findings were added meanwhile: they are there, as is the summary.
+        ConditionFailedError where findings or a second pass came meanwhile: they are there, as is the summary.
         """
         summary = self.get_summary(image_id, receipt_id)
         first = ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id)
@@ -120,7 +120,8 @@ class ValidationService:
             if isinstance(entity, ReceiptValidationCategory | ReceiptValidationResult | ReceiptChatGPTValidation)
         )
         deleted = self._store.batch_delete(parts)
-        self._store.delete(summary, when=unchanged(summary, ReceiptValidationSummary.field_summary))
+        read = (ReceiptValidationSummary.field_summary, ReceiptValidationSummary.overall_status)
+        self._store.delete(summary, when=unchanged(summary, *read))
         return deleted + 1
 
     @access_pattern("000", "List the categories of a validation")

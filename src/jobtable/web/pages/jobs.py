@@ -14,6 +14,7 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.jobs.resubmission import copy_of, why_no_copy
 from jobtable.store import Store
+from jobtable.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
@@ -126,8 +127,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
         log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
         resources=queries.list_resources(job_id).page(size=50).items,
-        # Those of a group are its children's, each of which has its own.
-        series=[] if job.definition.is_group else metric_series(store, job_id),
+        # Those of a sweep are its trials', each of which has its own.
+        series=[] if job.job_type == SWEEP and job.definition.is_group else metric_series(store, job_id),
     )
 
 

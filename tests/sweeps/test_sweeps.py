@@ -381,7 +381,7 @@ def test_a_submission_that_was_interrupted_is_finished_by_the_same_one() -> None
         assert driver.run() == 0
         assert sweeps.get_progress("s").completed == 3
         with pytest.raises(ConflictError, match="another definition"):
-            sweeps.submit(plane(trials=4), sweep_id="s")
+            sweeps.submit(plane(trials=3, seed=1), sweep_id="s")
         with pytest.raises(ValueRefusedError, match="no sweep"):
             sweeps.find_best(trial_id("s", 0))
 

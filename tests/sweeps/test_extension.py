@@ -25,7 +25,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "random": {"task": sweep_tasks.bowl},
     "grid": {"task": sweep_tasks.bowl, "sampler": "grid", "space": GRID},
     "QMC": {"task": sweep_tasks.bowl, "sampler": "qmc"},
-    "TPE": {"task": sweep_tasks.fail_below, "sampler": TPE},
+    "TPE": {"task": sweep_tasks.fail_below, "sampler": TPE, "begin_with": [{"x": 1, "y": 2}]},
     "TPE with ASHA": {"sampler": TPE, "stopper": ASHA},
     "CMA-ES": {"task": sweep_tasks.bowl, "sampler": "cmaes"},
     "NSGA-II": {"task": sweep_tasks.bowl, "sampler": {"name": "nsgaii", "options": {"population_size": 6}}},

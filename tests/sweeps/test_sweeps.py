@@ -94,6 +94,19 @@ def test_seeds_differ() -> None:
     assert made(seed=1, trials=4).trials != made(seed=2, trials=4).trials
 
 
+GENETIC = {"name": "nsgaii", "options": {"population_size": 6}}
+
+
+@pytest.mark.parametrize("sampler", ["random", "qmc", TPE, "cmaes", GENETIC])
+def test_a_sweep_begins_with_what_it_is_told_to_try_and_learns_from_it(sampler: Any) -> None:
+    given = [{"x": number, "y": -2.5} for number in range(-4, 6)]  # the first generation, and two of the second
+    trials = made(sweep_tasks.bowl, sampler=sampler, begin_with=given).trials
+    assert [trial.params for trial in trials[:10]] == given
+    others = made(sweep_tasks.bowl, sampler=sampler).trials
+    assert ([t.params for t in trials[16:]] == [t.params for t in others[16:]]) is (sampler == "random")
+    assert {trial.status for trial in trials} == {Status.COMPLETED}
+
+
 # --- the records ----------------------------------------------------------------------------------------------------
 
 

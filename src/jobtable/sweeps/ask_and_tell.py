@@ -59,6 +59,8 @@ def propose(name: str, options: Mapping[str, Any], question: Question) -> list[P
         sampler = _sampler(name, options, question)
         study = optuna.load_study(study_name="sweep", storage=storage, sampler=sampler)
         study.add_trials([_told(ended, question.space) for ended in question.ended])
+        for given in question.given:
+            study.enqueue_trial({name: _internal(question.space.root[name], value) for name, value in given.items()})
         return [_asked(study, storage, study_id, question.space) for _ in range(question.count)]
 
 

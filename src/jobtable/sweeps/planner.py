@@ -96,7 +96,8 @@ class Planner:
         count = numbers.start if sweep.is_in_generations else 0
         rungs = self._rungs(sweep_id, sweep) if count else {}
         earlier = self._earlier(sweep_id, sweep, count, rungs)
-        question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers))
+        given = [sweep.space.restored(params) for params in sweep.begin_with[numbers.start : numbers.stop]]
+        question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
         return sweep.sampler.propose(question), _cutoffs(sweep_id, sweep, count, rungs)
 
     # --- what is known ----------------------------------------------------------------------------------------------

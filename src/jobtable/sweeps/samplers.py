@@ -55,6 +55,8 @@ class Question:
     """In the order of their numbers; empty where no trial waits for another."""
     first_number: int
     count: int
+    given: Sequence[Params] = ()
+    """What the first of them have, whatever the sampler would propose."""
 
 
 class _Sampler(BaseModel):
@@ -90,7 +92,8 @@ class RandomChoice(_Sampler):
     def propose(self, question: Question) -> list[Proposal]:
         """The parameters that belong to the trials' numbers."""
         numbers = range(question.first_number, question.first_number + question.count)
-        return [Proposal(self._drawn(question.space, question.seed, number)) for number in numbers]
+        drawn = [self._drawn(question.space, question.seed, number) for number in numbers[len(question.given) :]]
+        return [Proposal(params) for params in (*question.given, *drawn)]
 
     def _drawn(self, space: Space, seed: int, number: int) -> Params:
         # Not for secrets: what matters is that a seed gives the same draw everywhere.

@@ -11,7 +11,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
 from jobtable.jobs.tasks import task_of
-from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange
+from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange, Params
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
 from jobtable.sweeps.stoppers import Asha, Median, Stopper
@@ -55,6 +55,8 @@ class Sweep(BaseModel):
     seed: int = 0
     generation_size: Annotated[int, Field(ge=1, le=MOST_IN_A_GENERATION)] = 8
     """How many trials are decided on at once, where results count: as many as can run at once, or some more."""
+    begin_with: list[Params] = []
+    """The parameters of the first trials; the sampler hears of them, and decides on all others."""
     params: dict[str, Any] = {}
     """Parameters of the task that are the same in every trial."""
     queue: str = DEFAULT_QUEUE
@@ -109,6 +111,7 @@ class Sweep(BaseModel):
             raise ValueError(f"{', '.join(twice)} is in the space and among the fixed params")
         if self.trials is None and not isinstance(self.sampler, Grid):
             raise ValueError(f"the sampler {self.sampler.name} does not end by itself: say how many trials")
+        self._check_beginning()
         if isinstance(self.sampler, Grid):
             try:
                 self.space.combinations()
@@ -119,6 +122,17 @@ class Sweep(BaseModel):
                     f"the grid has more than {MOST_POINTS:,} points: give fewer values, or say how many trials"
                 )
         return self
+
+    def _check_beginning(self) -> None:
+        if self.begin_with and isinstance(self.sampler, Grid):
+            raise ValueError("a grid has all its points in an order of its own: leave begin_with out")
+        if self.trials is not None and len(self.begin_with) > self.trials:
+            raise ValueError(f"begin_with has {len(self.begin_with)} trials, and the sweep only {self.trials}")
+        for number, params in enumerate(self.begin_with):
+            try:
+                self.space.restored(params)
+            except ValueRefusedError as error:
+                raise ValueError(f"begin_with.{number}: {error}") from error
 
     @property
     def is_in_generations(self) -> bool:

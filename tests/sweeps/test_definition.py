@@ -158,6 +158,7 @@ def test_a_function_that_is_no_task_is_refused() -> None:
         ({"trials": 40_001}, [*[1001] * 39, 962]),
         ({"trials": 1200, "sampler": "qmc"}, [1200]),
         ({"trials": 20, "sampler": "tpe"}, [8, 8, 4]),
+        ({"trials": 20, "target": 0.5}, [8, 8, 4]),
         ({"trials": 20, "stopper": "asha", "generation_size": 10}, [10, 10]),
         ({"trials": 20, "stopper": {"name": "asha", "peers": "now"}}, [20]),
         ({"sampler": "grid"}, [6]),

@@ -107,6 +107,28 @@ def test_a_sweep_begins_with_what_it_is_told_to_try_and_learns_from_it(sampler: 
     assert {trial.status for trial in trials} == {Status.COMPLETED}
 
 
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_no_more_is_planned_when_the_target_was_reached(direction: str) -> None:
+    """How far it comes depends on no timing: what reaches the target is looked for between generations."""
+    common = {"task": sweep_tasks.fail_below, "direction": direction}
+    values = [trial.value for trial in made(**common).trials]
+    best_of = min if direction == "minimize" else max
+    target = best_of(value for value in values[:16] if value is not None)
+    planned = 8 if target in values[:8] else 16
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finished = finish(driver, plane(**common, target=target), random=Random(1), deaths=0.3)
+        assert finished.parent.status is Status.COMPLETED
+        assert [trial.value for trial in finished.trials] == values[:planned]
+        sweeps = Sweeps(driver.jobs)
+        progress = sweeps.get_progress("s")
+        assert (progress.made, progress.total, progress.open) == (planned, 24, 0)
+        sweeps.extend("s", trials=8)
+        sweeps.resume("s")
+        driver.run()
+        assert sweeps.get_progress("s").made == planned
+
+
 # --- the records ----------------------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from jobtable.jobs.records import MOST_URGENT, Status
 from jobtable.jobs.reports import final_name
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.samplers import Ended, Ending, Proposal, Question
-from jobtable.sweeps.stoppers import cutoffs
+from jobtable.sweeps.stoppers import cutoffs, is_worse
 from jobtable.sweeps.sweep import PLANNING, TRAINING, Sweep, sweep_of
 from jobtable.sweeps.trials import TrialConfig, config_of, find_rungs, recorded_at, trial_id
 
@@ -72,7 +72,9 @@ class Planner:
         self._jobs = jobs
 
     def plan(self, sweep_id: str, generation: int, *, is_inline: bool) -> int:
-        """Make the trials of a generation; gives their number. None are made for a sweep that has ended.
+        """Make the trials of a generation; gives their number.
+
+        None are made for a sweep that has ended, or has reached its target in the generations before.
 
         `is_inline` says whether the sweep's task may run in a worker's own process.
         """
@@ -87,7 +89,7 @@ class Planner:
         proposals, limits = self._decide(sweep_id, sweep, sweep.numbers_of(generation))
         runs = RUN_INLINE_TRIAL if is_inline else RUN_TRIAL
         self._jobs.submit_many(_new_trials(parent, sweep, generation, proposals, limits, runs))
-        if has_next and sweep.is_in_generations:
+        if proposals and has_next and sweep.is_in_generations:
             self._jobs.submit(following)
         return len(proposals)
 
@@ -96,6 +98,8 @@ class Planner:
         count = numbers.start if sweep.is_in_generations else 0
         rungs = self._rungs(sweep_id, sweep) if count else {}
         earlier = self._earlier(sweep_id, sweep, count, rungs)
+        if _has_reached_target(sweep, earlier):
+            return [], {}
         given = [sweep.space.restored(params) for params in sweep.begin_with[numbers.start : numbers.stop]]
         question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
         return sweep.sampler.propose(question), _cutoffs(sweep_id, sweep, count, rungs)
@@ -117,6 +121,11 @@ class Planner:
             for rung, metric in find_rungs(self._jobs.store, sweep_id, sweep.objective):
                 found[rung][str(metric.child_job_id)] = metric.value
         return found
+
+
+def _has_reached_target(sweep: Sweep, earlier: Sequence[Ended]) -> bool:
+    values = (ended.value for ended in earlier if ended.value is not None)
+    return sweep.target is not None and any(not is_worse(each, sweep.target, sweep.direction) for each in values)
 
 
 def _cutoffs(sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> dict[int, float]:

@@ -50,6 +50,8 @@ class Sweep(BaseModel):
     direction: Direction = "minimize"
     trials: Annotated[int, Field(ge=1, le=MOST_POINTS)] | None = None
     """How many; a grid may be left to end by itself."""
+    target: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    """When a trial that ran to its end has reached this, no more are planned."""
     sampler: Sampler = RandomChoice()
     stopper: Stopper | None = None
     seed: int = 0
@@ -137,7 +139,8 @@ class Sweep(BaseModel):
     @property
     def is_in_generations(self) -> bool:
         """Whether results of trials count for later ones, so that those must wait."""
-        return self.sampler.learns or (self.stopper is not None and self.stopper.peers == "earlier")
+        compares = self.stopper is not None and self.stopper.peers == "earlier"
+        return self.sampler.learns or compares or self.target is not None
 
     def trial_count(self) -> int:
         """How many trials the sweep has in all."""

@@ -106,6 +106,10 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
         ("task: a:b\nspace: {x: [1]}\ntrials: 1\nbegin_with: [{x: 1}, {x: 1}]", "has 2 trials, and the sweep only 1"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nbegin_with: [{x: 1}, {x: 2}]", r"begin_with.1: x: 2 is none of \[1\]"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nbegin_with: [{}]", "begin_with.0: {} has no x"),
+        (
+            "task: a:b\nspace: {x: {type: float, low: 0, high: 1, step: 0.3}}\ntrials: 3\nbegin_with: [{x: 0.95}]",
+            "begin_with.0: x: 0.95 is not 0.0 and steps of 0.3",
+        ),
         ("task: a:b\nspace: {x: [1]}\nsampler: grid\nbegin_with: [{x: 1}]", "leave begin_with out"),
         ("task: a:b\nspace: {job: [1]}\ntrials: 3", "no parameter can be called job"),
         ("task: a:b\nspace: {x: [1, .nan]}\ntrials: 3", "at 1 what is no finite number"),

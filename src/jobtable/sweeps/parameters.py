@@ -15,6 +15,8 @@ from jobtable.jobs.definition import find_non_finite
 Value: TypeAlias = JsonValue
 MOST_POINTS = 1_000_000
 """How many a grid may have; the numbers of trials have six digits."""
+_NOISE = 1e-9
+"""Which part of a step adding floats may be beside it."""
 Params: TypeAlias = dict[str, Any]
 """The parameters of one trial by name. One that does not exist under the others' values has no entry."""
 
@@ -186,6 +188,8 @@ class FloatRange(_Parameter):
         """A value as it was before it was stored; ValueError if it is none of this parameter's."""
         if not _is_number(value) or not self.low <= value <= self.high:
             raise ValueError(f"{value!r} is no number from {self.low} to {self.high}")
+        if self.step is not None and abs(self.nearest(value) - value) > self.step * _NOISE:
+            raise ValueError(f"{value!r} is not {self.low} and steps of {self.step}")
         return float(value)
 
     def distance(self, one: Value, other: Value) -> float:

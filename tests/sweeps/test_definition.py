@@ -83,6 +83,7 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nsampler: tpo", "sampler: Input tag 'tpo'"),
         ("task: a:b\nspace: {x: {type: float, low: 0, high: 1}}\nsampler: grid", "x: a grid needs a step"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nparams: {x: 2}", "x is in the space and among the fixed params"),
+        ("task: a:b\nspace: {x: [1]}\ntrials: 3\nobjective: [a, b]", "line 4: objective: a sweep has one objective"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 0", "trials: Input should be greater"),
         ("task: a:b\nspace: {x: [1]}\ntrails: 3", "line 3: trails: there is no such member, but name, task, "),
         (

@@ -95,6 +95,13 @@ class Sweep(BaseModel):
     def _path(cls, given: Any) -> Any:
         return task_of(given).path if callable(given) else given
 
+    @field_validator("objective", "direction", mode="before")
+    @classmethod
+    def _single(cls, given: Any) -> Any:
+        if type(given) is list:  # of YAML and JSON
+            raise ValueError("a sweep has one objective: let the task weigh several into one number")
+        return given
+
     @field_validator("sampler", mode="before", json_schema_input_type=Sampler | SamplerName)
     @classmethod
     def _named_sampler(cls, given: Any) -> Any:

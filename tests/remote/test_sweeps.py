@@ -49,6 +49,14 @@ def test_a_worker_elsewhere_makes_the_same_decisions(served: Served, kind: str) 
     assert far == [(trial.params, trial.status, trial.value) for trial in undisturbed(kind).trials]
 
 
+def test_a_trial_that_stops_itself_elsewhere_says_so_to_the_server(served: Served) -> None:
+    far = run_far(served, plane(sweep_tasks.give_up, trials=8, queue="itself"), mode="inline")
+    assert [(status, value) for params, status, value in far if params["x"] < 0] == [
+        (Status.STOPPED, params["x"]) for params, _, _ in far if params["x"] < 0
+    ]
+    assert {status for _, status, _ in far} == {Status.STOPPED, Status.COMPLETED}
+
+
 def test_trials_run_in_processes_of_their_own(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(REPOSITORY))
     far = run_far(served, plane(sweep_tasks.train, trials=4, queue="processes"), slots=2)

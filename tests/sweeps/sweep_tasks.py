@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 from jobtable.jobs.context import JobContext
-from jobtable.jobs.tasks import task
+from jobtable.jobs.tasks import StopTask, task
 
 
 class Killed(BaseException):
@@ -106,6 +106,15 @@ def explode(job: JobContext, x: float, y: float) -> float:
     for epoch in range(1, 10):
         job.metric("loss", 1.0 if epoch < 3 else float("inf"), epoch=epoch)
     return 1.0
+
+
+@task(inline=True)
+def give_up(job: JobContext, x: float, y: float) -> float:
+    """Sees by itself that half of the plane is not worth its time; or is told to stop."""
+    job.metric("loss", x, epoch=1)
+    if x < 0 or job.should_stop():
+        raise StopTask("x is below 0")
+    return x
 
 
 @task(inline=True)

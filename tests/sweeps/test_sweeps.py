@@ -252,6 +252,32 @@ def test_failed_trials_are_retried_recorded_and_resumed() -> None:
         check_records(driver.jobs)
 
 
+@pytest.mark.parametrize("stopper", [None, {**ASHA, "first_epoch": 2}])
+def test_a_trial_that_stops_itself_is_not_resumed(stopper: Any) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finished = finish(driver, plane(sweep_tasks.give_up, stopper=stopper))
+        stopped = [trial for trial in finished.trials if trial.status is Status.STOPPED]
+        assert [trial.number for trial in stopped] == [t.number for t in finished.trials if t.params["x"] < 0] != []
+        assert {(trial.message, trial.value) for trial in stopped} == {
+            ("x is below 0", trial.params["x"]) for trial in stopped
+        }
+        assert Sweeps(driver.jobs).resume("s") == 0
+
+
+def test_a_trial_that_stops_itself_because_it_was_asked_to_is_resumed() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(sweep_tasks.give_up, trials=1), sweep_id="s")
+        driver.run(most=1)
+        (lease,) = driver.jobs.claim("default", limit=1, instance_id="a", lease_seconds=30)
+        sweeps.stop("s")
+        driver.run_one(lease, is_asked_to_end=True)
+        assert [trial.status for trial in sweeps.list_trials("s")] == [Status.STOPPED]
+        assert sweeps.resume("s") == 1
+
+
 def test_a_value_nearer_to_zero_than_a_table_has_numbers_is_zero() -> None:
     finished = made(sweep_tasks.vanish, trials=4, stopper=ASHA)
     assert {trial.status for trial in finished.trials} == {Status.COMPLETED}

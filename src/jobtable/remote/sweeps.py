@@ -70,6 +70,10 @@ class ServerSweepDesk(SweepDesk):
         """Record what the trial has at a rung, and whether it ends there; LeaseLostError if another worker has it."""
         self._tell("PUT", "trial", "rungs", str(rung), value=value, training_epoch=epoch, is_stopped=is_stopped)
 
+    def keep_stop(self, value: float, *, epoch: int | None) -> None:
+        """Record what the trial had when it stopped itself; LeaseLostError if another worker has it."""
+        self._tell("PUT", "trial", "stop", value=value, training_epoch=epoch)
+
     def list_others_at(self, rung: int) -> list[float]:
         """What the other trials of the sweep have had at a rung so far."""
         return [float(value) for value in self._read("trial", "rungs", str(rung))]

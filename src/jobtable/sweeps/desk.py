@@ -80,6 +80,11 @@ class SweepDesk:
         names = [rung_name(objective, rung)] + ([stopped_name(objective)] if is_stopped else [])
         TrialRecords(self._jobs.store, self._lease).keep(dict.fromkeys(names, value), epoch=epoch)
 
+    def keep_stop(self, value: float, *, epoch: int | None) -> None:
+        """Record what the trial had when it stopped itself; LeaseLostError if another worker has it."""
+        name = stopped_name(config_of(self._lease.job).objective)
+        TrialRecords(self._jobs.store, self._lease).keep({name: value}, epoch=epoch)
+
     def list_others_at(self, rung: int) -> list[float]:
         """What the other trials of the sweep have had at a rung so far."""
         job = self._lease.job

@@ -56,13 +56,19 @@ class Trial:
         self._earlier = _NOTHING if job.epoch == 1 else self._desk.find_earlier_runs()
         self._at_rungs = dict(self._earlier.at_rungs)
         self._last_value = self._earlier.last_report
+        self._last_epoch: int | None = None
+        self._is_stopped = False
 
     def run(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run the task; gives its result, in which the objective is. StopTask if a stopper ends it."""
         self._stop_again()
         self._job.on_metric = self._take
         own = self._sweep.space.restored(params)
-        returned = resolve(self._sweep.task).call(self._job, {**self._sweep.params, **own})
+        try:
+            returned = resolve(self._sweep.task).call(self._job, {**self._sweep.params, **own})
+        except StopTask:
+            self._keep_stop()
+            raise
         result = dict(returned) if isinstance(returned, Mapping) else {}
         if self._job.knows_of_stop:
             return result  # It ended because it was asked to: what it has is not its final value.
@@ -82,8 +88,8 @@ class Trial:
         """Hear of a report; at a rung, compare it."""
         if name != self._sweep.objective:
             return
-        self._last_value = value
         at = step if epoch is None else epoch
+        self._last_value, self._last_epoch = value, at
         stopper = self._sweep.stopper
         if stopper is None or at is None:
             return
@@ -99,11 +105,17 @@ class Trial:
         cutoff = self._cutoff(stopper, rung)
         self._at_rungs[rung] = value
         judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
-        is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
-        self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=is_stopped)
-        if is_stopped:
+        self._is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
+        self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=self._is_stopped)
+        if self._is_stopped:
             told = f"{objective} is {judged:g} at epoch {epoch}, and {cutoff:g} is needed to go on"
             raise StopTask(told, {objective: value, "epoch": epoch})
+
+    def _keep_stop(self) -> None:
+        """Record that the task has stopped itself, and not a stopper or a person: it is not resumed either."""
+        value = None if self._last_value is None else stored_number(self._last_value)
+        if value is not None and not self._is_stopped and not self._job.knows_of_stop:
+            self._desk.keep_stop(value, epoch=self._last_epoch)
 
     def _cutoff(self, stopper: Asha | Median, rung: int) -> float | None:
         if stopper.peers == "earlier":

@@ -27,6 +27,13 @@ class PlanBody(LeaseBody):
     is_inline: bool = Field(False, description="Whether the sweep's task may run in a worker's own process.")
 
 
+class StopBody(LeaseBody):
+    """What a trial has when it stops itself."""
+
+    value: float
+    training_epoch: Annotated[int, Field(ge=0, le=10**15)] | None = None
+
+
 class RungBody(LeaseBody):
     """What a trial has at a rung."""
 
@@ -73,6 +80,14 @@ def keep_rung(job_id: JobId, rung: Rung, body: RungBody, jobs: TheJobs) -> Respo
     """Record what a held trial has at a rung, in place of what it had there."""
     desk = _desk(jobs, job_id, body)
     desk.keep_rung(rung, body.value, epoch=body.training_epoch, is_stopped=body.is_stopped)
+    return Response(status_code=204)
+
+
+@router.put("/jobs/{job_id}/trial/stop", status_code=204)
+@allow(WORK)
+def keep_stop(job_id: JobId, body: StopBody, jobs: TheJobs) -> Response:
+    """Record what a held trial had when it stopped itself."""
+    _desk(jobs, job_id, body).keep_stop(body.value, epoch=body.training_epoch)
     return Response(status_code=204)
 
 

@@ -60,6 +60,7 @@ def test_a_file_says_what_python_says() -> None:
 def test_the_example_is_understood() -> None:
     sweep = read_sweep(EXAMPLE)
     assert (sweep.trials, sweep.name) == (30, "gradient boosting")
+    assert read_sweep(str(EXAMPLE)) == sweep
 
 
 def test_the_order_of_a_space_does_not_make_another_sweep() -> None:

@@ -28,9 +28,10 @@ _MODELS: dict[str | int, type[BaseModel]] = {
 """What stands within a sweep, by the last word of its place; all other samplers are Optuna's."""
 
 
-def read_sweep(file: Path) -> Sweep:
+def read_sweep(file: Path | str) -> Sweep:
     """The sweep that a YAML or JSON file defines, or ValueRefusedError that says what is wrong in it, and where."""
-    return _sweep(read_definition(file), str(file), name=file.stem)
+    path = Path(file)
+    return _sweep(read_definition(path), str(path), name=path.stem)
 
 
 def parse_sweep(text: str, source: str, *, name: str) -> Sweep:

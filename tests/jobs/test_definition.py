@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -102,9 +103,16 @@ def test_an_empty_key_is_refused(jobs: Jobs) -> None:
         jobs.submit(NewJob(name="bad", task=ADD, key=""))
 
 
-def test_params_that_json_cannot_say_are_refused(jobs: Jobs) -> None:
+HOLDS_ITSELF: list[Any] = []
+HOLDS_ITSELF.append(HOLDS_ITSELF)
+
+
+@pytest.mark.parametrize(
+    "value", [object(), HOLDS_ITSELF, json.loads("[" * 300 + "]" * 300)], ids=["object", "circle", "deep"]
+)
+def test_params_that_json_cannot_say_are_refused(jobs: Jobs, value: Any) -> None:
     with pytest.raises(ValueRefusedError, match=r"job 'bad' cannot be stored: .* params are what JSON can say"):
-        jobs.submit(NewJob(name="bad", task=ADD, params={"x": object()}))
+        jobs.submit(NewJob(name="bad", task=ADD, params={"x": value}))
 
 
 @pytest.mark.parametrize(("member", "value"), [("max_concurrent_jobs", 0), ("priority", 5000)])

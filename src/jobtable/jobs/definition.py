@@ -12,7 +12,6 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
-from pydantic_core import PydanticSerializationError
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.tasks import task_of
@@ -203,7 +202,7 @@ class NewJob:
             changed = Definition.model_validate({**self.config, **given})
         try:
             complete = changed.model_dump(mode="json", exclude_defaults=True)
-        except PydanticSerializationError as error:
+        except ValueError as error:  # also of what holds itself, or is nested too deep
             raise ValueRefusedError(
                 f"job {self.name!r} cannot be stored: {error}; params are what JSON can say"
             ) from error

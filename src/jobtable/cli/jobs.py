@@ -36,7 +36,7 @@ for name, command in job_records.COMMANDS.items():
     app.command(name)(command)
 app.command("logs")(job_logs.logs)
 
-JobIds = Annotated[list[str], typer.Argument(metavar="ID...", help="The ids of jobs.")]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="The ids of jobs.")]
 Message = Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")]
 Alone = Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")]
 

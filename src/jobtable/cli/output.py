@@ -56,7 +56,7 @@ _CODE_OF_ERROR: tuple[tuple[type[JobtableError], ExitCode], ...] = (
 
 LISTING_OF_KIND = {
     "access": "tokens list",
-    "conversation": "conversations runs",
+    "conversation": "conversations runs CONVERSATION",
     "execution": "executions list",
     "image": "receipts list",
     "instance": "workers list --all",
@@ -64,7 +64,7 @@ LISTING_OF_KIND = {
     "journey": "journeys list",
     "queue": "queues list",
     "receipt": "receipts list",
-    "run": "conversations runs",
+    "run": "conversations runs CONVERSATION",
     "sweep": "sweeps list",
     "task": "tasks list",
     "validation": "tasks list",

@@ -134,11 +134,14 @@ def complete(
 
 
 def _read(file: Path) -> Any:
+    is_stdin = str(file) == "-"
+    if is_stdin and sys.stdin is None:
+        raise typer.BadParameter("stdin is closed: write the answer to it, or to a FILE")
     try:
-        return json.loads(sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8"))
+        return json.loads(sys.stdin.read() if is_stdin else file.read_text(encoding="utf-8"))
     except OSError as error:
         raise typer.BadParameter(f"{file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"{file} is no JSON: {error}") from error
 
 

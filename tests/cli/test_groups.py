@@ -100,6 +100,7 @@ def test_receipts_are_added_listed_shown_and_deleted(cli: CommandLine) -> None:
     assert len(cli.json("receipts", "show", "scan-1", "1")["words"]) == 4
     cli.run("receipts", "show", "scan-1", "3", code=ExitCode.NOT_FOUND)
     assert cli.json("receipts", "delete", "scan-1", "--yes")["items"] > 20
+    cli.run("receipts", "delete", "scan-1", "--yes", code=ExitCode.NOT_FOUND)
     assert "no such receipts" in cli.run("receipts", "list").stderr
 
 

@@ -228,6 +228,15 @@ def test_parameters_are_what_they_look_like(cli: CommandLine) -> None:
     }
 
 
+def test_a_parameter_may_be_nothing_but_brackets(cli: CommandLine) -> None:
+    brackets = "[" * 100_000
+    job = cli.json("jobs", "submit", "--task", TRAIN, "--param", f"a={brackets}")
+    assert job["job_config"]["params"] == {"a": brackets}
+    refused = cli.run("jobs", "submit", "--task", TRAIN, "--param-json", f"a={brackets}", code=ExitCode.USAGE)
+    assert "is no JSON" in refused.stderr
+    assert len(refused.stderr) < 1000
+
+
 @pytest.mark.parametrize("name", ["job.yaml", "job.json"])
 def test_a_file_defines_a_job_and_options_change_it(cli: CommandLine, tmp_path: Path, name: str) -> None:
     first = submit(cli)

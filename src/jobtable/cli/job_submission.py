@@ -158,8 +158,8 @@ def _params(texts: Iterable[str], json_texts: Iterable[str]) -> dict[str, Any]:
         name, value = _split(text, "--param-json")
         try:
             params[name] = json.loads(value)
-        except ValueError as error:
-            raise typer.BadParameter(f"--param-json {name}: {value!r} is no JSON: {error}") from error
+        except (ValueError, RecursionError) as error:
+            raise typer.BadParameter(f"--param-json {name}: {value!r:.200} is no JSON: {error}") from error
     return params
 
 
@@ -174,6 +174,6 @@ def _scalar(text: str) -> Any:
     """What a person means by a bare value: a number, a truth value, nothing, or the text itself."""
     try:
         value = json.loads(text, parse_constant=str)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if value is None or isinstance(value, bool | int | float) else text

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services, open_store
 from jobtable.cli.output import bar, print_fields, print_json, print_list, print_table, print_text, to_json
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import NotFoundError, ValueRefusedError
 from jobtable.jobs.entities import main
 from jobtable.receipts.contents import ReceiptContents
 from jobtable.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
@@ -187,6 +187,8 @@ def delete(
     confirm(f"Delete image {image_id} with all its receipts?", yes=yes)
     with open_services(store, objects) as services:
         deleted = services.ocr.delete_image(image_id)
+    if not deleted:
+        raise NotFoundError(f"there is no image {image_id}, and nothing of one")
     if as_json:
         print_json({"image_id": image_id, "items": deleted})
     else:

@@ -37,6 +37,7 @@ def test_an_execution_waits_for_a_person_and_goes_on() -> None:
     execution_id = started["execution"]["execution_id"]
     assert (started["execution"]["status"], started["execution"]["current_step"]) == ("waiting", "validate")
     (task,) = answer("tasks", "list")
+    assert answer("executions", "show", execution_id)["tasks"] == [task] == [answer("tasks", "show", task["task_id"])]
     assert task["execution_id"] == execution_id
     assert "token_sha256" not in json.dumps([started, task])
     token = run("tasks", "token", task["task_id"]).stdout.strip()

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.albums.entities import Album, Execution, ExecutionStatus, WorkflowMetrics, WorkflowType
+from jobtable.albums.entities import Album, Execution, ExecutionStatus, ValidationTask, WorkflowMetrics, WorkflowType
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.metrics import count_and_compare
@@ -169,8 +169,7 @@ def _print_execution(executions: Executions, execution_id: str, *, as_json: bool
     execution = found.execution
     tasks = list(executions.records.list_execution_tasks(execution.workflow_type, execution_id))
     if as_json:
-        shown = [task.model_dump(mode="json", exclude={"token_sha256"}) for task in tasks]
-        print_json({"execution": execution, "albums": found.albums, "tasks": shown})
+        print_json({"execution": execution, "albums": found.albums, "tasks": list(map(without_token, tasks))})
         return
     print_fields(
         {
@@ -191,6 +190,11 @@ def _print_execution(executions: Executions, execution_id: str, *, as_json: bool
         print_table([_album_row(album) for album in found.albums])
     if tasks:
         print_table([{"task": t.task_id, "status": t.status, "expires": t.expires_at} for t in tasks])
+
+
+def without_token(task: ValidationTask) -> dict[str, Any]:
+    """The task as people see it: nobody needs the digest of its token."""
+    return task.model_dump(mode="json", exclude={"token_sha256", "sort_value"})
 
 
 def _album_row(album: Album) -> dict[str, Any]:

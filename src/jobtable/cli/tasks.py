@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.albums.entities import TaskStatus, ValidationTask
+from jobtable.albums.entities import TaskStatus
 from jobtable.app import Services
-from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish
+from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
 
@@ -41,13 +41,8 @@ def list_tasks(
         jobtable tasks list --status timed-out
     """
     with open_services(store, objects) as services:
-        found = [_without_token(task) for task in islice(services.albums.list_tasks(status, workflow_type), limit)]
+        found = [without_token(task) for task in islice(services.albums.list_tasks(status, workflow_type), limit)]
     print_list(found, _row, as_json=as_json, empty="There are no such tasks.")
-
-
-def _without_token(task: ValidationTask) -> dict[str, Any]:
-    """The task as people see it: nobody needs the digest of its token."""
-    return task.model_dump(mode="json", exclude={"token_sha256", "sort_value"})
 
 
 def _row(task: dict[str, Any]) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as
         jobtable tasks show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json
     """
     with open_services(store, objects) as services:
-        task = _without_token(services.albums.get_task(task_id))
+        task = without_token(services.albums.get_task(task_id))
     if as_json:
         print_json(task)
         return

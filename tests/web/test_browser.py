@@ -73,10 +73,31 @@ def test_every_page_is_clean_and_has_its_picture_taken(
 
 def test_tables_are_not_cut_on_a_usual_screen(watched: Watched, world: World) -> None:
     page = watched.page
-    for path in ("/", "/jobs", "/queues", f"/journeys/{world.journey}", "/executions"):
+    for path in (
+        "/",
+        "/jobs",
+        f"/jobs/{world.completed_job}",
+        "/queues",
+        f"/journeys/{world.journey}",
+        "/executions",
+    ):
         page.goto(path)
         hidden = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
         assert max(page.evaluate(hidden)) <= 0, path
+
+
+def test_names_of_any_length_keep_the_pages_in_shape(browser: Browser, served: Served, world: World) -> None:
+    new = {"name": "long " * 40, "queue": "shape", "tags": ["a-very-long-tag-" * 4]}
+    job = served.client().post("/api/v1/jobs", json=new).json()
+    small, usual = Watched(browser, served, 390), Watched(browser, served)
+    small.page.goto(f"/jobs/{job['job_id']}")
+    assert small.page.evaluate("document.documentElement.scrollWidth") <= 390
+    usual.page.goto("/jobs?queue=shape")
+    assert usual.page.locator("tbody tr").evaluate("row => row.clientHeight") < 100
+    usual.page.goto(f"/sweeps/{world.sweep}")
+    assert usual.page.get_by_role("link", name="trial").evaluate("link => link.getClientRects().length") == 1
+    for shown in (small, usual):
+        shown.close()
 
 
 def test_jobs_are_filtered(watched: Watched, world: World) -> None:

@@ -43,6 +43,7 @@ def show_journey(request: Request, journey_id: Annotated[str, path_id("JRN-1")],
         title=whole.journey.name,
         whole=whole,
         journey=whole.journey,
+        stage_names={stage.stage_id: stage.name for stage in whole.stages},
         latest=latest,
         recent=sorted(whole.recent_executions, key=lambda each: each.created_at, reverse=True),
     )

@@ -75,6 +75,18 @@ def test_every_operation_is_described(description: dict[str, Any]) -> None:
         assert {"401", "403", "429"} <= set(operation["responses"]), name
 
 
+def test_operations_have_names_that_clients_can_use(description: dict[str, Any]) -> None:
+    names = [operation["operationId"] for _, operation in operations(description)]
+    assert {"submit_job", "list_executions", "list_clusters_of_job"} <= set(names)
+    assert len(names) == len(set(names))
+    assert all(name.isidentifier() and "api" not in name.split("_") for name in names)
+
+
+def test_every_group_is_described(description: dict[str, Any]) -> None:
+    described = {tag["name"] for tag in description["tags"] if tag["description"]}
+    assert described == {tag for _, operation in operations(description) for tag in operation["tags"]}
+
+
 def test_every_list_has_a_cursor(description: dict[str, Any]) -> None:
     for name, operation in operations(description):
         answer = operation["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("schema", {})

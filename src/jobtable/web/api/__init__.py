@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 
 from jobtable.web.api import (
     album_runs,
@@ -82,7 +82,9 @@ def add_api(app: FastAPI) -> None:
     for name, module in _GROUPS.items():
         # Routes that create something are of another class, so they have a router of their own.
         for router in filter(None, (module.router, getattr(module, "creation", None))):
-            app.include_router(router, prefix=PREFIX, tags=[name], responses=RESPONSES)
+            app.include_router(
+                router, prefix=PREFIX, tags=[name], responses=RESPONSES, generate_unique_id_function=_operation_id
+            )
     describe = cache(openapi_of)
 
     @allow(ANYONE)
@@ -93,9 +95,15 @@ def add_api(app: FastAPI) -> None:
     app.add_api_route(f"{PREFIX}/openapi.json", get_openapi_description, include_in_schema=False)
 
 
+def _operation_id(route: APIRoute) -> str:
+    """What generators of clients make a method's name of."""
+    return route.name
+
+
 def openapi_of(app: FastAPI) -> dict[str, Any]:
     """The description of every route of the API, with who may use it."""
     description = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
+    description["tags"] = [{"name": name, "description": module.__doc__} for name, module in _GROUPS.items()]
     schemas = description["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

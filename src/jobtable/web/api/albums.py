@@ -235,7 +235,7 @@ def put_metrics(metrics: WorkflowMetrics, albums: TheAlbums) -> WorkflowMetrics:
 
 @router.get("/workflow-metrics")
 @allow(READ)
-def list_metrics(
+def list_workflow_metrics(
     workflow_type: WorkflowType,
     albums: TheAlbums,
     paging: Paging,

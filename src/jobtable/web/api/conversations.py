@@ -36,16 +36,23 @@ def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
 
 def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
     """The routes of one kind of result."""
-    by_job = f"/conversation-jobs/{{job_id}}/{name}"
-    _add_lists(name, kind, by_job)
+    by_job, word = f"/conversation-jobs/{{job_id}}/{name}", name.replace("-", "_")
+    _add_lists(name, kind, by_job, word)
 
-    @router.get(f"{by_job}/{{item_id}}", response_model=kind, description=f"One of the {name} of a job.")
+    @router.get(
+        f"{by_job}/{{item_id}}",
+        name=f"get_from_{word}",
+        response_model=kind,
+        description=f"One of the {name} of a job.",
+    )
     @allow(READ)
     def get_result(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
         value = int(item_id) if range_path is _NUMBER else item_id
         return store.get(kind.key(**{"job_id": job_id, range_key: value}))
 
-    @router.put(by_job, description=f"Store {name} of a job, each in place of the one that is there.")
+    @router.put(
+        by_job, name=f"put_{word}", description=f"Store {name} of a job, each in place of the one that is there."
+    )
     @allow(WRITE)
     def put_results(
         job_id: JobId,
@@ -59,11 +66,13 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
         return Written(count=conversations.put_results(given))
 
 
-def _add_lists(name: str, kind: type[R], by_job: str) -> None:
+def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
     """The lists of one kind of result."""
     page = PageOf[kind]  # type: ignore[valid-type]  # as above
 
-    @router.get(by_job, response_model=page, description=f"The {name} that a job has stored.")
+    @router.get(
+        by_job, name=f"list_{word}_of_job", response_model=page, description=f"The {name} that a job has stored."
+    )
     @allow(READ)
     def list_results_of_job(
         job_id: JobId,
@@ -77,6 +86,7 @@ def _add_lists(name: str, kind: type[R], by_job: str) -> None:
 
     @router.get(
         f"/conversations/{{conversation_id}}/{name}",
+        name=f"list_{word}_of_conversation",
         response_model=page,
         description=f"The {name} of all jobs for a conversation, by creation.",
     )

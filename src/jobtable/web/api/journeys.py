@@ -156,7 +156,7 @@ def list_rules(
 
 @router.get("/journeys/{journey_id}/executions")
 @allow(READ)
-def list_executions(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[JobExecution]:
+def list_journey_executions(journey_id: JourneyId, journeys: TheJourneys, paging: Paging) -> PageOf[JobExecution]:
     """All executions of a journey, by stage and number."""
     return paging.page(journeys.list_executions(journey_id), under=partial(journeys.get_journey, journey_id))
 
@@ -177,7 +177,7 @@ def list_stage_executions(
 
 @router.get("/journey-executions/{job_id}")
 @allow(READ)
-def get_execution(job_id: JobId, journeys: TheJourneys) -> JobExecution:
+def get_journey_execution(job_id: JobId, journeys: TheJourneys) -> JobExecution:
     """The execution with this job id."""
     return journeys.get_execution(job_id)
 

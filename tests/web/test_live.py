@@ -72,8 +72,8 @@ def test_what_others_do_is_not_told(open_server: Served) -> None:
         assert [each["type"] for each in told[1]["changes"]] == ["Queue"]
 
 
-def change_of(job_id: str, progress: float = 0) -> Change:
-    job = Job(job_id=job_id, name="x", created_at=NOON, created_by="ada", progress=progress)
+def change_of(job_id: str, progress: float = 0, name: str = "x") -> Change:
+    job = Job(job_id=job_id, name=name, created_at=NOON, created_by="ada", progress=progress)
     return Change(main, "changed", NOON, None, Job.__schema__.codec.encode(job), is_expiry=False)
 
 
@@ -85,11 +85,9 @@ def test_of_each_item_the_last_change_is_told_and_of_very_many_only_that_there_w
     few = told([change_of("1", 10), change_of("2"), change_of("1", 20)])
     assert few["is_complete"]
     assert {each["values"]["job_id"]: each["values"]["progress"] for each in few["changes"]} == {"1": 20, "2": 0}
-    assert told([change_of(str(number)) for number in range(201)]) == {
-        "topic": "jobs",
-        "changes": [],
-        "is_complete": False,
-    }
+    only_that_there_were = {"topic": "jobs", "changes": [], "is_complete": False}
+    assert told([change_of(str(number)) for number in range(201)]) == only_that_there_were
+    assert told([change_of(str(number), name="x" * 300_000) for number in range(4)]) == only_that_there_were
 
 
 def test_who_is_too_slow_is_told_to_read_again() -> None:

@@ -15,6 +15,8 @@ from jobtable.store.changes import Change
 from jobtable.web.durations import duration_text
 
 _MOST_TOLD = 200
+_MOST_BYTES = 1_000_000
+"""So long may an event be; many of them may wait for somebody who reads slowly."""
 _JOB_FIELDS = {
     "job_id",
     "name",
@@ -54,14 +56,16 @@ def topics_of(change: Change) -> Iterator[str]:
 
 
 def encode_changes(topic: str, changes: list[Change]) -> bytes:
-    """Changes of one topic as one event: of each item only the last one, and of too many only that there were."""
+    """Changes of one topic as one event: of each item only the last one, and of too much only that there was."""
     latest: dict[Any, Change] = {}
     for change in changes:
         latest[json.dumps([change.table.name, *_key(change)])] = change
-    if len(latest) > _MOST_TOLD:
-        return encode("changes", {"topic": topic, "changes": [], "is_complete": False})
-    told = [_told(topic, change) for change in latest.values()]
-    return encode("changes", {"topic": topic, "changes": told, "is_complete": True})
+    if len(latest) <= _MOST_TOLD:
+        told = [_told(topic, change) for change in latest.values()]
+        event = encode("changes", {"topic": topic, "changes": told, "is_complete": True})
+        if len(event) <= _MOST_BYTES:
+            return event
+    return encode("changes", {"topic": topic, "changes": [], "is_complete": False})
 
 
 def encode(event: str, data: Any) -> bytes:

@@ -100,6 +100,16 @@ def test_names_of_any_length_keep_the_pages_in_shape(browser: Browser, served: S
         shown.close()
 
 
+def test_without_scripts_nothing_is_offered_that_needs_them(browser: Browser, served: Served, world: World) -> None:
+    context = browser.new_context(base_url=served.url, java_script_enabled=False)
+    page = context.new_page()
+    for path in ("/jobs", f"/jobs/{world.completed_job}", f"/journeys/{world.journey}", "/queues"):
+        page.goto(path)
+        assert page.locator("main a:visible").count() > 0, path
+        assert page.locator("main button[type=button]:visible, main form[data-send]:visible").count() == 0, path
+    context.close()
+
+
 def test_jobs_are_filtered(watched: Watched, world: World) -> None:
     page = watched.page
     page.goto("/jobs")

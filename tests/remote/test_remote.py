@@ -252,6 +252,7 @@ def odd() -> Iterator[Server]:
     [
         ("/200/<html>", BackendUnavailable, "does not answer as a Jobtable server: HTTP 200, '<html>'"),
         ("/502/Bad_gateway", BackendUnavailable, "does not answer as a Jobtable server"),
+        ('/408/{"detail":"too slow"}', BackendUnavailable, "too slow"),
         ('/503/{"detail":"later"}', BackendUnavailable, "later"),
         ('/429/{"detail":"slowly"}', Throttled, "slowly"),
         ('/404/{"title":"Not_Found"}', NotFoundError, "Not Found"),

@@ -57,7 +57,7 @@ def test_the_parts_of_an_answer_do_not_wait_for_each_other() -> None:
 
 
 def test_who_sends_no_head_or_does_not_end_it_is_cut(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LONGEST_WAIT_SECONDS", 2.0)
+    monkeypatch.setattr(connections, "LONGEST_HEAD_SECONDS", 2.0)
     silent, slow, second = connect(), connect(), connect()
     second.sendall(_HEAD + b"\r\n" + _HEAD)
     with suppress(ConnectionResetError, BrokenPipeError):
@@ -72,7 +72,7 @@ def test_who_sends_no_head_or_does_not_end_it_is_cut(connect: Connect, monkeypat
 def test_who_does_not_read_on_is_cut_and_who_reads_slowly_is_not(
     open_server: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "LONGEST_WAIT_SECONDS", 3.0)
+    monkeypatch.setattr(connections, "LONGEST_PAUSE_SECONDS", 3.0)
     data = os.urandom(12 << 20)
     open_server.services.objects.put("large.bin", data)
     ask = _HEAD.replace(b"/healthz", b"/api/v1/objects/large.bin") + b"Connection: close\r\n\r\n"

@@ -305,7 +305,7 @@ def _error(status: int, problem: Mapping[str, Any], url: str) -> JobtableError:
         return AccessDenied(f"{url}: {detail}")
     if status == 429:
         return Throttled(f"{url}: {detail}")
-    if status >= 500:
+    if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT:
         return BackendUnavailable(f"{url}: {detail}")
     if status == 404:
         return NotFoundError(f"{url}: {detail}")

@@ -10,8 +10,10 @@ from collections.abc import Collection
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-LONGEST_WAIT_SECONDS = 60.0
-"""So long may the head of a request take, and so long may somebody not read on in an answer."""
+LONGEST_HEAD_SECONDS = 60.0
+"""So long may the head of a request take."""
+LONGEST_PAUSE_SECONDS = 600.0
+"""So long may somebody not read on in an answer: a person may look at the beginning of a long one for a while."""
 MOST_CONNECTIONS = 2000
 """Above it those are cut that wait the longest. All who may look on live have room, and as many others."""
 _FILES_PER_CONNECTION = 2
@@ -36,11 +38,10 @@ class HeldConnections:
                 known, since = before.get(connection, (None, now))
                 self._waiting[connection] = (state, since if state == known else now)
         too_many = len(connections) - MOST_CONNECTIONS
-        for connection, (_, since) in sorted(self._waiting.items(), key=lambda waiting: waiting[1][1]):
-            if too_many <= 0 and now - since < LONGEST_WAIT_SECONDS:
-                break
-            connection.transport.abort()
-            too_many -= 1
+        for connection, ((unread, _), since) in sorted(self._waiting.items(), key=lambda waiting: waiting[1][1]):
+            if too_many > 0 or now - since >= (LONGEST_PAUSE_SECONDS if unread else LONGEST_HEAD_SECONDS):
+                connection.transport.abort()
+                too_many -= 1
 
 
 def _state_if_waiting(connection: H11Protocol) -> State | None:

@@ -34,6 +34,19 @@ def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve:
     assert "/queues/zz-last" in served.client(Accept="text/html").get("/").text
 
 
+def test_the_throughput_says_how_high_its_bars_are(serve: Callable[..., Served]) -> None:
+    served = serve()
+    page = served.client(Accept="text/html")
+    assert "the highest bar" not in page.get("/").text
+    for number in range(3):
+        client = served.client()
+        job = client.post("/api/v1/jobs", json={"name": str(number), "queue": "q"}).json()["job_id"]
+        (lease,) = client.post("/api/v1/queues/q/claim", json={"instance_id": "w"}).json()
+        done = {"instance_id": "w", "epoch": lease["epoch"], "kind": "completed"}
+        assert client.post(f"/api/v1/jobs/{job}/finish", json=done).status_code == 200
+    assert re.search("the highest bar: [123] in 2 min<", page.get("/").text)
+
+
 def test_of_the_workers_that_are_gone_the_newest_are_shown(serve: Callable[..., Served]) -> None:
     served = serve()
     served.services.store.batch_put(

@@ -34,6 +34,16 @@ def test_what_a_package_exports(package: ModuleType) -> None:
 
 
 def test_a_module_of_tasks_loads_no_worker() -> None:
-    asked = "import sys; from jobtable.jobs import task; print('jobtable.jobs.worker' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
-    assert done.stdout == "False\n"
+    assert (
+        printed("import sys; from jobtable.jobs import task; print('jobtable.jobs.worker' in sys.modules)") == "False"
+    )
+
+
+def test_errors_come_with_the_package() -> None:
+    assert printed("import jobtable; print(jobtable.errors.NotFoundError.__name__)") == "NotFoundError"
+
+
+def printed(program: str) -> str:
+    """What a program prints that begins with nothing loaded."""
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    return done.stdout.strip()

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from jobtable import errors as errors  # for `except jobtable.errors.NotFoundError`
 from jobtable.exports import offer
 
 if TYPE_CHECKING:

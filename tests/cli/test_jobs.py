@@ -294,6 +294,8 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
         ("task: m:f\nconfig: {retry: 3}", "the config of job 'f' cannot hold retry"),
         ("params: {}", "a job needs a task"),
         ("- a", "holds no definition"),
+        ("task: train", "the task of the job cannot be 'train': write MODULE:FUNCTION"),
+        ("task: [m:f]", "the task of the job cannot be ['m:f']: write MODULE:FUNCTION"),
         ("a: [", "job.yaml is not understood: line 1, column 5: "),
         ("task: m:f\nparams: {a: 1}\nparams: {b: 2}", "line 2, column 1: params stands there twice"),
         ("task: m:f\nparams: &all {a: *all}", "line 2, column 9: found unconstructable recursive node"),

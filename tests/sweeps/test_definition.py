@@ -80,6 +80,7 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
         ("task: a:b\ntrials: 3\nspace:\n  x: {type: int, low: 1}", "line 4: space.x.int.high: Field required"),
         ("task: a:b\ntrials: 3\nspace:\n  x:\n  - 1\n  - 2026-01-01", "line 6: space.x.choice.values.1: "),
         ("task: a:b\ntrials: 3", "space: Field required"),
+        ("task: mine\nspace: {x: [1]}\ntrials: 3", "line 1: task: .*write module:function"),
         ("task: a:b\nspace: {x: [1]}", "does not end by itself"),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\nsampler: tpo", "sampler: Input tag 'tpo'"),
         ("task: a:b\nspace: {x: {type: float, low: 0, high: 1}}\nsampler: grid", "x: a grid needs a step"),

@@ -19,6 +19,7 @@ from jobtable.jobs.definition import DependsOn, NewJob, refusing
 from jobtable.jobs.definition_files import read_definition
 from jobtable.jobs.entities import Job
 from jobtable.jobs.resubmission import copy_of
+from jobtable.jobs.tasks import is_path
 
 Definition = dict[str, Any]
 _ADAPTER = TypeAdapter(NewJob)
@@ -136,9 +137,12 @@ def new_job(definition: Definition, depends_on: Iterable[str] = (), *, default_u
         raise ValueRefusedError(
             f"a job has no {', '.join(sorted(map(str, unknown)))}; it has {', '.join(sorted(_NAMES))}"
         )
-    if not definition.get("task"):
+    task = definition.get("task")
+    if not task:
         raise ValueRefusedError("a job needs a task: give --task MODULE:FUNCTION")
-    complete = {"name": str(definition["task"]).partition(":")[2], "user": default_user, **definition}
+    if not isinstance(task, str) or not is_path(task):
+        raise ValueRefusedError(f"the task of the job cannot be {task!r}: write MODULE:FUNCTION")
+    complete = {"name": task.partition(":")[2], "user": default_user, **definition}
     awaited = complete.pop("depends_on", [])
     if not isinstance(awaited, list):
         raise ValueRefusedError(f"the depends_on of the job cannot be {awaited!r}: write a list of the ids of jobs")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.tasks import task_of
+from jobtable.jobs.tasks import is_path, task_of
 
 DEFAULT_QUEUE = "default"
 Gate = Literal["start", "completion"]
@@ -200,6 +200,8 @@ class NewJob:
         }
         with refusing(f"job {self.name!r}"):
             changed = Definition.model_validate({**self.config, **given})
+        if changed.task is not None and not is_path(changed.task):
+            raise ValueRefusedError(f"the task of job {self.name!r} is {changed.task!r}: write module:function")
         try:
             complete = changed.model_dump(mode="json", exclude_defaults=True)
         except ValueError as error:  # also of what holds itself, or is nested too deep

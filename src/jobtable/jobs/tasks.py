@@ -150,11 +150,17 @@ def task_of(function: Callable[..., Any]) -> Task:
     return found
 
 
+def is_path(path: str) -> bool:
+    """Whether a text has the form `module:function`."""
+    module_name, _, function_name = path.partition(":")
+    return bool(module_name and function_name)
+
+
 def resolve(path: str) -> Task:
     """The task that `module:function` names; imports the module. TaskError if there is no such task."""
-    module_name, _, function_name = path.partition(":")
-    if not module_name or not function_name:
+    if not is_path(path):
         raise TaskError(f"{path!r} names no task: write module:function")
+    module_name, _, function_name = path.partition(":")
     _refuse_script(path, module_name)
     try:
         module = importlib.import_module(module_name)

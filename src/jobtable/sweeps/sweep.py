@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
-from jobtable.jobs.tasks import task_of
+from jobtable.jobs.tasks import is_path, task_of
 from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange, Params
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
@@ -93,7 +93,10 @@ class Sweep(BaseModel):
     @field_validator("task", mode="before")
     @classmethod
     def _path(cls, given: Any) -> Any:
-        return task_of(given).path if callable(given) else given
+        path = task_of(given).path if callable(given) else given
+        if isinstance(path, str) and not is_path(path):
+            raise ValueError("write module:function")
+        return path
 
     @field_validator("objective", "direction", mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, Route, expect
+from playwright.sync_api import APIResponse, Browser, Dialog, Page, Route, expect
 from tests.running import run_jobs
 from tests.web.browsing import Watched, watch
 from tests.web.conftest import Served
@@ -230,6 +230,30 @@ def test_what_happens_before_the_stream_is_ready_is_read(watched: Watched, serve
     page.get_by_text("line 1").wait_for()
     page.get_by_text("has begun").first.wait_for()
     expect(page.locator("[data-chart] .point")).to_have_count(2)
+
+
+def test_what_is_told_is_not_undone_by_a_page_that_was_made_before(watched: Watched, served: Served) -> None:
+    page, run = watched.page, Run(served, "overtaken")
+    progress = page.locator(f'tr[data-job="{run.job_id}"] .progress-value')
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if late or route.request.resource_type != "fetch":
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    page.route("**/jobs", hold)
+    page.goto("/jobs")
+    while not late:
+        page.wait_for_timeout(50)
+    run.tell("report", progress=61)
+    expect(progress).to_have_text("61%")
+    page.evaluate("document.addEventListener('regions', () => (window.wasUpdated = true))")
+    route, answer = late[0]
+    route.fulfill(response=answer)
+    page.wait_for_function("window.wasUpdated")
+    expect(progress).to_have_text("61%")
 
 
 def test_charts_of_metrics_grow_while_the_job_runs(watched: Watched, served: Served) -> None:

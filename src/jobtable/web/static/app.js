@@ -2,7 +2,7 @@
 import { toast, askServer } from "./server.js";
 import { watch } from "./live.js";
 import { liveJobs } from "./jobs.js";
-import { refreshRegions, refreshSoon, showRegion } from "./regions.js";
+import { refreshIfUnderWay, refreshRegions, refreshSoon, showRegion } from "./regions.js";
 
 const themes = ["auto", "light", "dark"];
 
@@ -140,10 +140,15 @@ function watchTopic() {
   const { topic, also } = document.body.dataset; // one each: an id may have spaces
   if (!topic) return;
   watch(also ? [topic, also] : [topic], {
-    overview: (event) => showRegion("overview", event.html),
+    overview: (event) => {
+      showRegion("overview", event.html);
+      refreshIfUnderWay();
+    },
     changes: (event) => {
-      if (event.topic === "jobs") liveJobs(event);
-      else if (document.body.dataset.refresh !== undefined) refreshSoon();
+      if (event.topic === "jobs") {
+        liveJobs(event);
+        refreshIfUnderWay();
+      } else if (document.body.dataset.refresh !== undefined) refreshSoon();
       document.dispatchEvent(new CustomEvent("changes", { detail: event }));
     },
     reload: ({ isFirst = false }) => {

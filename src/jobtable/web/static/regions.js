@@ -125,3 +125,8 @@ export function refreshSoon() {
     refreshRegions().catch(() => {});
   }, 700 + Math.random() * 1300);
 }
+
+// A page that is on its way may have been made before what is told now, which it would undo: it is fetched once more.
+export function refreshIfUnderWay() {
+  if (current) refreshSoon();
+}

@@ -32,39 +32,6 @@ if TYPE_CHECKING:
         default,
     )
     from jobtable.store import Backend, Page, Query, Store, Transaction
-else:
-    # When they are asked for: the command line can answer Ctrl-C before all of it is loaded.
-    __getattr__ = offer(
-        __name__,
-        {
-            "app": ["Services", "open_jobs"],
-            "connection": ["connect"],
-            "model": [
-                "Attr",
-                "Attribute",
-                "Beside",
-                "Condition",
-                "Entity",
-                "Index",
-                "Json",
-                "Key",
-                "Name",
-                "OrNull",
-                "PackedVector",
-                "Part",
-                "Selection",
-                "Stored",
-                "Table",
-                "Timestamp",
-                "Update",
-                "Uuid",
-                "Vector",
-                "camel_case",
-                "default",
-            ],
-            "store": ["Backend", "Page", "Query", "Store", "Transaction"],
-        },
-    )
 
 __version__ = "0.1.0"
 
@@ -100,3 +67,6 @@ __all__ = [
     "default",
     "open_jobs",
 ]
+
+if not TYPE_CHECKING:  # the command line can answer Ctrl-C before all of it is loaded
+    __getattr__ = offer(__name__, __all__, ["model", "store", "connection", "app"])

@@ -1,18 +1,19 @@
-"""What a package offers of its modules, each loaded when something of it is first asked for."""
+"""What a package offers of its modules, which are loaded when something of them is first asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 
-def offer(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """The `__getattr__` of a package that offers these names of its modules."""
-    modules = {name: module for module, offered in names.items() for name in offered}
+def offer(package: str, names: Sequence[str], modules: Sequence[str]) -> Callable[[str], object]:
+    """The `__getattr__` of a package that offers these names, each from the first of its modules that has it."""
 
     def get(name: str) -> object:
-        if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{modules[name]}"), name)
+        for module in modules if name in names else ():
+            loaded = import_module(f"{package}.{module}")
+            if hasattr(loaded, name):
+                return getattr(loaded, name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return get

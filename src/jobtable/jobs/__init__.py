@@ -13,21 +13,6 @@ if TYPE_CHECKING:
     from jobtable.jobs.records import Status
     from jobtable.jobs.tasks import FailTask, StopTask, task
     from jobtable.jobs.worker import Worker
-else:
-    # Loaded when they are asked for: a module of tasks needs no worker.
-    __getattr__ = offer(
-        __name__,
-        {
-            "context": ["JobContext"],
-            "definition": ["DependsOn", "EdgeCondition", "NewJob", "ParentWaits", "RetryPolicy"],
-            "engine": ["Jobs"],
-            "entities": ["Job"],
-            "leases": ["Lease", "Outcome"],
-            "records": ["Status"],
-            "tasks": ["FailTask", "StopTask", "task"],
-            "worker": ["Worker"],
-        },
-    )
 
 __all__ = [
     "DependsOn",
@@ -46,3 +31,8 @@ __all__ = [
     "Worker",
     "task",
 ]
+
+if not TYPE_CHECKING:  # a module of tasks needs no worker
+    __getattr__ = offer(
+        __name__, __all__, ["tasks", "records", "definition", "entities", "leases", "context", "engine", "worker"]
+    )

@@ -10,17 +10,6 @@ if TYPE_CHECKING:
     from jobtable.sweeps.service import Sweeps
     from jobtable.sweeps.stoppers import Asha, Median
     from jobtable.sweeps.sweep import Sweep
-else:
-    __getattr__ = offer(
-        __name__,
-        {
-            "parameters": ["choice", "float_range", "int_range"],
-            "samplers": ["Grid", "Optuna", "RandomChoice"],
-            "service": ["Sweeps"],
-            "stoppers": ["Asha", "Median"],
-            "sweep": ["Sweep"],
-        },
-    )
 
 __all__ = [
     "Asha",
@@ -34,3 +23,6 @@ __all__ = [
     "float_range",
     "int_range",
 ]
+
+if not TYPE_CHECKING:  # a definition needs no job engine
+    __getattr__ = offer(__name__, __all__, ["parameters", "samplers", "stoppers", "sweep", "service"])

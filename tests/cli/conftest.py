@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -82,10 +83,16 @@ def run_in_terminal(folder: Path, *command: str, answer: bytes = b"", **variable
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY),  # noqa: PLW1509 - it takes no lock
     ) as process:
         os.close(theirs)
-        shown = _read(ours)
-        os.write(ours, answer)
-        while some := _read(ours):
-            shown += some
+        try:
+            shown = _read(ours)
+            # A signal that comes just before the command begins to read would be seen only after what it reads.
+            time.sleep(0.2)
+            os.write(ours, answer)
+            while some := _read(ours):
+                shown += some
+        except BaseException:  # the test has taken too long, and is not to wait for the command on top of it
+            process.kill()
+            raise
     os.close(ours)
     return process.returncode, shown.decode()
 

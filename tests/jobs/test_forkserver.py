@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -100,7 +99,7 @@ def test_a_server_whose_worker_dies_before_it_hears_of_it_ends_quietly() -> None
     with theirs:
         command = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno()), "[]"]
         process = subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE)
-    select.select([ours], [], [])
+    ours.recv(1, socket.MSG_PEEK)
     ours.close()
     _, told = process.communicate()
     assert told == b""

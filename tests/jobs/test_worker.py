@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -110,6 +111,20 @@ def test_everything_that_a_job_says_is_in_its_log(bench: Bench) -> None:
         ("some.library", "logged hello"),
         (None, "told hello"),
     }
+
+
+def test_a_program_with_many_open_files_can_be_a_worker(bench: Bench) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2048), before[1]))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        job_id = bench.submit("say", {"text": "hello"})
+        Worker(bench.opener, ["default"], until_empty=True).run()
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert bench.job(job_id).status is Status.COMPLETED
 
 
 def test_a_worker_goes_on_until_retries_and_dependents_are_done(bench: Bench) -> None:

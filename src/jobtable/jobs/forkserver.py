@@ -161,8 +161,11 @@ class _Server:
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         asked = self._connection.fileno()
+        told = select.poll()  # select() knows no file beyond the 1,024th, and the worker may have more
+        told.register(asked, select.POLLIN)
+        told.register(self._woken, select.POLLIN)
         while True:
-            ready, _, _ = select.select([asked, self._woken], [], [])
+            ready = [file for file, _ in told.poll()]
             if self._woken in ready:
                 with contextlib.suppress(BlockingIOError):  # another wake-up has read it all
                     os.read(self._woken, 4096)

@@ -165,9 +165,10 @@ class JobProcess:
     def _drain(self) -> None:
         """Read what the process prints, until nobody can print any more; it must never wait for a reader."""
         output = self._child.output
+        printed = select.poll()  # select() knows no file beyond the 1,024th
+        printed.register(output, select.POLLIN)
         while True:
-            ready, _, _ = select.select([output], [], [], _TICK_SECONDS)
-            if ready:
+            if printed.poll(_TICK_SECONDS * 1000):
                 data = os.read(output, _MOST_OUTPUT_AT_ONCE)
                 if not data:
                     return

@@ -111,7 +111,7 @@ class DynamoDBBackend:
             response: Any = error.response
             if ERROR_DETAILS in response["Error"]:
                 raise _answered(response) from error
-            # Not DynamoDB has answered, but the service that gives credentials.
+            # The answer is not DynamoDB's: it comes from the service that gives credentials.
             if response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
                 raise self._without_answer(operation, error) from error
             raise self._without_credentials(operation, error) from error

@@ -161,7 +161,7 @@ class _Server:
         signal.signal(signal.SIGCHLD, lambda signum, frame: None)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         asked = self._connection.fileno()
-        told = select.poll()  # select() knows no file beyond the 1,024th, and the worker may have more
+        told = select.poll()  # select() takes no file number above 1,023, and that of the worker's socket may be
         told.register(asked, select.POLLIN)
         told.register(self._woken, select.POLLIN)
         while True:

@@ -165,7 +165,7 @@ class JobProcess:
     def _drain(self) -> None:
         """Read what the process prints, until nobody can print any more; it must never wait for a reader."""
         output = self._child.output
-        printed = select.poll()  # select() knows no file beyond the 1,024th
+        printed = select.poll()  # select() takes no file number above 1,023
         printed.register(output, select.POLLIN)
         while True:
             if printed.poll(_TICK_SECONDS * 1000):

@@ -73,8 +73,10 @@ class Extension:
         return True
 
     def plan_the_rest(self, sweep_id: str, known: int, by: str) -> None:
-        """Let planning jobs begin anew that have ended without having known of all trials; some may not say of how
-        many they knew: then of the `known`."""
+        """Let planning jobs begin anew that ended without knowing of all trials.
+
+        One whose result does not say of how many it knew is taken to have known of the `known`.
+        """
         for _ in range(_MOST_TRIES):
             behind = list(self._find_behind(sweep_id, known))
             if not behind:

@@ -35,6 +35,26 @@ def test_flags_win_over_variables_over_the_file_over_defaults(file: Path) -> Non
     assert (found.settings.port, found.sources["port"]) == (Settings().port, "default")
 
 
+@pytest.mark.parametrize(
+    ("flags", "objects"),
+    [
+        ({"store": "file:copy.db"}, None),
+        ({"store": "memory:"}, None),
+        ({"store": "file:production.db"}, "s3://production"),
+        ({"store": "dynamodb://eu-central-1"}, "s3://production"),
+        ({"store": "file:copy.db", "objects": "file:copies"}, "file:copies"),
+        ({"objects": "file:copies"}, "file:copies"),
+    ],
+)
+def test_objects_of_another_store_are_not_those_of_a_file(
+    flags: dict[str, str], objects: str | None, tmp_path: Path
+) -> None:
+    environment = {"JOBTABLE_STORE": "file:production.db", "JOBTABLE_OBJECTS": "s3://production"}
+    found = resolve(flags, environment, tmp_path)
+    assert found.settings.objects == objects
+    assert (found.sources["objects"] == "default") is (objects is None)
+
+
 def test_a_variable_can_name_the_file(tmp_path: Path) -> None:
     (tmp_path / "other.toml").write_text("slots = 7")
     found = resolve({}, {"JOBTABLE_CONFIG": str(tmp_path / "other.toml")}, tmp_path)

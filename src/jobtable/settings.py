@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -88,23 +88,48 @@ def resolve(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Pa
     """The settings by precedence: flags that are not None, environment variables, the file, defaults.
 
     The file is `jobtable.toml` in the folder, or the one that JOBTABLE_CONFIG names. An empty variable counts as not
-    set. What cannot be used is a SettingsError that says where it stands.
+    set. What cannot be used is a SettingsError that says where it stands. A store in a file that is named nearer than
+    the objects has its objects beside it: those of another store would be changed and deleted with its jobs.
     """
     values: dict[str, Any] = {}
     sources = dict.fromkeys(Settings.model_fields, "default")
+    for place in (_of_file(environment, folder), _of_environment(environment), _of_flags(flags)):
+        if "store" in place and _has_other_objects(place["store"].value, values.get("store")):
+            values.pop("objects", None)
+            sources["objects"] = "default"
+        for name, given in place.items():
+            values[name], sources[name] = given
+    return Resolved(Settings.model_validate(values), sources)
+
+
+class _Given(NamedTuple):
+    value: Any
+    source: str
+
+
+def _has_other_objects(store_url: str, before: str | None) -> bool:
+    """Whether objects that were named with the store before are not meant for this one."""
+    return store_url != before and store_url.startswith(("file:", "memory:"))
+
+
+def _of_file(environment: Mapping[str, str], folder: Path) -> dict[str, _Given]:
     file = _file(environment, folder)
+    found: dict[str, _Given] = {}
     for name, value in _read(file).items() if file else ():
         if name not in Settings.model_fields:
             raise SettingsError(f"{file}: there is no setting {name!r}; there are {', '.join(Settings.model_fields)}")
-        values[name], sources[name] = _checked(name, value, f"{file}, {name}", strict=True), str(file)
-    for name in Settings.model_fields:
-        key = variable(name)
-        if environment.get(key):
-            values[name], sources[name] = _checked(name, _from_text(name, environment[key]), key), key
-        if flags.get(name) is not None:
-            flag = f"--{name.replace('_', '-')}"
-            values[name], sources[name] = _checked(name, flags[name], flag), flag
-    return Resolved(Settings.model_validate(values), sources)
+        found[name] = _Given(_checked(name, value, f"{file}, {name}", strict=True), str(file))
+    return found
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
+    given = {name: variable(name) for name in Settings.model_fields if environment.get(variable(name))}
+    return {name: _Given(_checked(name, _from_text(name, environment[key]), key), key) for name, key in given.items()}
+
+
+def _of_flags(flags: Mapping[str, Any]) -> dict[str, _Given]:
+    given = {name: f"--{name.replace('_', '-')}" for name in Settings.model_fields if flags.get(name) is not None}
+    return {name: _Given(_checked(name, flags[name], flag), flag) for name, flag in given.items()}
 
 
 def _file(environment: Mapping[str, str], folder: Path) -> Path | None:

@@ -188,7 +188,7 @@ def test_other_names_can_be_set(serve: Serve) -> None:
         assert served.client(Host=host).get("/api/v1/jobs").status_code == status
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://", "x"])
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "https://", "x", "http://["])
 def test_a_foreign_page_writes_nothing(open_server: Served, origin: str) -> None:
     client = open_server.client(Origin=origin)
     for method, path in (("POST", "/api/v1/queues"), ("DELETE", "/api/v1/jobs/x"), ("PUT", "/api/v1/labels")):

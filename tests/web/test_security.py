@@ -240,6 +240,15 @@ def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(s
     assert client.post("/api/v1/queues", json={"queue_name": "q"}).status_code == 201
 
 
+def test_methods_that_a_caller_makes_up_are_counted_as_one(open_server: Served) -> None:
+    client = open_server.client()
+    for method in ("FIRST", "SECOND", "X" * 10_000):
+        assert client.request(method, "/healthz").status_code == 405
+    counted = client.get("/metrics").text
+    assert 'method="other",route="health.check_health",status="405"} 3' in counted
+    assert "FIRST" not in counted
+
+
 def test_who_leaves_before_the_body_has_come_is_no_fault_of_the_server(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:

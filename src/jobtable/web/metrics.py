@@ -13,6 +13,7 @@ from jobtable.store import Store
 from jobtable.web.job_metrics import escaped
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 
 
@@ -70,7 +71,10 @@ def _unit_lines(store: Store) -> Iterator[str]:
 
 
 class Measured:
-    """Counts every request that passes, under the name of its route, so that ids make no new series."""
+    """Counts every request that passes, under the name of its route.
+
+    Neither ids nor methods that a caller makes up make new series: what is counted is kept for good.
+    """
 
     def __init__(self, app: ASGIApp, metrics: ServerMetrics) -> None:
         self._app = app
@@ -91,8 +95,8 @@ class Measured:
         try:
             await self._app(scope, receive, send_and_note)
         finally:
-            route = _name_of(scope.get("endpoint"))
-            self._metrics.count(scope["method"], route, status, time.perf_counter() - begin)
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self._metrics.count(method, _name_of(scope.get("endpoint")), status, time.perf_counter() - begin)
 
 
 def _name_of(endpoint: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,26 @@ try:
 except ModuleNotFoundError as missing:
     raise TaskError("definitions in files need PyYAML: pip install 'jobtable[sweeps]' or 'jobtable[cli]'") from missing
 
+_MOST_VALUES = 1_000_000
+"""More than any definition has; a few lines of references to references could stand for billions."""
+
 
 class _Loader(yaml.SafeLoader):
     """YAML in which 1e-4 is a number, as everywhere else (in YAML 1.1 it is text), and no member stands twice."""
 
+    def get_single_node(self) -> yaml.Node | None:
+        """All that the text says."""
+        node = super().get_single_node()
+        if node is not None and _count(node, {}) > _MOST_VALUES:
+            raise yaml.YAMLError(f"it stands for more than {_MOST_VALUES:,} values, with what it refers to")
+        return node
+
     def compose_mapping_node(self, anchor: dict[Any, yaml.Node]) -> yaml.MappingNode:
         node = super().compose_mapping_node(anchor)
-        names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        for key, _ in node.value:
-            if names.count(key.value) > 1:
+        keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        count_of = Counter(key.value for key in keys)
+        for key in keys:
+            if count_of[key.value] > 1:
                 raise yaml.MarkedYAMLError(problem=f"{key.value} stands there twice", problem_mark=key.start_mark)
         return node
 
@@ -86,6 +98,21 @@ def parse_definition(text: str, source: str) -> WrittenDefinition:
         raise ValueRefusedError(f"{source} is not understood: {_problem(error)}") from error
     except RecursionError as error:
         raise ValueRefusedError(f"{source} is nested too deep") from error
+
+
+def _count(node: yaml.Node, counted: dict[yaml.Node, int]) -> int:
+    """How many values a node stands for: what is referred to counts each time, and what holds itself ends there."""
+    if node not in counted:
+        counted[node] = 0
+        match node:
+            case yaml.MappingNode():
+                inner = [part for pair in node.value for part in pair]
+            case yaml.SequenceNode():
+                inner = node.value
+            case _:
+                inner = []
+        counted[node] = 1 + sum(_count(each, counted) for each in inner)
+    return counted[node]
 
 
 def _problem(error: yaml.YAMLError | ValueError) -> str:

@@ -37,8 +37,12 @@ def _remove(path: str, owner: int, maker: int) -> None:
 
 
 def _remove_abandoned() -> None:
-    for owner_file in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/{_OWNER}"):
-        # Folders of other users, and those that another process removes meanwhile, are none of our business.
-        with contextlib.suppress(OSError), owner_file.open("r+") as owner:
-            fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(owner_file.parent)
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        # Those that another process uses, or removes meanwhile, are none of our business.
+        with contextlib.suppress(OSError):
+            # Of another user's not even the file is opened: it may lead to one of our own databases, whose locks
+            # this process would lose when it closes it.
+            if folder.lstat().st_uid == os.geteuid():
+                with (folder / _OWNER).open("r+") as owner:
+                    fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(folder)

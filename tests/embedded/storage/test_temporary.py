@@ -1,0 +1,32 @@
+"""Folders that processes leave behind in the folder that all users share."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from jobtable.embedded.storage.temporary import TemporaryFolder
+
+
+@pytest.fixture
+def abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a process that was killed."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = tmp_path / "jobtable-memory-abandoned"
+    folder.mkdir()
+    (folder / "owner").touch()
+    return folder
+
+
+def test_the_folder_of_a_killed_process_is_removed(abandoned: Path) -> None:
+    TemporaryFolder().close()
+    assert not abandoned.exists()
+
+
+def test_folders_of_other_users_are_not_touched(abandoned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: abandoned.stat().st_uid + 1)
+    TemporaryFolder().close()
+    assert (abandoned / "owner").exists()

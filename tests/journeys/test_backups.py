@@ -260,6 +260,20 @@ def test_a_journey_that_changes_while_it_is_exported_is_not_exported(
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"the backup of yesterday"]
 
 
+def test_two_exports_to_one_file_do_not_meet_and_it_is_private(quick: World, tmp_path: Path) -> None:
+    path = tmp_path / "j.zip"
+    contents = archive.Contents("J1", list(backups_of(quick).list_items("J1")), [], [])
+
+    def export_meanwhile() -> None:
+        archive.write_archive(path, contents, quick.jobs.objects, lambda: None)
+
+    archive.write_archive(path, contents, quick.jobs.objects, export_meanwhile)
+    assert [each.name for each in tmp_path.iterdir()] == ["j.zip"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    with archive_check.checked_archive(path) as whole:
+        assert whole.manifest.items.count == len(list(whole.items()))
+
+
 def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:
     """In another store, which knows nothing of the jobs that have run it."""
     path = tmp_path / "j.zip"

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -123,8 +124,13 @@ class Archive:
 
 
 def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: Callable[[], None]) -> Manifest:
-    """Write a file, which is there as a whole or not at all; not if `check` raises when everything is read."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
+    """Write a file, which is there as a whole or not at all; not if `check` raises when everything is read.
+
+    Like everything that Jobtable stores in files, it is readable by its user alone.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    os.close(descriptor)
+    unfinished = Path(name)
     try:
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
             items = _write_items(archive, ITEMS, contents.items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -123,9 +124,10 @@ class ServerBackups(JourneyBackups):
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Manifest:
         """Write a journey to a file, which is checked and then there whole, or not at all."""
-        unfinished = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}")
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        unfinished = Path(name)
         try:
-            with self._server.open(path_of("journeys", journey_id, "export")) as stream, unfinished.open("xb") as file:
+            with open(descriptor, "wb") as file, self._server.open(path_of("journeys", journey_id, "export")) as stream:
                 shutil.copyfileobj(stream, file, CHUNK_SIZE)
             with checked_archive(unfinished) as archive:
                 os.replace(unfinished, path)

@@ -271,6 +271,9 @@ class TestRefusals:
         server = Server(served.url, served.token(Role.WORKER))
         with pytest.raises(LeaseLostError):
             server.read("GET", f"/jobs/{lease.job.job_id}/held", query={"instance_id": "another", "epoch": 1})
+        unclaimed = served.services.jobs.submit(NewJob(name="of another queue", task="m:f"))
+        with pytest.raises(RequestRefused):
+            server.read("GET", f"/jobs/{unclaimed.job_id}/held", query={"instance_id": "any", "epoch": 0})
         server.close()
 
 

@@ -42,7 +42,7 @@ class LeaseBody(Body):
     """Which lease a worker writes about."""
 
     instance_id: str = Field(min_length=1, max_length=200, examples=["worker-1"])
-    epoch: int = Field(ge=0, le=10**9, description="The `lease_epoch` of the job that was claimed.", examples=[1])
+    epoch: int = Field(ge=1, le=10**9, description="The `lease_epoch` of the job that was claimed.", examples=[1])
 
 
 class ReportBody(LeaseBody):

@@ -145,7 +145,7 @@ def test_no_server_is_an_error_that_names_the_place(monkeypatch: pytest.MonkeyPa
     url = f"http://127.0.0.1:{free_port()}"
     objects = opened(url, "bucket")
     for use in (lambda: objects.put("a", b""), lambda: objects.get("a"), lambda: list(objects.list())):
-        with pytest.raises(ObjectStoreError, match=url):
+        with pytest.raises(ObjectStoreUnavailable, match=url):
             use()
     objects.close()
 

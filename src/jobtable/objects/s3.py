@@ -26,6 +26,7 @@ try:
     from boto3.session import Session
     from botocore.config import Config
     from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, IncompleteReadError
+    from botocore.exceptions import ConnectionError as NotConnectedError
 except ImportError as error:
     raise ConnectionUrlError("S3 is spoken to through boto3: pip install 'jobtable[aws]'") from error
 
@@ -254,7 +255,7 @@ def _kind_of(error: ClientError | BotoCoreError) -> type[ObjectStoreError]:
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         is_passing = status >= _SERVER_FAILED or error.response.get("Error", {}).get("Code") in _PASSING
     else:
-        is_passing = isinstance(error, HTTPClientError | IncompleteReadError)
+        is_passing = isinstance(error, HTTPClientError | NotConnectedError | IncompleteReadError)
     return ObjectStoreUnavailable if is_passing else ObjectStoreError
 
 

@@ -188,6 +188,23 @@ def test_a_failed_end_can_be_tried_again(monkeypatch: pytest.MonkeyPatch, writer
     assert text_of(run) == b"kept"
 
 
+def test_a_text_is_whole_though_its_parts_cannot_be_removed(monkeypatch: pytest.MonkeyPatch, writer: Writer) -> None:
+    run = run_in_memory()
+    text = writer(run)
+    text.append(b"kept")
+    upload(run, text)
+
+    def fail(key: str) -> None:
+        raise ObjectStoreError("away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(run.jobs.objects, "delete", fail)
+        assert text.finish() is not None
+    assert text_of(run) == b"kept"
+    run.clock.advance(7 * 24 * 3600)
+    assert sweep(run.jobs.objects, JobObjects(run.jobs.store).is_referenced, clock=run.clock).orphans == 1
+
+
 def test_the_sweep_takes_leftovers_and_nothing_else(writer: Writer) -> None:
     run = run_in_memory()
     text = writer(run)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TextIO, cast
 
 import pytest
@@ -9,8 +11,9 @@ from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
 
 from jobtable.errors import IncompleteBatchError
 from jobtable.jobs.context import JobContext
-from jobtable.jobs.log_text import TextSpool
+from jobtable.jobs.log_text import UPLOAD_SECONDS, TextSpool
 from jobtable.jobs.output import OutputCapture
+from jobtable.objects import ObjectInfo, Source
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
 
@@ -125,3 +128,29 @@ def test_what_cannot_be_stored_is_kept_until_it_can() -> None:
     assert capture.close() == record
     assert run.messages() == ["kept"]
     assert text_of(run) == "kept"
+
+
+def test_neither_a_job_nor_its_lines_wait_for_object_storage_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = run_in_memory()
+    put = run.jobs.objects.put
+    asked, may_answer, has_answered = threading.Event(), threading.Event(), threading.Event()
+
+    def answer_late(key: str, source: Source) -> ObjectInfo:
+        asked.set()
+        may_answer.wait(5)
+        has_answered.set()
+        return put(key, source)
+
+    monkeypatch.setattr(run.jobs.objects, "put", answer_late)
+    with OutputCapture(run.jobs, run.lease, flush_seconds=0.01) as capture:
+        capture.feed(b"before\n")
+        run.clock.advance(UPLOAD_SECONDS)
+        assert asked.wait(5)
+        capture.feed(b"after\n")
+        while run.messages() != ["before", "after"]:
+            time.sleep(0.01)
+        assert not has_answered.is_set()
+        may_answer.set()
+    assert text_of(run) == "before\nafter\n"

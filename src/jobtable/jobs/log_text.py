@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
+import threading
 from collections.abc import Iterator
 from typing import IO
 
 from jobtable.clock import Clock
+from jobtable.errors import ObjectStoreError
 from jobtable.jobs.entities import JobLogText
 from jobtable.jobs.locations import log_part_key, log_text_key
 from jobtable.objects import ObjectInfo, ObjectStore
@@ -142,35 +145,44 @@ class RunText:
 
 
 class LogText:
-    """Writes the full text of one run of a job. Not for several threads at once.
+    """Writes the full text of one run of a job.
 
     While the run goes on its text is in parts, the last of which is replaced as it grows. At the end it becomes one
-    object, then the record names it, then the parts are removed.
+    object, then the record names it, then the parts are removed. One thread may append while another uploads:
+    object storage may be slow, and the job does not wait for it.
     """
 
     def __init__(self, place: RunText, clock: Clock, spool: TextSpool | None = None) -> None:
         self._place = place
         self._clock = clock
         self._spool = spool or TextSpool()
+        self._lock = threading.Lock()
         self._uploaded_bytes = 0
         self._part_count = 0
         self._last_upload = clock.monotonic()
 
     def append(self, data: bytes) -> None:
         """Take more of the text."""
-        self._spool.append(data)
+        with self._lock:
+            self._spool.append(data)
 
     def upload(self) -> None:
         """Upload what is new, if the last time is long enough ago."""
         if self._clock.monotonic() - self._last_upload < UPLOAD_SECONDS:
             return
-        while self._uploaded_bytes < self._spool.head_bytes:
+        try:
+            self._upload_to(self._spool.head_bytes)
+        finally:
+            self._last_upload = self._clock.monotonic()
+
+    def _upload_to(self, end: int) -> None:
+        while self._uploaded_bytes < end:
             number = self._uploaded_bytes // PART_BYTES
-            data = self._spool.head(number * PART_BYTES, PART_BYTES)
-            self._place.put_part(number, data, self._spool.line_count)
+            with self._lock:
+                data, line_count = self._spool.head(number * PART_BYTES, PART_BYTES), self._spool.line_count
+            self._place.put_part(number, data, line_count)
             self._uploaded_bytes = number * PART_BYTES + len(data)
             self._part_count = number + 1
-        self._last_upload = self._clock.monotonic()
 
     def finish(self) -> JobLogText | None:
         """Make one object of the text and say so in the table; None if there is no text. May be tried again."""
@@ -190,7 +202,9 @@ def _temporary_file() -> IO[bytes]:
 def remove_parts(objects: ObjectStore, job_id: str, epoch: int, count: int) -> None:
     """Remove the parts of a text that is one object now.
 
-    The first is removed first: who sees parts without it knows that the text has become one.
+    The first is removed first: who sees parts without it knows that the text has become one. What cannot be removed,
+    the sweep of orphans removes.
     """
-    for number in range(count):
-        objects.delete(log_part_key(job_id, epoch, number))
+    with contextlib.suppress(ObjectStoreError):
+        for number in range(count):
+            objects.delete(log_part_key(job_id, epoch, number))

@@ -61,6 +61,8 @@ class OutputCapture:
         self._record: JobLogText | None = None
         self._is_closed = False
         self._flusher = Flusher(self._flush, flush_seconds, f"output of job {self._job_id}")
+        # Apart from the lines, which must not wait for object storage that does not answer.
+        self._uploader = Flusher(self._text.upload, flush_seconds, f"full text of job {self._job_id}")
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +94,7 @@ class OutputCapture:
         if self._is_closed:
             return self._record
         self._flusher.close()
+        self._uploader.close()
         with self._lock:
             self._tell_end()
         self._recording.insist(self._buffer.close, f"the last output of job {self._job_id}")
@@ -107,11 +110,7 @@ class OutputCapture:
                     self._add(bar.text, stream)
             self._bars.clear()
             self._tell_left_out()
-        try:
-            with self._lock:
-                self._text.upload()
-        finally:
-            self._buffer.flush()
+        self._buffer.flush()
 
     def _take(self, line: Line, stream: Stream) -> bool:
         """Whether the line is told, or need not be."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import signal
@@ -13,20 +14,23 @@ import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from jobtable.app import open_jobs
-from jobtable.errors import TaskError, ValueRefusedError
-from jobtable.jobs import processes, worker
+from jobtable.errors import ObjectStoreUnavailable, TaskError, ValueRefusedError
+from jobtable.jobs import patience, processes, worker
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Lease
+from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.jobs.worker import Worker
+from jobtable.objects import ObjectInfo, Source
+from jobtable.objects.filesystem import FilesystemObjectStore
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -198,6 +202,40 @@ def test_an_idle_worker_sleeps_until_something_is_written(bench: Bench, monkeypa
     finally:
         idle.drain()
         thread.join()
+
+
+class AwayObjects(FilesystemObjectStore):
+    """Object storage that cannot be reached the next times."""
+
+    times: ClassVar[float] = 0
+
+    def put(self, key: str, source: Source) -> ObjectInfo:
+        if AwayObjects.times > 0:
+            AwayObjects.times -= 1
+            raise ObjectStoreUnavailable("no connection")
+        return super().put(key, source)
+
+
+def open_away(folder: Path) -> Jobs:
+    return Jobs(open_jobs(f"file:{folder}/jobs.db").store, AwayObjects(folder / "jobs.db.objects"))
+
+
+@pytest.mark.parametrize(
+    ("times", "problem", "text"),
+    [(2, None, b"printed hello\n"), (math.inf, "its output could not be stored to the end: no connection", b"")],
+    ids=["for a moment", "for good"],
+)
+def test_output_is_stored_when_object_storage_is_back_or_the_job_says_that_it_is_not(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, times: float, problem: str | None, text: bytes
+) -> None:
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr(AwayObjects, "times", times)
+    job_id = bench.submit("say", {"text": "hello"})
+    Worker(partial(open_away, bench.folder), ["default"], until_empty=True).run()
+    job = bench.job(job_id)
+    assert (job.status, job.message) == (Status.COMPLETED, problem)
+    assert b"".join(JobLogs(bench.jobs.store, bench.jobs.objects).full_text(job_id)).startswith(text)
+    assert "printed hello" in [line.message for line in bench.jobs.queries.list_logs(job_id)]
 
 
 def test_a_paused_queue_is_left_alone(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from jobtable.errors import LeaseLostError, TransactionFailedError
@@ -72,6 +72,10 @@ class Outcome:
     def cancelled(message: str | None = None) -> Outcome:
         """The task was ended because nobody wants its result."""
         return Outcome("cancelled", None, message)
+
+    def without(self, lost: str) -> Outcome:
+        """The same, which also says what of the run could not be kept: how it ended counts all the same."""
+        return replace(self, message="\n\n".join(filter(None, [self.message, lost])))
 
 
 def has_lease(job: Job) -> bool:

@@ -103,6 +103,11 @@ class OutputCapture:
         self._is_closed = True
         return self._record
 
+    def give_up(self) -> None:
+        """Let go of what could not be stored."""
+        self._text.close()
+        self._is_closed = True
+
     def _flush(self) -> None:
         with self._lock:
             for stream, bar in self._bars.items():

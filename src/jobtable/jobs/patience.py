@@ -38,13 +38,14 @@ def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callab
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 
 
-def insist(call: Callable[[], T], what: str, clock: Clock) -> T:
+def insist(call: Callable[[], T], what: str, clock: Clock, *, goes_on: Callable[[], bool] = lambda: True) -> T:
     """Call what may be away for a while, as a server that is started anew or object storage: a task waits for it.
 
-    A checkpoint whose answer was lost is saved twice; everything else takes the place of itself.
+    A checkpoint whose answer was lost is saved twice; everything else takes the place of itself. It is waited for a
+    minute at most, and no longer than `goes_on` says.
     """
     until = clock.monotonic() + _PATIENCE_SECONDS
-    return patiently(call, what, clock=clock, goes_on=lambda: clock.monotonic() < until)
+    return patiently(call, what, clock=clock, goes_on=lambda: goes_on() and clock.monotonic() < until)
 
 
 def put_patiently(objects: ObjectStore, key: str, source: Source, clock: Clock) -> ObjectInfo:

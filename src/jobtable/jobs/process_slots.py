@@ -17,6 +17,7 @@ from jobtable.jobs.forkserver import ForkServer, ServerLostError
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.output import OutputCapture
+from jobtable.jobs.patience import insist
 from jobtable.jobs.processes import JobProcess
 from jobtable.jobs.runner import Request
 
@@ -81,10 +82,10 @@ class ProcessSlots:
 
     def run_now(self, held: Held) -> None:
         """Run one job in a process and see it to its end, in this thread."""
-        job_id = held.lease.job.job_id
+        problems: list[Exception] = []
         with contextlib.ExitStack() as cleanup:
             capture = OutputCapture(self._jobs, held.lease)
-            cleanup.callback(self._close_capture, capture, job_id)
+            cleanup.callback(self._close_capture, capture, held, problems)
             try:
                 process = self._start_process(held, capture)
             except ServerLostError as error:
@@ -93,7 +94,9 @@ class ProcessSlots:
                 return
             outcome = self._wait(process)
             if process.output_problem is not None:
-                _LOG.warning("the output of job %s was not kept: %s", job_id, process.output_problem)
+                problems.append(process.output_problem)
+        if problems and outcome is not None:
+            outcome = outcome.without(f"its output could not be stored to the end: {problems[0]}")
         if process.is_lost:
             # As if the whole worker were lost: whoever recovers the job counts that, so it cannot go on for ever.
             self._conclusions.lose(held, "its lease, or the process that had started it, was lost")
@@ -137,11 +140,20 @@ class ProcessSlots:
             with self._lock:
                 self._processes.discard(process)
 
-    def _close_capture(self, capture: OutputCapture, job_id: str) -> None:
+    def _close_capture(self, capture: OutputCapture, held: Held, problems: list[Exception]) -> None:
+        """Store what is left of the output; a worker that stops has no patience, lest it is killed meanwhile."""
+
+        def goes_on() -> bool:
+            return self._drain_seconds is None and self._heartbeats.is_held(held)
+
+        what = f"the last output of job {held.lease.job.job_id}"
         try:
-            capture.close()
+            insist(capture.close, what, self._jobs.clock, goes_on=goes_on)
         except JobtableError as error:
-            _LOG.warning("the last output of job %s could not be stored: %s", job_id, error)
+            capture.give_up()
+            problems.append(error)
+        for problem in problems:
+            _LOG.warning("%s could not be stored: %s", what, problem)
 
     def _replace_server(self) -> None:
         """Start a new server in place of one that is gone, unless another thread has."""

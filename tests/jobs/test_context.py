@@ -8,7 +8,11 @@ import math
 import multiprocessing
 import threading
 import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +28,7 @@ from jobtable.errors import (
     ObjectStoreUnavailable,
     ValueRefusedError,
 )
+from jobtable.jobs.checkpoints import Checkpoint
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.entities import JobMetric, JobStatus
 from jobtable.jobs.locations import JobObjects
@@ -341,6 +346,43 @@ def test_resuming_from_the_last_or_the_best_checkpoint(run: Run, tmp_path: Path)
     assert [(each.model_state, each.optimizer_state) for each in records[:2]] == [(True, True), (True, False)]
 
 
+@pytest.mark.parametrize("patience_is_over", [False, True])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda context, saved, folder: context.checkpoint(b"more"),
+        lambda context, saved, folder: context.artifact("model", b"weights"),
+        lambda context, saved, folder: saved.read(),
+        lambda context, saved, folder: saved.open().close(),
+        lambda context, saved, folder: saved.save_to(folder / "resumed.pt"),
+    ],
+    ids=["checkpoint", "artifact", "read", "open", "save to a file"],
+)
+def test_a_task_waits_for_object_storage_that_is_away_for_a_while(
+    use: Callable[[JobContext, Checkpoint, Path], object],
+    patience_is_over: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = FakeClock()
+    run = run_on(Store(EmbeddedBackend(None), clock=clock), clock)
+    back_at = clock.monotonic() + (300 if patience_is_over else 30)
+
+    def unless_away(call: Callable[..., Any], *arguments: Any) -> Any:
+        if clock.monotonic() < back_at:
+            raise ObjectStoreUnavailable("no connection")
+        return call(*arguments)
+
+    with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
+        context.checkpoint(b"state")
+        saved = context.resume()
+        assert saved is not None
+        for verb in ("put", "get", "open"):
+            monkeypatch.setattr(run.jobs.objects, verb, partial(unless_away, getattr(run.jobs.objects, verb)))
+        with pytest.raises(ObjectStoreUnavailable) if patience_is_over else nullcontext():
+            use(context, saved, tmp_path)
+
+
 def test_a_damaged_checkpoint_is_noticed(tmp_path: Path) -> None:
     run = run_in_memory()
     context = JobContext(run.jobs, run.lease)
@@ -380,29 +422,18 @@ def test_an_object_store_that_does_not_remove_does_no_harm(monkeypatch: pytest.M
         context.checkpoint(b"x")
 
 
-@pytest.mark.parametrize("away_seconds", [30, 300])
-def test_object_storage_may_be_away_for_a_while(monkeypatch: pytest.MonkeyPatch, away_seconds: int) -> None:
-    clock = FakeClock()
-    run = run_on(Store(EmbeddedBackend(None), clock=clock), clock)
-    context = JobContext(run.jobs, run.lease, flush_seconds=NEVER)
-    put, back_at = run.jobs.objects.put, clock.monotonic() + away_seconds
+def test_a_stream_that_object_storage_does_not_take_is_not_put_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_in_memory()
+    tries: list[str] = []
 
-    def put_later(key: str, source: Source) -> ObjectInfo:
-        if clock.monotonic() < back_at:
-            raise ObjectStoreUnavailable("away")
-        return put(key, source)
+    def fail(key: str, source: Source) -> ObjectInfo:
+        tries.append(key)
+        raise ObjectStoreUnavailable("away")
 
-    monkeypatch.setattr(run.jobs.objects, "put", put_later)
-    if away_seconds > 60:
-        with pytest.raises(ObjectStoreUnavailable):
-            context.artifact("a", b"x")
-        return
-    assert context.artifact("a", b"x").size_bytes == 1
-    back_at = clock.monotonic() + away_seconds
-    assert context.checkpoint(b"xy").size_bytes == 2
-    back_at = clock.monotonic() + away_seconds
+    monkeypatch.setattr(run.jobs.objects, "put", fail)
     with pytest.raises(ObjectStoreUnavailable):
-        run.jobs.recording.artifacts(run.lease).put(run.lease, "a stream", io.BytesIO(b"x"), clock)
+        run.jobs.recording.artifacts(run.lease).put(run.lease, "a stream", io.BytesIO(b"x"), run.clock)
+    assert len(tries) == 1
 
 
 def test_how_many_checkpoints_are_kept_stands_in_the_definition() -> None:

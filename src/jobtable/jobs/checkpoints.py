@@ -6,21 +6,24 @@ import hashlib
 import os
 import tempfile
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
+from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
 from jobtable.jobs.entities import JobCheckpoint
 from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import checkpoint_key, discard
-from jobtable.jobs.patience import put_patiently
+from jobtable.jobs.patience import insist, put_patiently
 from jobtable.jobs.timeline import Timeline
 from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
 from jobtable.store import Store, Transaction
+
+T = TypeVar("T")
 
 _MOST_REMOVED_TOGETHER = 90
 
@@ -39,27 +42,31 @@ class SavedState:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that is there: its record, and its bytes in object storage."""
+    """A checkpoint that is there: its record, and its bytes in object storage, which may be away for a while."""
 
     record: JobCheckpoint
     objects: ObjectStore
+    clock: Clock
 
     def open(self) -> BinaryIO:
         """The saved state as a stream; the caller closes it."""
-        return self.objects.open(self.record.s3_key)
+        return self._insist(lambda: self.objects.open(self.record.s3_key))
 
     def read(self) -> bytes:
         """The whole saved state, checked against the record."""
-        data = self.objects.get(self.record.s3_key)
+        data = self._insist(lambda: self.objects.get(self.record.s3_key))
         self._check(hashlib.sha256(data).hexdigest())
         return data
 
     def save_to(self, path: Path) -> Path:
         """Write the saved state to a file, which appears when it is whole and checked; gives the path."""
+        return self._insist(lambda: self._save_to(path))
+
+    def _save_to(self, path: Path) -> Path:
         digest = hashlib.sha256()
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
             try:
-                with self.open() as stream:
+                with self.objects.open(self.record.s3_key) as stream:
                     while chunk := stream.read(CHUNK_SIZE):
                         digest.update(chunk)
                         file.write(chunk)
@@ -70,6 +77,9 @@ class Checkpoint:
                 os.unlink(file.name)
                 raise
         return path
+
+    def _insist(self, call: Callable[[], T]) -> T:
+        return insist(call, f"the checkpoint {self.record.s3_key}", self.clock)
 
     def _check(self, sha256: str) -> None:
         if self.record.sha256 is not None and sha256 != self.record.sha256:
@@ -91,12 +101,12 @@ class Checkpoints:
     def find_latest(self) -> Checkpoint | None:
         """The last checkpoint, or None."""
         record = self._store.query(JobCheckpoint.key(job_id=self._job_id), newest_first=True, limit=1).first()
-        return None if record is None else Checkpoint(record, self._objects)
+        return None if record is None else Checkpoint(record, self._objects, self._store.clock)
 
     def find_best(self) -> Checkpoint | None:
         """The checkpoint that was said to be the best, or None."""
         flagged = self._flagged()
-        return Checkpoint(flagged[-1], self._objects) if flagged else None
+        return Checkpoint(flagged[-1], self._objects, self._store.clock) if flagged else None
 
     def add(
         self,

@@ -33,7 +33,7 @@ def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callab
         except JobtableError as error:
             if not (is_passing(error) and goes_on()):
                 raise
-            _LOG.warning("%s could not be stored, trying again in %.1f s: %s", what, pause, error)
+            _LOG.warning("%s: this is not possible now, trying again in %.1f s: %s", what, pause, error)
         clock.sleep(pause)
         pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
 

@@ -173,7 +173,9 @@ class ServerCheckpoints(Checkpoints):
         path = path_of("jobs", self._lease.job.job_id, "checkpoint")
         query = {**lease_of(self._lease), "best": best}
         found = insist(lambda: self._server.read("GET", path, query=query), "a checkpoint", self._store.clock)
-        return None if found is None else Checkpoint(JobCheckpoint.model_validate(found), self._objects)
+        if found is None:
+            return None
+        return Checkpoint(JobCheckpoint.model_validate(found), self._objects, self._store.clock)
 
 
 class ServerArtifacts(Artifacts):

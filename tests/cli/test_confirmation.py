@@ -17,10 +17,12 @@ DESTRUCTIVE = [
     ("journeys", "delete", "x"),
     ("journeys", "import", "x.zip", "--existing", "replace"),
     ("conversations", "delete", "x"),
+    ("executions", "delete", "x"),
     ("receipts", "delete", "x"),
     ("tokens", "revoke", "x"),
     ("objects", "sweep"),
     ("import", "table.jsonl", "--existing", "replace"),
+    ("tables", "create", "--delete-existing"),
 ]
 
 

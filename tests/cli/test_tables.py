@@ -55,7 +55,7 @@ def test_existing_tables_are_deleted_only_when_told(url: str) -> None:
     run("create", "--store", url, "--system", "jobs")
     with connect(url) as store:
         assert store.find(Queue.key(queue_name="gpu")) == queue
-    run("create", "--store", url, "--system", "jobs", "--delete-existing")
+    run("create", "--store", url, "--system", "jobs", "--delete-existing", "--yes")
     with connect(url) as store:
         assert store.find(Queue.key(queue_name="gpu")) is None
         assert store.tables.differences(main) == []

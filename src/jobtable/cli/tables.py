@@ -9,6 +9,7 @@ import typer
 import yaml
 
 from jobtable.access.entities import AccessToken, AnsweredRequest
+from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_json, print_list, print_text
 from jobtable.conversations.entities import CONVERSATION_INDEX
@@ -47,7 +48,7 @@ Create the tables that are not there yet.
 
 \b
 Example:
-    jobtable tables create --store file:jobs.db --system conversations --delete-existing
+    jobtable tables create --store file:jobs.db --system conversations --delete-existing --yes
 """
 _LIST_HELP = """
 List the tables that are declared, and whether they are deployed.
@@ -100,22 +101,30 @@ def create(
         bool, typer.Option("--delete-existing", help="Delete the tables first, with everything in them.")
     ] = False,
     conversation_index: ConversationIndex = True,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Create tables."""
     done: list[dict[str, Any]] = []
     with open_store(store) as opened:
-        there = set() if delete_existing else _deployed(opened)
-        for table in _chosen(system, conversation_index):
+        chosen, there = _chosen(system, conversation_index), _deployed(opened)
+        if delete_existing:
+            _delete(opened, [table for table in chosen if opened.table_name(table) in there], yes=yes)
+            there = set()
+        for table in chosen:
             name = opened.table_name(table)
-            if delete_existing:
-                opened.tables.delete(table)
             opened.tables.create(table)
             done.append({"table": name, "created": name not in there})
             if not as_json:
                 print_text(f"{name} {'is there' if name in there else 'created'}")
     if as_json:
         print_json(done)
+
+
+def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
+    if doomed:
+        confirm(f"Delete {', '.join(map(store.table_name, doomed))} with everything in them?", yes=yes)
+        store.tables.delete(*doomed)
 
 
 @app.command("list", help=_LIST_HELP)

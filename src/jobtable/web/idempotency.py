@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +22,7 @@ _LONGEST_KEY = 200
 _MOST_BYTES = 200_000
 """Longer answers are not kept; the request is then refused when it comes again."""
 
-OPENAPI_PARAMETER: dict[str, Any] = {
+_OPENAPI_PARAMETER: dict[str, Any] = {
     "parameters": [
         {
             "name": HEADER,
@@ -39,6 +40,9 @@ class CreationRoute(GuardedRoute):
 
     given_up_after = timedelta(minutes=5)
     """After so long a request without an answer counts as that of a server that has died."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
+        super().__init__(path, endpoint, **{**told, "openapi_extra": _OPENAPI_PARAMETER})
 
     def behind_guard(self, handle: Handler) -> Handler:
         """The handler, run once for each key of a caller."""

@@ -17,7 +17,7 @@ from jobtable.web.api.albums import ExecutionId, MetricsOfDay, TaskId
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
 from jobtable.web.guard import WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
 
 router = APIRouter(route_class=GuardedRoute)
@@ -74,7 +74,7 @@ class NewTaskToken(BaseModel):
     token: str
 
 
-@creation.post("/execution-runs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/execution-runs", status_code=201)
 @allow(WRITE)
 @takes_file(whole=True)
 def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:

@@ -22,7 +22,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.web.api.bodies import Id, Written
 from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheAlbums, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -109,7 +109,7 @@ CreatedUntil = Annotated[Instant | None, Query(description="Created then or earl
 # --- executions and albums ---------------------------------------------------------------------------------------
 
 
-@creation.post("/executions", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/executions", status_code=201)
 @allow(WRITE)
 def add_execution(body: NewExecution, albums: TheAlbums, store: TheStore) -> Execution:
     """Record a new execution that runs from now on."""

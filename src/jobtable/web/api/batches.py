@@ -16,7 +16,7 @@ from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.receipts import ImageId, Number
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -45,7 +45,7 @@ class CompleteBody(Body):
     result_file_id: str | None = Field(None, min_length=1, max_length=200)
 
 
-@creation.post("/batches", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/batches", status_code=201)
 @allow(WRITE)
 def create_batch(batch: BatchSummary, batches: TheBatches) -> BatchSummary:
     """Store a new batch."""

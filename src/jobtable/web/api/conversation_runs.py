@@ -16,7 +16,7 @@ from jobtable.jobs.records import Status
 from jobtable.web.api.bodies import Body, Id
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
 
 router = APIRouter(route_class=GuardedRoute)
@@ -74,7 +74,7 @@ def _view(run: Run) -> RunView:
     return RunView(record=run.record, status=run.status, progress=run.progress, stages=dict(run.stages))
 
 
-@creation.post("/conversation-runs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/conversation-runs", status_code=201)
 @allow(WRITE)
 @takes_file(whole=True)
 def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
@@ -91,7 +91,7 @@ def get_run(run_id: RunId, runs: TheRuns) -> RunView:
     return _view(runs.get(run_id))
 
 
-@creation.post("/conversation-runs/{run_id}/rerun", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/conversation-runs/{run_id}/rerun", status_code=201)
 @allow(WRITE)
 def rerun(run_id: RunId, body: AnotherRun, runs: TheRuns, caller: CallerOf) -> RunView:
     """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""

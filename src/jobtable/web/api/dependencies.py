@@ -12,7 +12,7 @@ from jobtable.jobs.definition import DependsOn
 from jobtable.jobs.entities import Job, JobDependency, JobMetric
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -20,7 +20,7 @@ creation = APIRouter(route_class=CreationRoute)
 MetricName = Annotated[str, path_id("val_loss")]
 
 
-@creation.post("/jobs/{job_id}/dependencies", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/jobs/{job_id}/dependencies", status_code=201)
 @allow(WRITE)
 def add_dependency(job_id: JobId, on: DependsOn, jobs: TheJobs) -> JobDependency:
     """Let a job wait for another one; refused if they would wait for each other."""

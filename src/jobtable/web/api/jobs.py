@@ -19,7 +19,7 @@ from jobtable.store import Undeclared
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 from jobtable.web.listing import JobFilter, list_jobs
 
 router = APIRouter(route_class=GuardedRoute)
@@ -94,14 +94,14 @@ class NewPriority(Body):
     priority: Priority
 
 
-@creation.post("/jobs", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/jobs", status_code=201)
 @allow(WRITE)
 def submit_job(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
     """Submit a job. It starts when a worker of its queue is free and everything that it waits for is done."""
     return jobs.submit(body.new_job(caller.name))
 
 
-@creation.post("/job-batches", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/job-batches", status_code=201)
 @allow(WRITE)
 def submit_jobs(
     bodies: Annotated[list[NewJobBody], JsonBody(min_length=1, max_length=1000)], jobs: TheJobs, caller: CallerOf
@@ -110,7 +110,7 @@ def submit_jobs(
     return jobs.submit_many(body.new_job(caller.name) for body in bodies)
 
 
-@creation.post("/job-groups", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/job-groups", status_code=201)
 @allow(WRITE)
 def open_group(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
     """Make a job that only groups others: it runs until it is sealed and its children have ended."""

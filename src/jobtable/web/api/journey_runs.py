@@ -25,7 +25,7 @@ from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.journeys import JourneyId, StageId
 from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 
@@ -136,7 +136,7 @@ def delete_journey(
 # --- rules -----------------------------------------------------------------------------------------------------------
 
 
-@creation.post("/journey-rules", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/journey-rules", status_code=201)
 @allow(WRITE)
 def create_rule(rule: SecondBrainRule, store: TheStore) -> SecondBrainRule:
     """Add a rule to a journey."""
@@ -194,7 +194,7 @@ def list_full_reports(
     return list(islice(records.get_job_reports(journey_id, job_id, stage_id, report_type), limit))
 
 
-@creation.post("/journeys/{journey_id}/executions/{job_id}/reports", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/journeys/{journey_id}/executions/{job_id}/reports", status_code=201)
 @allow(WRITE)
 def create_report(journey_id: JourneyId, job_id: JobId, body: NewReport, records: TheRecords) -> JobReport:
     """Store a report of an execution."""

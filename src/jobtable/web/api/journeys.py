@@ -17,7 +17,7 @@ from jobtable.web.api.bodies import Body as RequestBody
 from jobtable.web.api.bodies import Id, Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -81,7 +81,7 @@ class WholeJourney(BaseModel):
     recent_executions: list[JobExecution]
 
 
-@creation.post("/journeys", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/journeys", status_code=201)
 @allow(WRITE)
 def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> Journey:
     """Create a journey with its stages and rules, all or nothing."""
@@ -226,7 +226,7 @@ def list_job_reports(job_id: JobId, journeys: TheJourneys, paging: Paging) -> Pa
     return paging.page(journeys.list_job_reports(job_id), under=partial(journeys.get_execution, job_id))
 
 
-@creation.post("/journey-reports", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/journey-reports", status_code=201)
 @allow(WRITE)
 def add_report(report: JobReport, journeys: TheJourneys) -> JobReport:
     """Store the catalogue entry of a report."""

@@ -14,7 +14,7 @@ from jobtable.jobs.records import Priority
 from jobtable.web.api.bodies import Body, Id
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -40,7 +40,7 @@ class QueueChange(Body):
     description: str | None = Field(None, max_length=10_000)
 
 
-@creation.post("/queues", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/queues", status_code=201)
 @allow(WRITE)
 def create_queue(body: NewQueue, jobs: TheJobs) -> Queue:
     """Make a queue. One that a job names first is made with the usual settings."""

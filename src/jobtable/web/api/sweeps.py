@@ -16,7 +16,7 @@ from jobtable.sweeps.sweep import Sweep
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -85,7 +85,7 @@ class ProgressView(BaseModel):
     problem: str | None
 
 
-@creation.post("/sweeps", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/sweeps", status_code=201)
 @allow(WRITE)
 def submit_sweep(body: NewSweep, sweeps: TheSweeps, caller: CallerOf) -> Job:
     """Submit a sweep; gives its parent job. Workers of its queue plan its trials and run them."""
@@ -138,7 +138,7 @@ def list_latest_reports(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 100)
     return sweeps.list_latest_reports(sweep_id, limit=limit)
 
 
-@creation.post("/sweeps/{sweep_id}/extend", openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/sweeps/{sweep_id}/extend")
 @allow(WRITE)
 def extend_sweep(sweep_id: SweepId, body: MoreTrials, sweeps: TheSweeps, caller: CallerOf) -> ProgressView:
     """Give a sweep that runs or is COMPLETED more trials, as if it had had them from the beginning."""

@@ -24,7 +24,7 @@ from jobtable.web.api.bodies import Body, NewestFirst, Written
 from jobtable.web.api.receipts import ImageId, Number
 from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, CreationRoute
+from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -195,7 +195,7 @@ def list_analyses_of_receipt(image_id: ImageId, receipt_id: Number, analyses: Th
 # --- the validation of one receipt ----------------------------------------------------------------------------------
 
 
-@creation.post(_RECEIPT + "/validation", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post(_RECEIPT + "/validation", status_code=201)
 @allow(WRITE)
 def start_validation(
     image_id: ImageId, receipt_id: Number, body: StartBody, validation: TheValidation
@@ -227,9 +227,7 @@ def list_categories(
     return paging.page(validation.list_categories(image_id, receipt_id))
 
 
-@creation.post(
-    _RECEIPT + "/validation/categories/{field_name}/results", status_code=201, openapi_extra=OPENAPI_PARAMETER
-)
+@creation.post(_RECEIPT + "/validation/categories/{field_name}/results", status_code=201)
 @allow(WRITE)
 def add_findings(
     image_id: ImageId, receipt_id: Number, field_name: FieldName, body: FindingsBody, validation: TheValidation
@@ -258,7 +256,7 @@ def remove_result(
     return Response(status_code=204)
 
 
-@creation.post(_RECEIPT + "/validation/second-passes", status_code=201, openapi_extra=OPENAPI_PARAMETER)
+@creation.post(_RECEIPT + "/validation/second-passes", status_code=201)
 @allow(WRITE)
 def add_second_pass(
     image_id: ImageId, receipt_id: Number, second: ReceiptChatGPTValidation, validation: TheValidation

@@ -21,7 +21,7 @@ from jobtable.jobs.reports import ReportRules
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import JobId, TheJobs, path_id
 from jobtable.web.guard import WORK, GuardedRoute, allow
-from jobtable.web.idempotency import OPENAPI_PARAMETER, ReportRoute
+from jobtable.web.idempotency import ReportRoute
 from jobtable.web.recovery import Recovery
 
 router = APIRouter(route_class=GuardedRoute)
@@ -187,7 +187,7 @@ def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
     return jobs.release(_recorded(jobs, held_lease(jobs, job_id, body)), body.reason)
 
 
-@creation.post("/jobs/{job_id}/logs", openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/jobs/{job_id}/logs")
 @allow(WORK)
 def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
     """Store lines that the job has logged, in their order."""
@@ -211,7 +211,7 @@ def add_log_lines(job_id: JobId, body: LinesBody, jobs: TheJobs) -> Written:
     )
 
 
-@creation.post("/jobs/{job_id}/metrics", openapi_extra=OPENAPI_PARAMETER)
+@creation.post("/jobs/{job_id}/metrics")
 @allow(WORK)
 def add_metrics(job_id: JobId, body: MetricsBody, jobs: TheJobs) -> Written:
     """Store values that the job has measured; the objective of a sweep's trial under the sweep as well."""

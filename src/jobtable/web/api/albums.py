@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Query
+from fastapi import Body as JsonBody
+from pydantic import BaseModel, Field
 
 from jobtable.albums.entities import (
     Album,
@@ -19,7 +20,7 @@ from jobtable.albums.entities import (
     WorkflowType,
 )
 from jobtable.errors import ValueRefusedError
-from jobtable.web.api.bodies import Id, Written
+from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheAlbums, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
@@ -31,10 +32,8 @@ ExecutionId = Annotated[str, path_id("exec-2f1c")]
 TaskId = Annotated[str, path_id("task-77aa")]
 
 
-class NewExecution(BaseModel):
+class NewExecution(Body):
     """An execution to record."""
-
-    model_config = ConfigDict(extra="forbid")
 
     execution_id: Id = Field(examples=["exec-2f1c"])
     workflow_type: WorkflowType
@@ -42,10 +41,8 @@ class NewExecution(BaseModel):
     current_step: str | None = None
 
 
-class NewTask(BaseModel):
+class NewTask(Body):
     """A question to a person."""
-
-    model_config = ConfigDict(extra="forbid")
 
     task_id: Id = Field(examples=["task-77aa"])
     execution_id: Id = Field(examples=["exec-2f1c"])
@@ -149,7 +146,7 @@ def get_execution(execution_id: ExecutionId, albums: TheAlbums) -> ExecutionWith
 @router.put("/executions/{execution_id}/albums")
 @allow(WRITE)
 def put_albums(
-    execution_id: ExecutionId, found: Annotated[list[Album], Body(max_length=500)], albums: TheAlbums
+    execution_id: ExecutionId, found: Annotated[list[Album], JsonBody(max_length=500)], albums: TheAlbums
 ) -> Written:
     """Store albums of an execution, each in place of the one that is there."""
     for album in found:
@@ -203,15 +200,10 @@ def create_task(body: NewTask, albums: TheAlbums, store: TheStore) -> CreatedTas
 @router.get("/tasks")
 @allow(READ)
 def list_tasks(
-    workflow_type: WorkflowType,
-    albums: TheAlbums,
-    store: TheStore,
-    paging: Paging,
-    status: TaskStatus = TaskStatus.PENDING,
+    workflow_type: WorkflowType, store: TheStore, paging: Paging, status: TaskStatus = TaskStatus.PENDING
 ) -> PageOf[TaskView]:
     """The tasks of a workflow type with a status, oldest first."""
-    tasks = store.query(ValidationTask.by_status(workflow_type=workflow_type, status=status))
-    page = paging.page(tasks)
+    page = paging.page(store.query(ValidationTask.by_status(workflow_type=workflow_type, status=status)))
     return PageOf(items=[_view(task) for task in page.items], cursor=page.cursor)
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from jobtable.model import Entity
+from jobtable.store import Undeclared
 
 NewestFirst = Annotated[bool, Query(description="The newest first instead of the oldest.")]
 
@@ -31,3 +34,9 @@ class Written(BaseModel):
     """How many items were written or deleted."""
 
     count: int
+
+
+def with_kind(item: Entity) -> dict[str, Any]:
+    """An item of a list with several kinds: its values, and the name of its kind as `entity`."""
+    values = item.item if isinstance(item, Undeclared) else item.model_dump(mode="json")
+    return {"entity": type(item).__name__, **values}

@@ -14,6 +14,7 @@ from jobtable.conversations.runs import ConversationRuns, Run, RunSettings
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 from jobtable.web.api.bodies import Body, Id
+from jobtable.web.api.conversations import ConversationId
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
@@ -23,7 +24,6 @@ router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
 
 RunId = Annotated[str, path_id("5e0c-run")]
-ConversationId = Annotated[str, path_id("bg2018")]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 
 

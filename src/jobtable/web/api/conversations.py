@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import APIRouter, Path, Query
+from fastapi import Body as JsonBody
 
 from jobtable.conversations.entities import (
     CommentCluster,
@@ -14,7 +15,7 @@ from jobtable.conversations.entities import (
     TopicName,
 )
 from jobtable.errors import ValueRefusedError
-from jobtable.web.api.bodies import Written
+from jobtable.web.api.bodies import NewestFirst, Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheConversations, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 
@@ -56,7 +57,7 @@ def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None
     @allow(WRITE)
     def put_results(
         job_id: JobId,
-        results: Annotated[list[kind], Body(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # a type made at run time
+        results: Annotated[list[kind], JsonBody(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # a type made at run time
         conversations: TheConversations,
     ) -> Written:
         given: list[R] = list(results)
@@ -95,7 +96,7 @@ def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
         conversation_id: ConversationId,
         conversations: TheConversations,
         paging: Paging,
-        newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
+        newest_first: NewestFirst = False,
     ) -> Any:
         return paging.page(conversations.list_by_conversation(kind, conversation_id, newest_first=newest_first))
 

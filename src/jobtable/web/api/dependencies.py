@@ -10,14 +10,13 @@ from fastapi import APIRouter, Query
 
 from jobtable.jobs.definition import DependsOn
 from jobtable.jobs.entities import Job, JobDependency, JobMetric
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
+from jobtable.web.api.job_records import MetricName
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
-
-MetricName = Annotated[str, path_id("val_loss")]
 
 
 @creation.post("/jobs/{job_id}/dependencies", status_code=201)

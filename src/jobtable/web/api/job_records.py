@@ -21,13 +21,13 @@ from jobtable.jobs.log_search import LONGEST_WANTED, FoundLine
 from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.model.expressions import attribute_of
+from jobtable.web.api.bodies import NewestFirst
 from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, GuardedRoute, allow
 
 router = APIRouter(route_class=GuardedRoute)
 
 MetricName = Annotated[str, path_id("val_loss")]
-NewestFirst = Annotated[bool, Query(description="The newest first instead of the oldest.")]
 
 
 @router.get("/jobs/{job_id}/statuses")

@@ -14,9 +14,7 @@ from jobtable.jobs.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWai
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Priority, Status
 from jobtable.jobs.waiting import Waiting
-from jobtable.model import Entity
-from jobtable.store import Undeclared
-from jobtable.web.api.bodies import Body, Id, Written
+from jobtable.web.api.bodies import Body, Id, Written, with_kind
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
@@ -144,12 +142,7 @@ def get_waiting(job_id: JobId, jobs: TheJobs) -> Waiting | None:
 def list_everything(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[dict[str, Any]]:
     """The job and every item under it, each with the name of its entity as `entity`."""
     page = paging.page(queries.list_everything(job_id), under=partial(queries.get_job, job_id))
-    return PageOf(items=[_with_name(item) for item in page.items], cursor=page.cursor)
-
-
-def _with_name(item: Entity) -> dict[str, Any]:
-    values = item.item if isinstance(item, Undeclared) else item.model_dump(mode="json")
-    return {"entity": type(item).__name__, **values}
+    return PageOf(items=[with_kind(item) for item in page.items], cursor=page.cursor)
 
 
 @router.get("/jobs/{job_id}/children")

@@ -6,15 +6,15 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Query
+from fastapi import Body as JsonBody
 from pydantic import BaseModel, Field
 
 from jobtable.errors import ValueRefusedError
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
-from jobtable.web.api.bodies import Body as RequestBody
-from jobtable.web.api.bodies import Id, Written
+from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
@@ -26,7 +26,7 @@ JourneyId = Annotated[str, path_id("JRN-ABC123456789")]
 StageId = Annotated[str, path_id("raw_analysis")]
 
 
-class TemplateBody(RequestBody):
+class TemplateBody(Body):
     """The six default stages, each run by a class that the server and its workers can import."""
 
     implementations: dict[str, Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", max_length=500)]] = Field(
@@ -46,7 +46,7 @@ class TemplateBody(RequestBody):
         return made
 
 
-class NewJourney(RequestBody):
+class NewJourney(Body):
     """A journey to create: from a template, or with stages of its own (without both, the six default ones)."""
 
     journey_id: Id = Field(examples=["JRN-ABC123456789"])
@@ -100,7 +100,7 @@ def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> 
 def list_journeys(
     journeys: TheJourneys,
     paging: Paging,
-    newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
+    newest_first: NewestFirst = False,
 ) -> PageOf[Journey]:
     """All journeys in order of their creation."""
     return paging.page(journeys.list_journeys(newest_first=newest_first))
@@ -168,7 +168,7 @@ def list_stage_executions(
     stage_id: StageId,
     journeys: TheJourneys,
     paging: Paging,
-    newest_first: Annotated[bool, Query(description="The newest first instead of the oldest.")] = False,
+    newest_first: NewestFirst = False,
 ) -> PageOf[JobExecution]:
     """All executions of a stage, in order of their numbers."""
     stage = journeys.get_stage(journey_id, stage_id)
@@ -214,7 +214,7 @@ def list_recent_job_logs(
 
 @router.post("/journey-logs")
 @allow(WRITE)
-def add_logs(entries: Annotated[list[LogEntry], Body(max_length=1000)], journeys: TheJourneys) -> Written:
+def add_logs(entries: Annotated[list[LogEntry], JsonBody(max_length=1000)], journeys: TheJourneys) -> Written:
     """Store log entries; one that is there is replaced by the same."""
     return Written(count=journeys.add_logs(entries))
 

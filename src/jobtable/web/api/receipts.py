@@ -21,7 +21,7 @@ from jobtable.receipts.entities import (
     Word,
 )
 from jobtable.receipts.ocr import OcrResult, OcrService
-from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.bodies import Body, Written, with_kind
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.limits import takes_file
@@ -190,5 +190,5 @@ def _whole(contents: ReceiptContents) -> WholeReceipt:
         lines=contents.lines,
         words=contents.words,
         labels=contents.labels,
-        analyses=[{"entity": type(each).__name__, **each.model_dump(mode="json")} for each in contents.analyses],
+        analyses=[with_kind(each) for each in contents.analyses],
     )

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobtable.access.entities import AccessToken, Role
+from jobtable.web.api.bodies import Body
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheTokens, path_id
 from jobtable.web.guard import KNOWN, WRITE, GuardedRoute, allow
 
@@ -17,10 +18,10 @@ router = APIRouter(route_class=GuardedRoute)
 TokenId = Annotated[str, path_id("3f6c1a2b4d5e6f70")]
 
 
-class NewTokenBody(BaseModel):
+class NewTokenBody(Body):
     """The token to make."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"role": "read", "name": "dashboards"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "read", "name": "dashboards"}]})
 
     role: Role
     name: str = Field("", max_length=200)

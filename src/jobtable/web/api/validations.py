@@ -20,7 +20,7 @@ from jobtable.receipts.entities import (
     ResultType,
 )
 from jobtable.receipts.validation import Finding, ValidationService
-from jobtable.web.api.bodies import Body, NewestFirst, Written
+from jobtable.web.api.bodies import Body, NewestFirst, Written, with_kind
 from jobtable.web.api.receipts import ImageId, Number
 from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
@@ -188,8 +188,7 @@ def get_line_item_analysis(image_id: ImageId, receipt_id: Number, analyses: TheA
 @allow(READ)
 def list_analyses_of_receipt(image_id: ImageId, receipt_id: Number, analyses: TheAnalyses) -> list[dict[str, Any]]:
     """All that analyses and validations have to say of a receipt, each with the name of its kind as `entity`."""
-    found = analyses.list_of_receipt(image_id, receipt_id)
-    return [{"entity": type(each).__name__, **each.model_dump(mode="json")} for each in found]
+    return [with_kind(each) for each in analyses.list_of_receipt(image_id, receipt_id)]
 
 
 # --- the validation of one receipt ----------------------------------------------------------------------------------

@@ -19,15 +19,14 @@ from jobtable.jobs.log_lines import log_line
 from jobtable.jobs.records import LogLevel
 from jobtable.jobs.reports import ReportRules
 from jobtable.web.api.bodies import Body, Id, Written
-from jobtable.web.dependencies import JobId, TheJobs, path_id
+from jobtable.web.api.queues import QueueName
+from jobtable.web.dependencies import JobId, TheJobs
 from jobtable.web.guard import WORK, GuardedRoute, allow
 from jobtable.web.idempotency import ReportRoute
 from jobtable.web.recovery import Recovery
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=ReportRoute)
-
-QueueName = Annotated[str, path_id("gpu")]
 
 
 class ClaimBody(Body):

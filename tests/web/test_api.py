@@ -405,10 +405,12 @@ def test_an_item_that_is_no_entity_is_shown_as_it_is(open_server: Served, client
 
 def test_capacity_and_metrics_are_told(client: httpx.Client) -> None:
     client.get("/api/v1/queues")
+    client.get("/api/v1/conversations/any/clusters")
     patterns = {each["pattern"]: each for each in client.get("/api/v1/capacity").json()}
     assert patterns["Queue.by_name"]["read_units"] > 0
     metrics = client.get("/metrics").text
     assert 'jobtable_http_requests_total{method="GET",route="api.queues.list_queues",status="200"}' in metrics
+    assert 'route="api.conversations.list_clusters_of_conversation"' in metrics
     assert "jobtable_http_request_duration_seconds_bucket" in metrics
 
 

@@ -96,12 +96,10 @@ class Measured:
             await self._app(scope, receive, send_and_note)
         finally:
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._metrics.count(method, _name_of(scope.get("endpoint")), status, time.perf_counter() - begin)
+            self._metrics.count(method, _name_of(scope), status, time.perf_counter() - begin)
 
 
-def _name_of(endpoint: object) -> str:
+def _name_of(scope: Scope) -> str:
     """`api.jobs.get_job`; `none` for what no route takes."""
-    if endpoint is None:
-        return "none"
-    module = str(getattr(endpoint, "__module__", "")).removeprefix("jobtable.web.")
-    return f"{module}.{getattr(endpoint, '__name__', 'none')}"
+    route = scope.get("route")
+    return "none" if route is None else f"{route.endpoint.__module__.removeprefix('jobtable.web.')}.{route.name}"

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
-from jobtable.receipts.analyses import AnalysisService
+from jobtable.receipts.analyses import AnalysisService, Timed
 from jobtable.receipts.entities import (
     ReceiptChatGPTValidation,
     ReceiptLabelAnalysis,
@@ -97,70 +97,40 @@ def keep_line_item_analysis(analysis: ReceiptLineItemAnalysis, analyses: TheAnal
     return analysis
 
 
-After = Annotated[Instant | None, Query(description="Only analyses behind this instant.")]
+def _add_list(path: str, name: str, kind: type[Timed], what: str) -> None:
+    """The list of one kind over all receipts."""
+    page = PageOf[kind]  # type: ignore[valid-type]  # a type made at run time
+
+    @router.get(f"/analyses/{path}", name=name, response_model=page, description=f"{what}, in order of time.")
+    @allow(READ)
+    def list_by_time(
+        analyses: TheAnalyses,
+        paging: Paging,
+        after: Annotated[Instant | None, Query(description="Only analyses behind this instant.")] = None,
+        newest_first: NewestFirst = False,
+    ) -> Any:
+        return paging.page(analyses.list_by_time(kind, after=after, newest_first=newest_first))
 
 
-@router.get("/analyses/labels")
-@allow(READ)
-def list_label_analyses(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptLabelAnalysis]:
-    """The label analyses of all receipts, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptLabelAnalysis, after=after, newest_first=newest_first))
-
-
-@router.get("/analyses/structure")
-@allow(READ)
-def list_structure_analyses(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptStructureAnalysis]:
-    """The structure analyses of all receipts, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptStructureAnalysis, after=after, newest_first=newest_first))
-
-
-@router.get("/analyses/line-items")
-@allow(READ)
-def list_line_item_analyses(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptLineItemAnalysis]:
-    """The line-item analyses of all receipts, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptLineItemAnalysis, after=after, newest_first=newest_first))
-
-
-@router.get("/analyses/validations")
-@allow(READ)
-def list_validations_by_time(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptValidationSummary]:
-    """The validations of all receipts, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptValidationSummary, after=after, newest_first=newest_first))
-
-
-@router.get("/analyses/validation-fields")
-@allow(READ)
-def list_validated_fields_by_time(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptValidationCategory]:
-    """How the fields of all receipts stand, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptValidationCategory, after=after, newest_first=newest_first))
-
-
-@router.get("/analyses/validation-results")
-@allow(READ)
-def list_validation_results_by_time(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptValidationResult]:
-    """The results of all validations, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptValidationResult, after=after, newest_first=newest_first))
-
-
-@router.get("/analyses/second-passes")
-@allow(READ)
-def list_second_passes_by_time(
-    analyses: TheAnalyses, paging: Paging, after: After = None, newest_first: NewestFirst = False
-) -> PageOf[ReceiptChatGPTValidation]:
-    """The second passes over the validations of all receipts, in order of time."""
-    return paging.page(analyses.list_by_time(ReceiptChatGPTValidation, after=after, newest_first=newest_first))
+_add_list("labels", "list_label_analyses", ReceiptLabelAnalysis, "The label analyses of all receipts")
+_add_list("structure", "list_structure_analyses", ReceiptStructureAnalysis, "The structure analyses of all receipts")
+_add_list("line-items", "list_line_item_analyses", ReceiptLineItemAnalysis, "The line-item analyses of all receipts")
+_add_list("validations", "list_validations_by_time", ReceiptValidationSummary, "The validations of all receipts")
+_add_list(
+    "validation-fields",
+    "list_validated_fields_by_time",
+    ReceiptValidationCategory,
+    "How the fields of all receipts stand",
+)
+_add_list(
+    "validation-results", "list_validation_results_by_time", ReceiptValidationResult, "The results of all validations"
+)
+_add_list(
+    "second-passes",
+    "list_second_passes_by_time",
+    ReceiptChatGPTValidation,
+    "The second passes over the validations of all receipts",
+)
 
 
 @router.get(_RECEIPT + "/analyses/labels")

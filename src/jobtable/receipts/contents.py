@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain
 
 from jobtable.model import Entity
 from jobtable.receipts.entities import (
@@ -56,10 +55,6 @@ class ReceiptContents:
                 return False
         return True
 
-    def recognised(self) -> Iterator[ReceiptLine | ReceiptWord | ReceiptLetter]:
-        """What OCR has read."""
-        return chain(self.lines, self.words, self.letters)
-
 
 @dataclass
 class ImageContents:
@@ -89,10 +84,6 @@ class ImageContents:
                 number = getattr(entity, "receipt_id", None)
                 if not isinstance(number, int) or not self.receipts.setdefault(number, ReceiptContents()).take(entity):
                     self.others.append(entity)
-
-    def recognised(self) -> Iterator[Line | Word | Letter]:
-        """What OCR has read on the image as a whole."""
-        return chain(self.lines, self.words, self.letters)
 
 
 def image_contents(entities: Iterable[Entity]) -> ImageContents:

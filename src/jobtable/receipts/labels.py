@@ -25,9 +25,8 @@ _LONGEST_CHAIN = 20
 class LabelService:
     """The labels of receipts' words, and the fields and merchants that come of them."""
 
-    def __init__(self, store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._clock = clock
 
     def add(self, labels: Iterable[ReceiptWordLabel]) -> int:
         """Give labels to words; gives their number. A label that is there is replaced."""
@@ -129,7 +128,7 @@ class LabelHygieneService:
     def __init__(self, store: Store, clock: Clock = SYSTEM_CLOCK) -> None:
         self._store = store
         self._clock = clock
-        self._labels = LabelService(store, clock)
+        self._labels = LabelService(store)
 
     def record(self, result: LabelHygieneResult) -> None:
         """Keep a finding that an alias means a canonical label."""

@@ -36,7 +36,6 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.TaskError: 400,
     errors.TokenRefusedError: 403,
     errors.ArchiveError: 400,
-    errors.TokenRefusedError: 403,
     errors.ObjectNotFoundError: 404,
     errors.ObjectStoreError: 502,
     errors.ObjectStoreUnavailable: 503,

@@ -29,7 +29,7 @@ Share = Annotated[float, Query(ge=0, le=1)]
 
 
 async def _labels(store: TheStore) -> LabelService:
-    return LabelService(store, store.clock)
+    return LabelService(store)
 
 
 async def _hygiene(store: TheStore) -> LabelHygieneService:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import textwrap
 from itertools import islice
 from typing import Annotated, Any
 
@@ -28,6 +30,7 @@ router = APIRouter(route_class=PageRoute)
 _MOST_POINTS = 3000
 _MOST_CLUSTERS = 500
 _SHOWN = 8
+_WIDTH, _MOST_LINES = 60, 8
 
 
 @router.get("/conversations")
@@ -134,14 +137,7 @@ def _map(
     return {"traces": [traces[cluster] for cluster in sorted(traces)], "isMap": True, "height": 560}
 
 
-def _wrapped(text: str, width: int = 60) -> str:
+def _wrapped(text: str) -> str:
     """A text in lines, as the chart shows it: the chart takes markup, so that is written as text."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    lines, line = [], ""
-    for word in escaped.split():
-        if line and len(line) + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    return "<br>".join([*lines, line][:8])
+    lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "<br>".join(html.escape(line, quote=False) for line in lines[:_MOST_LINES])

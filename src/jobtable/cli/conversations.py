@@ -32,11 +32,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 from jobtable.settings import Settings
 
-app = typer.Typer(
-    help="Conversations: analyse Polis exports, compare runs, look at their results.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
 OnlySubmit = Annotated[

@@ -21,17 +21,6 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 _FILE_NAME = "jobtable.db"
 
-_SERVE_HELP = """
-Serve DynamoDB's HTTP API from the embedded engine, until SIGTERM or Ctrl-C.
-
-\b
-Example:
-    jobtable dynamodb serve --data ./tables --port 8000
-    aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
-
-Any credentials and any region are accepted, unless --access-key and --secret-key are given.
-"""
-
 
 class Durability(StrEnum):
     """What an acknowledged write survives."""
@@ -45,7 +34,7 @@ def group() -> None:
     """Make `serve` a command of its own, although it is the only one so far."""
 
 
-@app.command(help=_SERVE_HELP)
+@app.command()
 def serve(
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help=f"Keep the tables in DIR/{_FILE_NAME}; DIR is made if missing.")
@@ -67,7 +56,15 @@ def serve(
         typer.Option(help="full: a write survives a power cut. normal: faster; a power cut may lose the last writes."),
     ] = Durability.full,
 ) -> None:
-    """Serve until a signal comes."""
+    """Serve DynamoDB's HTTP API from the embedded engine, until SIGTERM or Ctrl-C.
+
+    \b
+    Example:
+        jobtable dynamodb serve --data ./tables --port 8000
+        aws dynamodb list-tables --endpoint-url http://127.0.0.1:8000
+
+    Any credentials and any region are accepted, unless --access-key and --secret-key are given.
+    """
     if memory == (data is not None):
         raise typer.BadParameter("give either --data DIR or --memory")
     if (access_key is None) != (secret_key is None):

@@ -25,9 +25,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import has_lease
 from jobtable.settings import Settings
 
-app = typer.Typer(
-    help="Executions: run album workflows, and see how they went.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
 ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="The execution's id.")]

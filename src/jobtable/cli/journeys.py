@@ -24,11 +24,7 @@ from jobtable.journeys.service import CompleteJourney
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.settings import Settings
 
-app = typer.Typer(
-    help="Journeys: create and run them, look at their logs and reports, export and import them.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 for _name, _command in {**journey_records.COMMANDS, **journey_files.COMMANDS}.items():
     app.command(_name)(_command)
 

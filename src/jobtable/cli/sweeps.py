@@ -23,9 +23,7 @@ from jobtable.sweeps.samplers import Optuna
 from jobtable.sweeps.service import Progress, TrialResult
 from jobtable.sweeps.sweep import Sweep
 
-app = typer.Typer(
-    help="Sweeps: try many parameters, and find the best ones.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.")]
 Workers = Annotated[

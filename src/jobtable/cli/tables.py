@@ -43,42 +43,6 @@ ConversationIndex = Annotated[
     ),
 ]
 
-_CREATE_HELP = """
-Create the tables that are not there yet.
-
-\b
-Example:
-    jobtable tables create --store file:jobs.db --system conversations --delete-existing --yes
-"""
-_LIST_HELP = """
-List the tables that are declared, and whether they are deployed.
-
-\b
-Example:
-    jobtable tables list --store file:jobs.db
-"""
-_DIFF_HELP = """
-Say what differs between the declared tables and the deployed ones. The exit code is 1 if something does.
-
-\b
-Example:
-    jobtable tables diff --store dynamodb://eu-central-1?prefix=prod-
-"""
-_TEMPLATE_HELP = """
-Print a CloudFormation template: the tables, a bucket for objects, and policies to read, to write and to work.
-
-\b
-Example:
-    jobtable tables template --prefix prod- > template.yaml
-"""
-_REFERENCE_HELP = """
-Print every kind of item with its keys and attributes: as Markdown, or as a list of JSON objects.
-
-\b
-Example:
-    jobtable tables reference --json
-"""
-
 
 def _chosen(systems: list[System] | None, conversation_index: bool = True) -> list[Table]:
     """The tables of the chosen systems, each once."""
@@ -93,7 +57,7 @@ def _without_conversation_index(table: Table) -> Table:
     return table.without_index(CONVERSATION_INDEX) if CONVERSATION_INDEX in table.indexes else table
 
 
-@app.command(help=_CREATE_HELP)
+@app.command()
 def create(
     store: StoreUrl = None,
     system: Systems = None,
@@ -104,7 +68,12 @@ def create(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Create tables."""
+    """Create the tables that are not there yet.
+
+    \b
+    Example:
+        jobtable tables create --store file:jobs.db --system conversations --delete-existing --yes
+    """
     done: list[dict[str, Any]] = []
     with open_store(store) as opened:
         chosen, there = _chosen(system, conversation_index), _deployed(opened)
@@ -127,9 +96,14 @@ def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
         store.tables.delete(*doomed)
 
 
-@app.command("list", help=_LIST_HELP)
+@app.command("list")
 def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson = False) -> None:
-    """List tables."""
+    """List the tables that are declared, and whether they are deployed.
+
+    \b
+    Example:
+        jobtable tables list --store file:jobs.db
+    """
     with open_store(store) as opened:
         deployed = _deployed(opened)
         rows = [
@@ -139,14 +113,19 @@ def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson 
     print_list(rows, lambda row: row, as_json=as_json, empty="There are no such tables.")
 
 
-@app.command(help=_DIFF_HELP)
+@app.command()
 def diff(
     store: StoreUrl = None,
     system: Systems = None,
     conversation_index: ConversationIndex = True,
     as_json: AsJson = False,
 ) -> None:
-    """Compare tables."""
+    """Say what differs between the declared tables and the deployed ones. The exit code is 1 if something does.
+
+    \b
+    Example:
+        jobtable tables diff --store dynamodb://eu-central-1?prefix=prod-
+    """
     with open_store(store) as opened:
         found = [
             {"table": opened.table_name(table), "difference": difference}
@@ -158,7 +137,7 @@ def diff(
         raise typer.Exit(ExitCode.FAILED)
 
 
-@app.command(help=_TEMPLATE_HELP)
+@app.command()
 def template(
     prefix: Annotated[
         str,
@@ -168,7 +147,12 @@ def template(
     conversation_index: ConversationIndex = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML.")] = False,
 ) -> None:
-    """Print a template."""
+    """Print a CloudFormation template: the tables, a bucket for objects, and policies to read, to write and to work.
+
+    \b
+    Example:
+        jobtable tables template --prefix prod- > template.yaml
+    """
     # Whoever can take jobs must not be able to make tokens, or to look at the answers to others' requests.
     closed = (AccessToken, AnsweredRequest)
     made = cloudformation_template(_chosen(system, conversation_index), prefix=prefix, closed_to_workers=closed)
@@ -185,9 +169,14 @@ class _PlainDumper(yaml.SafeDumper):
         return True
 
 
-@app.command(help=_REFERENCE_HELP)
+@app.command()
 def reference(as_json: AsJson = False) -> None:
-    """Print the reference."""
+    """Print every kind of item with its keys and attributes: as Markdown, or as a list of JSON objects.
+
+    \b
+    Example:
+        jobtable tables reference --json
+    """
     if as_json:
         print_json(entity_references())
     else:

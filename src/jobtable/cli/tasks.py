@@ -18,9 +18,7 @@ from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
 
-app = typer.Typer(
-    help="Tasks: what people are asked, and what they answer.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
 

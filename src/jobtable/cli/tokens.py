@@ -11,9 +11,7 @@ from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
 from jobtable.cli.output import print_json, print_list, say, to_json
 
-app = typer.Typer(
-    help="Tokens of the server: who may read, write, or work.", no_args_is_help=True, rich_markup_mode=None
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jobtable.app import Services
-from jobtable.cli.demo_progress import DemoProgress
+from jobtable.cli.background import beside, watched
+from jobtable.cli.demo_progress import demonstrated
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import say
-from jobtable.cli.watching import watched
 from jobtable.connection import store_file, store_url
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings, without_secret
@@ -106,7 +106,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         address = address_of(listening)
         say(f"Jobtable is at {address}  (data: {without_secret(settings.store)}; stop with Ctrl-C)")
         if demo_folder is not None:
-            cleanup.enter_context(DemoProgress(services, demo_folder, address))
+            cleanup.enter_context(demonstrated(services, demo_folder, address))
         server.run(sockets=[listening])
         say("Stopping: running jobs get a moment to end; what has not ended goes on with the next start.")
     say("Stopped.")
@@ -117,22 +117,14 @@ def _workers(settings: Settings) -> LocalWorkers:
     return LocalWorkers(here, (*settings.queues, *SYSTEM_QUEUES), slots=settings.slots, quiet=False)
 
 
-@contextmanager
-def _kept_alive(workers: LocalWorkers) -> Iterator[None]:
+def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:
     """Start a worker again that dies while the block runs."""
-    is_over = threading.Event()
 
-    def keep() -> None:
+    def keep(is_over: threading.Event) -> None:
         while not is_over.wait(_LOOK_SECONDS):
             workers.replace_dead()
 
-    thread = threading.Thread(target=keep, name="watch over the worker")
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    return beside(keep, "watch over the worker")
 
 
 @contextmanager

@@ -16,9 +16,9 @@ import typer
 
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
+from jobtable.cli.background import watched
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import print_json, print_table, say
-from jobtable.cli.watching import watched
 from jobtable.connection import default_objects_url
 from jobtable.errors import ObjectStoreUnavailable
 from jobtable.jobs.engine import Jobs

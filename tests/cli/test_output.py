@@ -134,6 +134,7 @@ def test_an_error_is_one_line() -> None:
 
 
 def test_no_bar_is_drawn_where_no_one_looks_on(capsys: pytest.CaptureFixture[str]) -> None:
-    with bar("[bold]", 3) as advance:
-        advance(1)
+    with bar("[bold]", 3) as shown:
+        shown.advance(1)
+        shown.reach(3)
     assert capsys.readouterr() == ("", "")

@@ -135,15 +135,10 @@ def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bo
     if not submit_only:
         say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
         working = workers_for(services, settings, [QUEUE], slots=2, preload=["jobtable.conversations.stages"])
-        with working as workers, bar("Analysing", 100) as advance:
-            shown = 0.0
-
-            def show(seen: Run) -> None:
-                nonlocal shown
-                advance(seen.progress - shown)
-                shown = seen.progress
-
-            run = workers.poll(lambda: runs.get(run_id), lambda seen: seen.root.is_final, show)
+        with working as workers, bar("Analysing", 100) as shown:
+            run = workers.poll(
+                lambda: runs.get(run_id), lambda seen: seen.root.is_final, lambda seen: shown.reach(seen.progress)
+            )
     _print_run(runs, run, as_json=as_json)
     if not submit_only and run.status is not Status.COMPLETED:
         raise typer.Exit(ExitCode.NOT_COMPLETED)

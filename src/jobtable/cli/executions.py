@@ -134,13 +134,13 @@ def _run(services: Services, execution: Execution, settings: Settings) -> Execut
     records = services.album_executions.records
     say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.albums.runner"])
-    with working as workers, bar("Running") as advance:  # how many steps there are only those know who run them
+    with working as workers, bar("Running") as steps:  # how many steps there are only those know who run them
         shown = execution
 
         def show(seen: Execution) -> None:
             nonlocal shown
             if (seen.current_step, seen.status) != (shown.current_step, shown.status):
-                advance(1)
+                steps.advance(1)
             shown = seen
 
         def look() -> Execution:

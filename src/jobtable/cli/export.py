@@ -34,8 +34,8 @@ def export(
         jobtable export jobtable jobs.jsonl --store dynamodb://eu-central-1
     """
     target = file_to_write(file)
-    with open_store(store) as opened, bar("Writing items") as advance:
-        made = export_table(opened, table_named(table.removeprefix(opened.prefix)), target, advance)
+    with open_store(store) as opened, bar("Writing items") as shown:
+        made = export_table(opened, table_named(table.removeprefix(opened.prefix)), target, shown.advance)
     if as_json:
         print_json(made)
     else:

@@ -42,8 +42,8 @@ def import_file(
     found = check_export(file)
     if existing == "replace":
         confirm(f"Delete everything that is in the table {found.table} first?", yes=yes)
-    with open_store(store) as opened, bar("Storing items", found.items) as advance:
-        import_table(opened, table_named(found.table), file, existing, advance)
+    with open_store(store) as opened, bar("Storing items", found.items) as shown:
+        import_table(opened, table_named(found.table), file, existing, shown.advance)
     if as_json:
         print_json(found)
     else:

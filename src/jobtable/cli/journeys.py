@@ -242,19 +242,12 @@ def _begin(
 
 def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
     """See a journey on with a bar, by a worker beside this command or the server's, until it does not run any more."""
-    shown = 0
     working = workers_for(services, settings, [QUEUE], preload=["jobtable.journeys.runner"])
-    with working as workers, bar(journey.name, 100) as advance:
-
-        def show_progress(seen: Journey) -> None:
-            nonlocal shown
-            advance(seen.overall_progress - shown)
-            shown = seen.overall_progress
-
+    with working as workers, bar(journey.name, 100) as shown:
         return workers.poll(
             lambda: services.journeys.get_journey(journey.journey_id),
             lambda seen: seen.status is not JourneyStatus.RUNNING,
-            show_progress,
+            lambda seen: shown.reach(seen.overall_progress),
         )
 
 

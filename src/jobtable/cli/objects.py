@@ -83,10 +83,10 @@ def sweep_objects(
 
 
 def _swept(services: Services, prefix: str, grace: timedelta, *, dry_run: bool) -> SweepReport:
-    with bar("Looking at objects") as advance:
+    with bar("Looking at objects") as shown:
 
         def is_referenced(key: str) -> bool:
-            advance(1)
+            shown.advance(1)
             return services.is_referenced(key)
 
         clock = services.store.clock

@@ -13,7 +13,7 @@ import typer
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -229,14 +229,29 @@ def line_of(error: JobtableError) -> str:
     return f"Error: {text}"
 
 
+class Bar:
+    """A progress bar that is shown."""
+
+    def __init__(self, progress: Progress, task: TaskID) -> None:
+        self._progress = progress
+        self._task = task
+
+    def advance(self, steps: float) -> None:
+        """Move it on by so many steps."""
+        self._progress.advance(self._task, steps)
+
+    def reach(self, done: float) -> None:
+        """Move it to where so many steps are done."""
+        self._progress.update(self._task, completed=done)
+
+
 @contextmanager
-def bar(description: str, total: int | None = None) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr while the block runs; it gives the function that moves it on."""
+def bar(description: str, total: int | None = None) -> Iterator[Bar]:
+    """A progress bar on stderr while the block runs."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(visible(description), total=total)
-        yield lambda steps: progress.advance(task, steps)
+        yield Bar(progress, progress.add_task(visible(description), total=total))
 
 
 def first_line(text: str | None) -> str | None:

@@ -213,17 +213,10 @@ def migrate(
     Example:
         jobtable receipts migrate --store dynamodb://eu-central-1 --dry-run
     """
-    with open_store(store) as source, open_store(to or store) as target, bar("Looking at items") as advance:
+    with open_store(store) as source, open_store(to or store) as target, bar("Looking at items") as shown:
         if not dry_run:
             target.tables.create(main)
-        seen = 0
-
-        def progress(report: Report) -> None:
-            nonlocal seen
-            advance(report.read - seen)
-            seen = report.read
-
-        report = Migration(source, target).run(progress, dry_run=dry_run)
+        report = Migration(source, target).run(lambda report: shown.reach(report.read), dry_run=dry_run)
     if as_json:
         print_json(report)
         return

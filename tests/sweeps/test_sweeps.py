@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from itertools import islice
 from random import Random
 from typing import Any
@@ -17,6 +18,7 @@ from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, JobStateError, LeaseLostError, NotFoundError, ValueRefusedError
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
@@ -443,8 +445,22 @@ def test_a_submission_that_was_interrupted_is_finished_by_the_same_one() -> None
         assert sweeps.get_progress("s").completed == 3
         with pytest.raises(ConflictError, match="another definition"):
             sweeps.submit(plane(trials=3, seed=1), sweep_id="s")
-        with pytest.raises(ValueRefusedError, match="no sweep"):
-            sweeps.find_best(trial_id("s", 0))
+
+
+def test_another_kind_of_job_is_no_sweep_and_does_not_become_one() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        driver.jobs.open_group(NewJob(name="nightly", job_id="g"))
+        verbs = (sweeps.get_progress, sweeps.find_best, sweeps.get_definition, sweeps.stop, sweeps.resume)
+        for verb in (*verbs, partial(sweeps.extend, total=3)):
+            with pytest.raises(NotFoundError, match="there is no sweep g: the job of that id is a 'job'"):
+                verb("g")
+            with pytest.raises(NotFoundError, match="there is no sweep nope"):
+                verb("nope")
+        with pytest.raises(ConflictError, match="job g is no sweep but a 'job': use another id"):
+            sweeps.submit(plane(trials=3), sweep_id="g")
+        assert [job.job_id for job in driver.jobs.queries.list_jobs()] == ["g"]
 
 
 def test_a_sweep_whose_sampler_does_not_take_its_options_is_not_submitted() -> None:

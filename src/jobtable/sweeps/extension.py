@@ -18,7 +18,7 @@ from jobtable.model import unchanged
 from jobtable.sweeps.parameters import MOST_POINTS
 from jobtable.sweeps.planner import planning_id, planning_job_id
 from jobtable.sweeps.samplers import Grid
-from jobtable.sweeps.sweep import Sweep, sweep_of
+from jobtable.sweeps.sweep import Sweep, get_parent, sweep_of
 
 _LOOKS, _LOOK_SECONDS = 300, 0.1
 """How often, and with which pauses, it is looked whether a worker still plans trials."""
@@ -42,7 +42,7 @@ class Extension:
 
     def _extend(self, sweep_id: str, by: str, *, more: int = 0, total: int | None = None) -> int:
         for _ in range(_LOOKS):
-            parent = self._jobs.queries.get_job(sweep_id)
+            parent = get_parent(self._store, sweep_id)
             known = sweep_of(parent).trial_count()
             wanted = _enlarged(parent, known, known + more if total is None else total)
             if self._declare(parent, wanted):

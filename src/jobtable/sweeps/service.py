@@ -18,7 +18,7 @@ from jobtable.sweeps.extension import Extension
 from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.planner import new_planning, planning_id
 from jobtable.sweeps.samplers import Optuna
-from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, sweep_of
+from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, get_parent, sweep_of
 from jobtable.sweeps.trials import config_of, stopped_name, trial_id
 
 _READ_AT_ONCE = 100
@@ -80,6 +80,8 @@ class Sweeps:
         parent = self._store.find(Job.key(job_id=sweep_id))
         if parent is None:
             _refuse_options(sweep)
+        else:
+            _refuse_another(parent, sweep)
         if parent is None or not parent.is_final:
             user = user if parent is None else parent.created_by
             family = (
@@ -89,12 +91,12 @@ class Sweeps:
             )
             created_at = self._jobs.clock.now() if parent is None else parent.created_at
             parent = self._jobs.submit_together(family, _entry(sweep, sweep_id, user, created_at))[0]
-        _refuse_another(sweep_of(parent), sweep, sweep_id)
+        _refuse_another(parent, sweep)
         return parent
 
     def stop(self, sweep_id: str, *, by: str = "local") -> Job:
         """Make no more trials, let those that run end in order, and keep what there is."""
-        sweep_of(self._jobs.queries.get_job(sweep_id))
+        sweep_of(get_parent(self._store, sweep_id))
         # The parent first: a trial cannot be added to a sweep that has ended.
         self._jobs.stop(sweep_id, by=by, tree=False)
         return self._jobs.stop(sweep_id, by=by, tree=True)
@@ -106,7 +108,7 @@ class Sweeps:
         again. Trials whose worker died are taken up by any worker without this. JobStateError while workers are still
         to end what was stopped.
         """
-        sweep = sweep_of(self._jobs.queries.get_job(sweep_id))
+        sweep = sweep_of(get_parent(self._store, sweep_id))
         planning = self._store.find(Job.key(job_id=planning_id(sweep_id)))
         for job in () if planning is None else self._jobs.queries.list_children(planning):
             _refuse_while_it_ends(job)
@@ -141,7 +143,7 @@ class Sweeps:
 
     def get_definition(self, sweep_id: str) -> Sweep:
         """What the sweep is to do, or NotFoundError."""
-        return sweep_of(self._jobs.queries.get_job(sweep_id))
+        return sweep_of(get_parent(self._store, sweep_id))
 
     def list_sweeps(self) -> Query[SweepEntry]:
         """All sweeps, the newest first."""
@@ -199,7 +201,8 @@ class Sweeps:
         """How far the sweep is: as many reads for a million trials as for one. NotFoundError if there is none."""
         progress = self.find_progress(sweep_id)
         if progress is None:
-            raise NotFoundError(f"there is no sweep {sweep_id}")
+            get_parent(self._store, sweep_id)
+            raise NotFoundError(f"there is no sweep {sweep_id}: what is left of it is being deleted")
         return progress
 
     def find_progress(self, sweep_id: str) -> Progress | None:
@@ -208,7 +211,7 @@ class Sweeps:
         parent, gates, edge = self._store.get_together(
             Job.key(job_id=sweep_id), JobGates.key(job_id=sweep_id), planning
         )
-        if parent is None or gates is None:
+        if parent is None or gates is None or parent.job_type != SWEEP:
             return None
         sweep = sweep_of(parent)
         entry = self._store.find(SweepEntry.key(job_id=sweep_id))
@@ -243,7 +246,11 @@ def _refuse_options(sweep: Sweep) -> None:
         raise ValueRefusedError(problem)
 
 
-def _refuse_another(kept: Sweep, given: Sweep, sweep_id: str) -> None:
+def _refuse_another(parent: Job, given: Sweep) -> None:
+    sweep_id = parent.job_id
+    if parent.job_type != SWEEP:
+        raise ConflictError(f"job {sweep_id} is no sweep but a {parent.job_type!r}: use another id")
+    kept = sweep_of(parent)
     if kept.job_config() == given.job_config():
         return
     if kept.model_copy(update={"trials": given.trials}).job_config() == given.job_config():

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import DEFAULT_QUEUE, RetryPolicy, find_non_finite
 from jobtable.jobs.entities import Job
 from jobtable.jobs.tasks import is_path, task_of
+from jobtable.store import Store
 from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange, Params
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
@@ -190,13 +191,21 @@ class Sweep(BaseModel):
         return {"sweep": self.model_dump(mode="json")}
 
 
+def get_parent(store: Store, sweep_id: str) -> Job:
+    """The job that is a sweep; NotFoundError if there is none, or a job of another kind has that id."""
+    job = store.find(Job.key(job_id=sweep_id))
+    if job is None:
+        raise NotFoundError(f"there is no sweep {sweep_id}")
+    if job.job_type != SWEEP:
+        raise NotFoundError(f"there is no sweep {sweep_id}: the job of that id is a {job.job_type!r}")
+    return job
+
+
 def sweep_of(job: Job) -> Sweep:
-    """The definition that a parent job holds; ValueRefusedError if the job is no sweep."""
+    """The definition that a parent job holds; ValueRefusedError if it holds none."""
     config = job.job_config if isinstance(job.job_config, dict) else {}
-    if job.job_type != SWEEP or "sweep" not in config:
-        raise ValueRefusedError(f"job {job.job_id} is no sweep but a {job.job_type!r}")
     try:
-        return Sweep.model_validate(config["sweep"])
+        return Sweep.model_validate(config.get("sweep"))
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
         named = f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"

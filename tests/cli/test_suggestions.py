@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import CommandLine
 from typer.core import TyperGroup
 
 from jobtable import web
@@ -17,7 +18,15 @@ PAGES = "".join(file.read_text() for file in sorted(TEMPLATES.glob("*.html")))
 IN_PAGES = sorted(set(re.findall(r'jobtable ([a-z][^"<{]*)', PAGES)))
 
 
-@pytest.mark.parametrize("command", [*IN_PAGES, *LISTING_OF_KIND.values()])
+EMPTY = {
+    "executions": "executions start FILE",
+    "jobs": "jobs submit --task MODULE:FUNCTION",
+    "journeys": "journeys create SOURCE",
+    "sweeps": "sweeps run FILE",
+}
+
+
+@pytest.mark.parametrize("command", [*EMPTY.values(), *IN_PAGES, *LISTING_OF_KIND.values()])
 def test_a_suggested_command_is_there(command: str) -> None:
     name, *rest = command.split()
     assert name in COMMANDS, command
@@ -26,6 +35,13 @@ def test_a_suggested_command_is_there(command: str) -> None:
         found = found.commands[rest[0]]
     options = {option for parameter in found.params for option in parameter.opts}
     assert {word for word in rest if word.startswith("--")} <= options, command
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_list_in_an_empty_store_says_how_its_first_line_is_made(cli: CommandLine, name: str) -> None:
+    said = cli.run(name, "list").stderr
+    assert said.startswith(f"There are no {name} yet; ")
+    assert f"with `jobtable {EMPTY[name]}`." in said
 
 
 def test_the_pages_suggest_something() -> None:

@@ -206,6 +206,9 @@ def _album_row(album: Album) -> dict[str, Any]:
     }
 
 
+_NO_EXECUTIONS = "There are no executions yet; start one with `jobtable executions start FILE`."
+
+
 @app.command("list")
 def list_executions(
     workflow_type: WorkflowOption = None,
@@ -223,7 +226,9 @@ def list_executions(
     """
     with open_services(store, objects) as services:
         found = _newest_first(services.albums, workflow_type, status)
-        print_list(islice(found, limit), _row, as_json=as_json, empty="There are no such executions.")
+        is_narrowed = workflow_type is not None or status is not None
+        empty = "There are no such executions." if is_narrowed else _NO_EXECUTIONS
+        print_list(islice(found, limit), _row, as_json=as_json, empty=empty)
 
 
 def _newest_first(

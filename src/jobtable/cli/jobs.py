@@ -39,6 +39,7 @@ app.command("logs")(job_logs.logs)
 JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="The ids of jobs.")]
 Message = Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")]
 Alone = Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")]
+_NO_JOBS = "There are no jobs yet; submit one with `jobtable jobs submit --task MODULE:FUNCTION`."
 
 
 @app.command("list")
@@ -80,7 +81,9 @@ def list_jobs(
             and queue in (None, job.queue_name)
             and (tag is None or tag in job.tags)
         )
-        print_list(islice(chosen, limit), row, as_json=as_json, empty="There are no such jobs.")
+        is_narrowed = any(option is not None for option in (status, user, queue, parent, tag))
+        empty = "There are no such jobs." if is_narrowed else _NO_JOBS
+        print_list(islice(chosen, limit), row, as_json=as_json, empty=empty)
 
 
 def row(job: Job) -> dict[str, object]:

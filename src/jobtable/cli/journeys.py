@@ -128,7 +128,8 @@ def list_journeys(
     """
     with open_services(store, objects) as services:
         found = islice(services.journeys.list_journeys(newest_first=True), limit)
-        print_list(found, _row, as_json=as_json, empty="There are no journeys.")
+        empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
+        print_list(found, _row, as_json=as_json, empty=empty)
 
 
 @app.command()

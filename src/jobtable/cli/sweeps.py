@@ -178,7 +178,8 @@ def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl =
     """
     with open_services(store, objects) as services:
         found = services.sweeps.list_sweeps()
-        print_list(islice(found, limit), _entry_row, as_json=as_json, empty="There are no sweeps.")
+        empty = "There are no sweeps yet; run one with `jobtable sweeps run FILE`."
+        print_list(islice(found, limit), _entry_row, as_json=as_json, empty=empty)
 
 
 @app.command()

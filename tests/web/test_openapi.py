@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
+import jsonschema_rs
 import pytest
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
 from jobtable.web.api import openapi_of
+from jobtable.web.api.examples import BODIES
 
 CONFIGURATION = Path(__file__).parent / "schemathesis.toml"
 NOT_DRIVEN = ("/api/v1/live", "/api/v1/journey-imports")
@@ -102,7 +104,7 @@ def test_what_creates_takes_an_idempotency_key(description: dict[str, Any]) -> N
             assert "Idempotency-Key" in {each["name"] for each in operation["parameters"]}, name
 
 
-def test_bodies_and_paths_have_examples(description: dict[str, Any]) -> None:
+def test_paths_have_examples(description: dict[str, Any]) -> None:
     for name, operation in operations(description):
         for parameter in operation.get("parameters", []):
             if parameter["in"] == "path" and parameter["schema"].get("type") == "string":
@@ -110,3 +112,26 @@ def test_bodies_and_paths_have_examples(description: dict[str, Any]) -> None:
                     parameter.get("example") or parameter["schema"].get("examples") or parameter["schema"].get("format")
                 )
                 assert given, f"{name}: {parameter['name']}"
+
+
+def test_examples_of_bodies_are_what_their_operations_take(description: dict[str, Any]) -> None:
+    examples = {}
+    for _, operation in operations(description):
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        if "example" in body:
+            examples[operation["operationId"]] = body["example"]
+            jsonschema_rs.validate({**body["schema"], "components": description["components"]}, body["example"])
+    assert examples == BODIES
+
+
+def test_what_examples_create_is_created(serve: Callable[..., Served], description: dict[str, Any]) -> None:
+    client = serve().client()
+    for name, operation in operations(description):
+        method, _, path = name.partition(" ")
+        if "201" in operation["responses"] and "{" not in path and operation["operationId"] in BODIES:
+            answer = client.request(method, path, json=BODIES[operation["operationId"]])
+            assert answer.status_code == 201, answer.text
+
+
+def test_no_two_groups_have_bodies_of_one_name(description: dict[str, Any]) -> None:
+    assert [name for name in description["components"]["schemas"] if name.startswith("jobtable__web__")] == []

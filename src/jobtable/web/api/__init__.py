@@ -38,6 +38,7 @@ from jobtable.web.api import (
     work,
     workers,
 )
+from jobtable.web.api.examples import BODIES
 from jobtable.web.guard import ANYONE, Rule, allow, rule_of
 from jobtable.web.problems import RESPONSES, Problem
 
@@ -113,9 +114,15 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
         for method in route.methods or ():
             if method.lower() in operations and rule is not None:
                 _add_rule(operations[method.lower()], rule)
+                _add_example(operations[method.lower()])
     return description
 
 
 def _add_rule(operation: dict[str, Any], rule: Rule) -> None:
     operation["security"] = [{"token": []}] if rule.roles else []
     operation["x-roles"] = sorted(rule.roles)
+
+
+def _add_example(operation: dict[str, Any]) -> None:
+    if operation["operationId"] in BODIES:
+        operation["requestBody"]["content"]["application/json"]["example"] = BODIES[operation["operationId"]]

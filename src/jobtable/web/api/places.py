@@ -27,7 +27,7 @@ async def _places(store: TheStore) -> PlacesService:
 ThePlaces = Annotated[PlacesService, Depends(_places)]
 
 
-class AnswerBody(Body):
+class PlaceBody(Body):
     """What the places service has answered to a search."""
 
     search_value: str = Field(min_length=1, max_length=1000, examples=["1 Main Street"])
@@ -45,7 +45,7 @@ class MarkBody(Body):
 
 @router.put("/places/{search_type}")
 @allow(WRITE)
-def keep_place(search_type: SearchType, body: AnswerBody, places: ThePlaces) -> PlacesCache:
+def keep_place(search_type: SearchType, body: PlaceBody, places: ThePlaces) -> PlacesCache:
     """Keep an answer, in place of an older one to the same search."""
     return places.keep(search_type, body.search_value, body.place_id, body.response, days_to_live=body.days_to_live)
 

@@ -46,7 +46,7 @@ TheAnalyses = Annotated[AnalysisService, Depends(_analyses)]
 TheValidation = Annotated[ValidationService, Depends(_validation)]
 
 
-class StartBody(Body):
+class NewValidation(Body):
     """A validation to begin."""
 
     version: str = Field(min_length=1, max_length=100, examples=["1.0"])
@@ -167,7 +167,7 @@ def list_analyses_of_receipt(image_id: ImageId, receipt_id: Number, analyses: Th
 @creation.post(_RECEIPT + "/validation", status_code=201)
 @allow(WRITE)
 def start_validation(
-    image_id: ImageId, receipt_id: Number, body: StartBody, validation: TheValidation
+    image_id: ImageId, receipt_id: Number, body: NewValidation, validation: TheValidation
 ) -> ReceiptValidationSummary:
     """Begin the validation of a receipt."""
     return validation.start(image_id, receipt_id, version=body.version)

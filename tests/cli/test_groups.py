@@ -66,6 +66,19 @@ def test_only_orphans_that_are_old_enough_are_swept(cli: CommandLine) -> None:
     assert [each["key"] for each in cli.json("objects", "list", "--prefix", "elsewhere/")] == ["elsewhere/kept.txt"]
 
 
+def test_what_a_job_has_made_is_written_to_files(cli: CommandLine, tmp_path: Path) -> None:
+    job_id = cli.json("jobs", "submit", "--task", "tests.cli.tasks:train")["job_id"]
+    cli.work()
+    for kind, content in (("checkpoints", b"weights"), ("artifacts", b"content")):
+        (made,) = cli.json("jobs", kind, job_id)
+        cli.run("objects", "get", made["s3_key"], str(tmp_path / "got"))
+        assert (tmp_path / "got").read_bytes() == content
+    for wrong, code in ((f"jobs/{job_id}/none", ExitCode.NOT_FOUND), ("../secret", ExitCode.FAILED)):
+        cli.run("objects", "get", wrong, str(tmp_path / "got"), code=code)
+    assert (tmp_path / "got").read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".got")] == []
+
+
 def test_a_grace_time_is_a_number_and_a_unit(cli: CommandLine) -> None:
     for wrong in ("1", "h", "-1h", "1y", "", "99999999999999d"):
         refused = cli.run("objects", "sweep", f"--grace={wrong}", code=ExitCode.USAGE)

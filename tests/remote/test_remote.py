@@ -289,6 +289,11 @@ class TestOnTheCommandLine:
         assert result.exit_code == code, f"{result.exit_code}: {result.output}"
         return result
 
+    def test_objects_come_as_files(self, served: Served, tmp_path: Path) -> None:
+        served.services.objects.put("jobs/j/artifacts/1/model.bin", b"content")
+        self.run(served, "objects", "get", "jobs/j/artifacts/1/model.bin", str(tmp_path / "got"), role=Role.READ)
+        assert (tmp_path / "got").read_bytes() == b"content"
+
     def test_commands_work_through_a_server(self, served: Served) -> None:
         done = self.run(served, "jobs", "submit", "--task", "m:f", "--queue", "far", "--param", "x=1", "--json")
         job_id = json.loads(done.stdout)["job_id"]

@@ -1,18 +1,31 @@
-"""`jobtable objects`: list what is stored, and remove what no record names."""
+"""`jobtable objects`: list what is stored, get it as files, and remove what no record names."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 from datetime import timedelta
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, duration, open_services
+from jobtable.cli.options import (
+    AsJson,
+    Limit,
+    ObjectsUrl,
+    StoreUrl,
+    chosen_settings,
+    duration,
+    file_to_write,
+    open_services,
+)
 from jobtable.cli.output import bar, print_fields, print_json, print_list
-from jobtable.objects import ListedObject, SweepReport, sweep
+from jobtable.objects import ListedObject, ObjectStore, SweepReport, sweep
 from jobtable.settings import without_secret
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -37,6 +50,38 @@ def list_objects(
     with open_services(store, objects) as services:
         found = islice(services.objects.list(prefix.strip("/")), limit)
         print_list(found, _row, as_json=as_json, empty="There are no such objects.")
+
+
+@app.command("get")
+def get_object(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The object, as the lists of a job's files name it.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; one that is there is replaced at the end.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+) -> None:
+    """Write an object to a file: a checkpoint, or a file that a job has made.
+
+    \b
+    Example:
+        jobtable jobs checkpoints 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+        jobtable objects get jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11/checkpoints/step-9-77e4a10dccfa weights.pt
+    """
+    target = file_to_write(file)
+    with open_services(store, objects) as services:
+        _write(services.objects, key, target)
+
+
+def _write(objects: ObjectStore, key: str, file: Path) -> None:
+    """Write an object to a file, which appears when it is whole."""
+    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
+        try:
+            with objects.open(key) as stream:
+                shutil.copyfileobj(stream, made)
+            made.flush()
+            os.replace(made.name, file)
+        except BaseException:
+            os.unlink(made.name)
+            raise
 
 
 @app.command("sweep")

@@ -79,6 +79,20 @@ def test_a_sweep_from_its_file_to_its_best(cli: CommandLine, small: str) -> None
     assert (entry["job_id"], entry["name"], entry["trial_count"]) == (sweep_id, "small", 6)
 
 
+@pytest.mark.parametrize(
+    ("target", "made", "told"), [(-1, 6, "is not reached"), (1000, 3, "is reached: no more trials are planned")]
+)
+def test_a_sweep_says_whether_it_has_reached_its_target(
+    cli: CommandLine, tmp_path: Path, target: int, made: int, told: str
+) -> None:
+    (tmp_path / "aimed.yaml").write_text(f"{SMALL}generation_size: 3\ntarget: {target}\n")
+    cli.run("sweeps", "run", "aimed.yaml", "--id", "s")
+    cli.work()
+    assert f"loss = {target} {told}" in cli.run("sweeps", "show", "s").stdout
+    done = cli.json("sweeps", "show", "s")
+    assert (done["status"], done["made"], done["has_reached_target"]) == ("COMPLETED", made, made < 6)
+
+
 def test_a_sweep_is_stopped_and_resumed(cli: CommandLine, small: str) -> None:
     cli.run("sweeps", "run", small, "--id", "s")
     assert cli.json("sweeps", "stop", "s")["status"] == "STOPPED"

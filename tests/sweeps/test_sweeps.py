@@ -125,6 +125,7 @@ def test_no_more_is_planned_when_the_target_was_reached(direction: str) -> None:
         sweeps = Sweeps(driver.jobs)
         progress = sweeps.get_progress("s")
         assert (progress.made, progress.total, progress.open) == (planned, 24, 0)
+        assert (progress.target, progress.has_reached_target) == (target, True)
         sweeps.extend("s", trials=8)
         sweeps.resume("s")
         driver.run()

@@ -41,6 +41,16 @@ def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable
     assert re.findall(r"/jobs/s-\d*(\d).>\d</a></td>", shown) == ["0", "1", "2", "3"]
 
 
+def test_a_sweep_that_has_reached_its_target_says_so(serve: Callable[..., Served]) -> None:
+    served = serve()
+    finish(Driver.on(served.services.jobs.store), SWEEP.model_copy(update={"target": 101.5, "stopper": None}))
+    client = served.client(Accept="text/html")
+    shown = client.get("/sweeps/s").text
+    assert "2 of 4 trials have ended; the target is reached, and no more are planned" in shown
+    assert 'badge-reached">reached' in shown
+    assert "2 of 4, target reached" in client.get("/sweeps").text
+
+
 def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:
     served = serve()
     sweeps = served.services.sweeps

@@ -271,10 +271,18 @@ def _print_progress(progress: Progress) -> None:
             "status": progress.status,
             "trials": f"{counts(progress)} of {progress.total}",
             "problem": first_line(progress.problem),
+            "target": _target_text(progress),
             "best": None if best is None else f"{progress.objective} = {best.value:.6g} (trial {best.number})",
             "parameters": None if best is None else params_text(best.params),
         }
     )
+
+
+def _target_text(progress: Progress) -> str | None:
+    if progress.target is None:
+        return None
+    told = "is reached: no more trials are planned" if progress.has_reached_target else "is not reached"
+    return f"{progress.objective} = {progress.target:.6g} {told}"
 
 
 def _row(trial: TrialResult) -> dict[str, Any]:

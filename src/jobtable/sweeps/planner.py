@@ -20,7 +20,7 @@ from jobtable.jobs.records import MOST_URGENT, Status
 from jobtable.jobs.reports import final_name
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.samplers import Ended, Ending, Proposal, Question
-from jobtable.sweeps.stoppers import cutoffs, is_worse
+from jobtable.sweeps.stoppers import cutoffs
 from jobtable.sweeps.sweep import PLANNING, TRAINING, Sweep, sweep_of
 from jobtable.sweeps.trials import TrialConfig, config_of, find_rungs, recorded_at, trial_id
 
@@ -98,7 +98,7 @@ class Planner:
         count = numbers.start if sweep.is_in_generations else 0
         rungs = self._rungs(sweep_id, sweep) if count else {}
         earlier = self._earlier(sweep_id, sweep, count, rungs)
-        if _has_reached_target(sweep, earlier):
+        if any(ended.value is not None and sweep.is_reached_by(ended.value) for ended in earlier):
             return [], {}
         given = [sweep.space.restored(params) for params in sweep.begin_with[numbers.start : numbers.stop]]
         question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
@@ -121,11 +121,6 @@ class Planner:
             for rung, metric in find_rungs(self._jobs.store, sweep_id, sweep.objective):
                 found[rung][str(metric.child_job_id)] = metric.value
         return found
-
-
-def _has_reached_target(sweep: Sweep, earlier: Sequence[Ended]) -> bool:
-    values = (ended.value for ended in earlier if ended.value is not None)
-    return sweep.target is not None and any(not is_worse(each, sweep.target, sweep.direction) for each in values)
 
 
 def _cutoffs(sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> dict[int, float]:

@@ -55,6 +55,10 @@ class Progress:
     best: TrialResult | None
     problem: str | None = None
     """Why the sweep has failed."""
+    target: float | None = None
+    """What is good enough."""
+    has_reached_target: bool = False
+    """Whether the best is that good, so that no more trials are planned."""
 
     @property
     def made(self) -> int:
@@ -217,6 +221,7 @@ class Sweeps:
         entry = self._store.find(SweepEntry.key(job_id=sweep_id))
         # The sweep waits for its planning as it does for its trials; that one is not counted here.
         outcome = None if edge is None else edge.outcome
+        best = self.find_best(sweep_id)
         return Progress(
             sweep_id=sweep_id,
             name=sweep.name,
@@ -228,8 +233,10 @@ class Sweeps:
             failed=gates.failed - (outcome is Status.FAILED),
             cancelled=gates.cancelled - (outcome is Status.CANCELLED),
             open=gates.open_completions - (edge is not None and outcome is None),
-            best=self.find_best(sweep_id),
+            best=best,
             problem=self._problem(parent) if parent.status is Status.FAILED else None,
+            target=sweep.target,
+            has_reached_target=best is not None and best.value is not None and sweep.is_reached_by(best.value),
         )
 
     def _problem(self, parent: Job) -> str | None:

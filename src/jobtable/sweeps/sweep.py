@@ -15,7 +15,7 @@ from jobtable.store import Store
 from jobtable.sweeps.parameters import MOST_POINTS, Choice, FloatRange, IntRange, Params
 from jobtable.sweeps.samplers import Direction, Grid, Optuna, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
-from jobtable.sweeps.stoppers import Asha, Median, Stopper
+from jobtable.sweeps.stoppers import Asha, Median, Stopper, is_worse
 
 SWEEP = "sweep"
 """The job_type of a parent."""
@@ -152,6 +152,10 @@ class Sweep(BaseModel):
         """Whether results of trials count for later ones, so that those must wait."""
         compares = self.stopper is not None and self.stopper.peers == "earlier"
         return self.sampler.learns or compares or self.target is not None
+
+    def is_reached_by(self, value: float) -> bool:
+        """Whether a trial that has ended with this value is good enough, so that no more are planned."""
+        return self.target is not None and not is_worse(value, self.target, self.direction)
 
     def trial_count(self) -> int:
         """How many trials the sweep has in all."""

@@ -83,6 +83,8 @@ class ProgressView(BaseModel):
     open: int
     best: TrialView | None
     problem: str | None
+    target: float | None
+    has_reached_target: bool
 
 
 @creation.post("/sweeps", status_code=201)

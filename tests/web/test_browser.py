@@ -23,6 +23,7 @@ from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Outcome
+from jobtable.sweeps.sweep import Sweep
 
 
 @pytest.fixture(scope="module")
@@ -398,6 +399,25 @@ def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: 
     page.get_by_role("button", name="Change").click()
     page.locator("[data-region=summary] dd", has_text="900").wait_for()
     assert served.services.jobs.queries.get_job(job.job_id).priority == 900
+
+
+def test_a_sweep_is_extended(watched: Watched, served: Served) -> None:
+    page, sweeps = watched.page, served.services.sweeps
+    sweep = Sweep(
+        name="grows", task="tests.web.tasks:bowl", space={"x": [1, 2, 3], "kind": ["a"]}, trials=2, queue="grow"
+    )
+    sweeps.submit(sweep, sweep_id="grows")
+    run_jobs(served.services.jobs, "grow")
+    page.goto("/sweeps/grows")
+    page.locator(".head-status .badge-completed").wait_for()
+    page.get_by_role("button", name="Extend").click()
+    assert page.get_by_label("Trials in all").evaluate("field => field.validity.rangeUnderflow"), "as many as it has"
+    page.get_by_label("Trials in all").fill("5")
+    page.get_by_role("button", name="Extend").click()
+    page.get_by_text("2 of 5 trials have ended").wait_for()
+    run_jobs(served.services.jobs, "grow")
+    page.get_by_text("5 of 5 trials have ended").wait_for()
+    assert sweeps.get_progress("grows").completed == 5
 
 
 def test_a_rule_is_switched_off_and_on(watched: Watched, served: Served, world: World) -> None:

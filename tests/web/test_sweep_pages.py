@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from typing import Any
 
+import pytest
 from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
 from tests.web.conftest import Served
@@ -49,6 +51,24 @@ def test_a_sweep_that_has_reached_its_target_says_so(serve: Callable[..., Served
     assert "2 of 4 trials have ended; the target is reached, and no more are planned" in shown
     assert 'badge-reached">reached' in shown
     assert "2 of 4, target reached" in client.get("/sweeps").text
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_offered"),
+    [
+        ({"sampler": "random", "trials": 2}, True),
+        ({"trials": 3}, True),
+        ({"trials": 4}, False),
+        ({"trials": None}, False),
+        ({"sampler": "random", "trials": 2, "target": 1000}, False),
+    ],
+)
+def test_an_extension_is_offered_where_there_can_be_one(
+    serve: Callable[..., Served], changed: dict[str, Any], is_offered: bool
+) -> None:
+    served = serve()
+    finish(Driver.on(served.services.jobs.store), Sweep.model_validate(SWEEP.model_dump() | changed))
+    assert ("/api/v1/sweeps/s/extend" in served.client(Accept="text/html").get("/sweeps/s").text) is is_offered
 
 
 def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:

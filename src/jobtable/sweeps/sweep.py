@@ -164,6 +164,13 @@ class Sweep(BaseModel):
         most = MOST_POINTS if self.trials is None else self.trials
         return self.space.count_combinations(most)
 
+    @property
+    def may_be_extended(self) -> bool:
+        """Whether it can have more trials; a grid has no more of them than points."""
+        if self.trials is None or self.trials == MOST_POINTS:
+            return False
+        return not isinstance(self.sampler, Grid) or self.space.has_more_combinations_than(self.trials)
+
     def generation_count(self, total: int | None = None) -> int:
         """In how many generations, or parts that do not depend on each other, so many trials are planned, or all."""
         total = self.trial_count() if total is None else total

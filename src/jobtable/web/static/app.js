@@ -101,7 +101,7 @@ function send(form) {
   whileBusy(form.querySelector("button"), async () => {
     await askServer(form.dataset.send, { method: form.dataset.method, body });
     for (const field of fields) field.defaultValue = field.value;
-    toast("Saved");
+    toast(form.dataset.told ?? "Saved");
     await refreshRegions();
   });
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
+from tests.access_patterns.journeys import journey
 from tests.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 from tests.web.world import IMAGE_ID, MARKUP, World, make_world
@@ -277,6 +278,14 @@ def test_a_run_is_not_shown_as_one_of_another_conversation(world: World, served:
     run = next(iter(served.services.conversation_runs.list_runs(world.conversation))).run_id
     assert browser.get(f"/conversations/{world.conversation}?run={run}").status_code == 200
     assert browser.get(f"/conversations/other?run={run}").status_code == 404
+
+
+def test_a_journey_whose_stage_waits_for_a_worker_is_shown(served: Served, browser: httpx.Client) -> None:
+    served.services.journeys.create_journey(journey("waiting"))
+    served.services.journey_runner.run("waiting")
+    shown = browser.get("/journeys/waiting")
+    assert shown.status_code == 200
+    assert "execution 1</a>" in shown.text
 
 
 def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:

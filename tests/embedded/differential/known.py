@@ -52,6 +52,7 @@ _ELEMENTS = {
     **dict.fromkeys(("LocalSecondaryIndexes", "GlobalSecondaryIndexUpdates"), "structure"),
     "Keys": "Key",
     "L": "value",
+    "tables": "structure",
 }
 _VALUES_OF_MAPS = {
     **dict.fromkeys(("Key", "Item", "ExclusiveStartKey", "ExpressionAttributeValues", "M"), "value"),
@@ -101,7 +102,7 @@ def _table_found_first(case: Case) -> bool:
     return (
         case.operation in TABLE_OPERATIONS
         and case.embedded.code == "ValidationException"
-        and case.local.code in ("ResourceNotFoundException", "ResourceInUseException")
+        and case.local.code in ("ResourceNotFoundException", "ResourceInUseException", "LimitExceededException")
     )
 
 
@@ -360,7 +361,8 @@ KNOWN_DIFFERENCES = (
     ),
     KnownDifference(
         "table found first",
-        "The service looks at the request about a table before it looks for the table; DynamoDB Local after.",
+        "The service looks at the request about a table before it looks for the table and its limits; DynamoDB Local "
+        "after.",
         _table_found_first,
     ),
     KnownDifference(

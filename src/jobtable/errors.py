@@ -21,7 +21,7 @@
     ├── SettingsError              a setting is unknown, or its value is wrong
     ├── ObjectNotFoundError        there is no object under the key
     ├── ObjectStoreError           object storage refused or failed
-    │   └── ObjectStoreUnavailable retryable: it did not answer to the end, or has too much to do
+    │   └── ObjectStoreUnavailable retryable: it did not answer to the end, or has too much to do, or no room
     ├── ArchiveError               an exported file is cut, altered, or none
     ├── StorageError               the embedded engine's file cannot be used
     └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
@@ -156,7 +156,7 @@ class ObjectStoreError(JobtableError):
 
 
 class ObjectStoreUnavailable(ObjectStoreError):
-    """Object storage did not answer to the end, or has too much to do."""
+    """Object storage did not answer to the end, or has too much to do, or no room."""
 
     retryable = True
 

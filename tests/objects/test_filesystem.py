@@ -10,10 +10,11 @@ import sys
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import BinaryIO, cast
 
 import pytest
 
-from jobtable.errors import ObjectNotFoundError, ObjectStoreError
+from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ObjectStoreUnavailable
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.objects.keys import object_key
 
@@ -113,6 +114,22 @@ def test_a_root_that_is_gone_is_an_error_and_not_an_empty_store(objects: Filesys
     for use in (lambda: objects.get("a"), lambda: list(objects.list()), lambda: objects.put("a", b"")):
         with pytest.raises(ObjectStoreError):
             use()
+
+
+@pytest.mark.parametrize("size", [10, 1 << 20])
+def test_a_full_disk_is_told_and_may_have_room_later(
+    objects: FilesystemObjectStore, root: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    def open_full(descriptor: int, mode: str) -> BinaryIO:
+        os.close(descriptor)
+        return cast("BinaryIO", open("/dev/full", mode))
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fdopen", open_full)
+        with pytest.raises(ObjectStoreUnavailable, match=f"cannot put a in {root}: No space left on device"):
+            objects.put("a", bytes(size))
+    objects.put("a", bytes(size))
+    assert list((root / ".incoming").iterdir()) == []
 
 
 def test_a_missing_source_file_is_the_caller_s_error(objects: FilesystemObjectStore, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from typing import BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ObjectNotFoundError, ObjectStoreError
+from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ObjectStoreUnavailable
 from jobtable.objects.keys import content_type, key_parts, object_key
 from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks
 
@@ -34,6 +34,8 @@ _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIF
 _CREATE_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSAFE_IN_NAME = re.compile(rb"^\.|[^a-z0-9._~=,@+-]")
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR}
+_PASSING = {errno.ENOSPC, errno.EDQUOT, errno.ESTALE, errno.ETIMEDOUT}
+"""The disk is full, or away in the network: the same may succeed later."""
 _PLACING_ATTEMPTS = 100
 
 
@@ -151,8 +153,8 @@ class FilesystemObjectStore:
                 incoming = stack.enter_context(self._folder((_INCOMING,), create=True))
                 file = os.fdopen(os.open(name, _CREATE_FILE, 0o600, dir_fd=incoming), "wb")
             stack.callback(_unlink_if_there, name, incoming)
-            with file:
-                yield name, file
+            stack.callback(_close_quietly, file)
+            yield name, file
 
     def _finish(self, file: BinaryIO) -> None:
         file.flush()
@@ -208,7 +210,8 @@ class FilesystemObjectStore:
         except OSError as error:
             if missing is not None and error.errno in _NOT_THERE and self._root.is_dir():
                 raise ObjectNotFoundError(f"there is no object {missing!r} in {self._root}") from error
-            raise ObjectStoreError(f"cannot {action} in {self._root}: {error.strerror or error}") from error
+            kind = ObjectStoreUnavailable if error.errno in _PASSING else ObjectStoreError
+            raise kind(f"cannot {action} in {self._root}: {error.strerror or error}") from error
 
 
 def _name(part: str) -> str:
@@ -247,6 +250,11 @@ def _part(name: str) -> str | None:
         return part if part and _name(part) == name else None
     except ValueError:
         return None
+
+
+def _close_quietly(file: BinaryIO) -> None:
+    with contextlib.suppress(OSError):  # what is left to write is of a put that has failed, which is told already
+        file.close()
 
 
 def _unlink_if_there(name: str, folder: int) -> None:

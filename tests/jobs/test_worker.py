@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import resource
@@ -20,7 +21,7 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.errors import ObjectStoreUnavailable, TaskError, ValueRefusedError
-from jobtable.jobs import patience, processes, worker
+from jobtable.jobs import log_text, patience, processes, worker
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
@@ -236,6 +237,16 @@ def test_output_is_stored_when_object_storage_is_back_or_the_job_says_that_it_is
     assert (job.status, job.message) == (Status.COMPLETED, problem)
     assert b"".join(JobLogs(bench.jobs.store, bench.jobs.objects).full_text(job_id)).startswith(text)
     assert "printed hello" in [line.message for line in bench.jobs.queries.list_logs(job_id)]
+
+
+def test_a_job_counts_whose_output_has_no_room_on_its_way(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_text, "_temporary_file", partial(io.open, "/dev/full", "w+b"))
+    job_id = bench.submit("say", {"text": "hello"})
+    assert Worker(bench.opener, ["default"], until_empty=True).run().completed == 1
+    job = bench.job(job_id)
+    assert job.result["text"] == "hello"
+    assert job.message == "its output could not be stored to the end: [Errno 28] No space left on device"
+    assert {"printed hello", "child hello"} <= {line.message for line in bench.jobs.queries.list_logs(job_id)}
 
 
 def test_a_paused_queue_is_left_alone(bench: Bench) -> None:

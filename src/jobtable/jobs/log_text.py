@@ -74,8 +74,9 @@ class TextSpool:
 
     def close(self) -> None:
         """Remove the temporary files."""
-        self._head.close()
-        self._tail.close()
+        for file in (self._head, self._tail):
+            with contextlib.suppress(OSError):  # what the disk has no room for is not wanted any more
+                file.close()
 
     def _ring(self, place: int, length: int) -> bytes:
         self._tail.seek(place)
@@ -157,14 +158,19 @@ class LogText:
         self._clock = clock
         self._spool = spool or TextSpool()
         self._lock = threading.Lock()
+        self._problem: OSError | None = None
         self._uploaded_bytes = 0
         self._part_count = 0
         self._last_upload = clock.monotonic()
 
     def append(self, data: bytes) -> None:
-        """Take more of the text."""
+        """Take more of the text; where the disk has no room for it, `finish` tells so."""
         with self._lock:
-            self._spool.append(data)
+            try:
+                if self._problem is None:
+                    self._spool.append(data)
+            except OSError as error:
+                self._problem = error
 
     def upload(self) -> None:
         """Upload what is new, if the last time is long enough ago."""
@@ -185,7 +191,12 @@ class LogText:
             self._part_count = number + 1
 
     def finish(self) -> JobLogText | None:
-        """Make one object of the text and say so in the table; None if there is no text. May be tried again."""
+        """Make one object of the text and say so in the table; None if there is no text. May be tried again.
+
+        OSError if it could not be kept until now; what was uploaded of it is there.
+        """
+        if self._problem is not None:
+            raise self._problem
         if not self._spool.head_bytes:
             return None
         return self._place.put_whole(ChunkReader(self._spool.chunks()), self._spool.line_count, self._part_count)

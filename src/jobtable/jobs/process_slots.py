@@ -149,7 +149,7 @@ class ProcessSlots:
         what = f"the last output of job {held.lease.job.job_id}"
         try:
             insist(capture.close, what, self._jobs.clock, goes_on=goes_on)
-        except JobtableError as error:
+        except (JobtableError, OSError) as error:
             capture.give_up()
             problems.append(error)
         for problem in problems:

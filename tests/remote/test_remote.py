@@ -251,6 +251,8 @@ def odd() -> Iterator[Server]:
     ("path", "kind", "said"),
     [
         ("/200/<html>", BackendUnavailable, "does not answer as a Jobtable server: HTTP 200, '<html>'"),
+        ("/307/", ConnectionUrlError, "leads to another address: give that as the server"),
+        ("/301/<html>", ConnectionUrlError, "leads to another address"),
         ("/502/Bad_gateway", BackendUnavailable, "does not answer as a Jobtable server"),
         ('/408/{"detail":"too slow"}', BackendUnavailable, "too slow"),
         ('/503/{"detail":"later"}', BackendUnavailable, "later"),
@@ -276,6 +278,8 @@ def test_a_file_whose_end_is_lost_is_not_taken_for_whole(odd: Server, path: str)
     for size in (2, 10_000, -1):
         with pytest.raises(BackendUnavailable), odd.open(path) as stream:
             list(iter(partial(stream.read, size), b""))
+    with pytest.raises(ConnectionUrlError, match="leads to another address"):
+        odd.open("/302/Please_log_in")
     with odd.open("/200/whole") as stream:
         assert (stream.status, stream.read(2), stream.read()) == (200, b"wh", b"ole")
 

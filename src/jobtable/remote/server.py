@@ -121,7 +121,7 @@ class Server:
         connection = self._connect()
         try:
             response = self._send(connection, "GET", path + _asked(query), more=more)
-            if response.status >= 400 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            if response.status >= 300 and response.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 self._answer(response)
         except (OSError, http.client.HTTPException) as error:
             connection.close()
@@ -204,6 +204,9 @@ class Server:
         return self._understood(response, response.read())
 
     def _understood(self, response: http.client.HTTPResponse, content: bytes) -> Any:
+        if 300 <= response.status < 400:  # to follow it would show the token to whomever it leads to
+            elsewhere = response.headers.get("Location", "another address")
+            raise ConnectionUrlError(f"{self.url} leads to {elsewhere}: give that as the server if it is right")
         try:
             answer = json.loads(content) if content else None
         except ValueError as error:

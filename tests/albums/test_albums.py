@@ -79,6 +79,7 @@ def test_tasks_of_any_workflow_come_in_one_order(verbs: AlbumWorkflows) -> None:
         verbs.create_task(task(f"task-{number}", (STEP, DURABLE)[number % 2], 20 - number))
     assert [each.created_at for each in verbs.list_pending_tasks()] == [at(minute) for minute in range(1, 21)]
     assert list(verbs.list_tasks(TaskStatus.COMPLETED)) == []
+    assert [each.created_at for each in verbs.list_pending_tasks(limit=3)] == [at(minute) for minute in range(1, 4)]
 
 
 def test_albums_come_by_index_from_table_and_index(verbs: AlbumWorkflows) -> None:

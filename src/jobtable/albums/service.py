@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from itertools import islice
 
 from jobtable.albums.entities import (
     Album,
@@ -149,22 +150,30 @@ class AlbumWorkflows:
         return self._store.get(ValidationTask.key(task_id=task_id))
 
     @access_pattern("004", "List pending tasks", index="GSI1")
-    def list_pending_tasks(self) -> Iterator[ValidationTask]:
-        """The tasks of any workflow type that wait for an answer, oldest first."""
-        return self.list_tasks(TaskStatus.PENDING)
+    def list_pending_tasks(self, *, limit: int | None = None) -> Iterator[ValidationTask]:
+        """The tasks of any workflow type that wait for an answer, oldest first; at most `limit`."""
+        return self.list_tasks(TaskStatus.PENDING, limit=limit)
 
     @access_pattern("004", "List tasks by workflow and status", index="GSI1")
     @access_pattern("004", "List tasks by date range", index="GSI1")
     def list_tasks(
-        self, status: TaskStatus, workflow_type: WorkflowType | None = None, *, created: Span | None = None
+        self,
+        status: TaskStatus,
+        workflow_type: WorkflowType | None = None,
+        *,
+        created: Span | None = None,
+        limit: int | None = None,
     ) -> Iterator[ValidationTask]:
-        """The tasks with a status, of one workflow type or of any, of a span of time or of all, oldest first."""
+        """The tasks with a status, of one workflow type or of any, of a span of time or of all, oldest first.
+
+        At most `limit` of them, for which no more are read of each type.
+        """
         types = list(WorkflowType) if workflow_type is None else [workflow_type]
         queries = (
-            self._store.query(ValidationTask.by_status(workflow_type=each, status=status), between=created)
+            self._store.query(ValidationTask.by_status(workflow_type=each, status=status), between=created, limit=limit)
             for each in types
         )
-        return heapq.merge(*queries, key=lambda task: task.created_at)
+        return islice(heapq.merge(*queries, key=lambda task: task.created_at), limit)
 
     @access_pattern("004", "Find tasks by execution", index="GSI2")
     def list_execution_tasks(self, workflow_type: WorkflowType, execution_id: str) -> Query[ValidationTask]:

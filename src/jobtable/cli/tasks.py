@@ -6,7 +6,6 @@ import json
 import signal
 import sys
 import threading
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,7 +38,7 @@ def list_tasks(
         jobtable tasks list --status timed-out
     """
     with open_services(store, objects) as services:
-        found = [without_token(task) for task in islice(services.albums.list_tasks(status, workflow_type), limit)]
+        found = [without_token(task) for task in services.albums.list_tasks(status, workflow_type, limit=limit)]
     print_list(found, _row, as_json=as_json, empty="There are no such tasks.")
 
 

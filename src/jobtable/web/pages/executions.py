@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -27,6 +26,7 @@ from jobtable.web.pages.frame import object_address, render
 router = APIRouter(route_class=PageRoute)
 
 _SHOWN = 15
+_MOST_PENDING = 100
 _MOST_DAYS = 60
 _MOST_LISTED = 20_000
 _MEASURES = (
@@ -49,7 +49,8 @@ def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Res
         title="Executions",
         sides=sides,
         plots=_comparisons(metrics),
-        waiting=sum(1 for _ in islice(albums.list_pending_tasks(), 100)),
+        waiting=len(list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))),
+        most_counted=_MOST_PENDING,
     )
 
 
@@ -98,7 +99,7 @@ def _comparison(name: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -
 @allow(READ)
 def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response:
     """The inbox: tasks that wait for a person, and those that were answered last."""
-    pending = list(islice(albums.list_pending_tasks(), 100))
+    pending = list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))
     answered = [
         task
         for kind in WorkflowType
@@ -108,7 +109,14 @@ def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response
         .page(size=_SHOWN)
         .items
     ]
-    return render(request, "tasks.html", title="Tasks", pending=pending, answered=answered)
+    return render(
+        request,
+        "tasks.html",
+        title="Tasks",
+        pending=pending[:_MOST_PENDING],
+        answered=answered,
+        has_more=len(pending) > _MOST_PENDING,
+    )
 
 
 @router.get("/executions/tasks/{task_id}")
@@ -118,13 +126,11 @@ def show_task(
 ) -> Response:
     """One task: a form to check and correct its albums."""
     task = albums.get_task(task_id)
-    execution = albums.get_execution_with_albums(task.execution_id)
     return render(
         request,
         "task.html",
         title="Check albums",
         task=task,
-        execution=execution,
         picture=_address(task.image_s3_key),
         listing=_listing(services, task.image_s3_key),
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
 
 from fastapi import APIRouter, Request, Response
 
@@ -105,7 +104,7 @@ def read_overview(services: Services) -> Overview:
 
 def _waiting_tasks(services: Services) -> list[ValidationTask]:
     try:
-        return list(islice(services.albums.list_pending_tasks(), _SHOWN))
+        return list(services.albums.list_pending_tasks(limit=_SHOWN))
     except TableNotFound:
         return []  # albums are not deployed here
 

@@ -16,7 +16,7 @@ from tests.running import run_jobs
 from tests.web.browsing import Watched, watch
 from tests.web.conftest import Served
 from tests.web.test_pages import paths
-from tests.web.world import World, make_world
+from tests.web.world import IMAGE_ID, World, make_world
 
 from jobtable.access.entities import Role
 from jobtable.jobs.context import JobContext
@@ -24,6 +24,9 @@ from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Outcome
 from jobtable.sweeps.sweep import Sweep
+
+HIDDEN = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
+"""How much of each table has to be scrolled to."""
 
 
 @pytest.fixture(scope="module")
@@ -81,20 +84,24 @@ def test_tables_are_not_cut_on_a_usual_screen(watched: Watched, world: World) ->
         "/queues",
         f"/journeys/{world.journey}",
         "/executions",
+        "/tables",
+        f"/receipts/{IMAGE_ID}",
     ):
         page.goto(path)
-        hidden = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
-        assert max(page.evaluate(hidden)) <= 0, path
+        assert max(page.evaluate(HIDDEN)) <= 0, path
 
 
 def test_names_of_any_length_keep_the_pages_in_shape(browser: Browser, served: Served, world: World) -> None:
-    new = {"name": "long " * 40, "queue": "shape", "tags": ["a-very-long-tag-" * 4]}
+    new = {"name": "long " * 40, "queue": "shape" * 15, "tags": ["a-very-long-tag-" * 4]}
     job = served.client().post("/api/v1/jobs", json=new).json()
     small, usual = Watched(browser, served, 390), Watched(browser, served)
     small.page.goto(f"/jobs/{job['job_id']}")
     assert small.page.evaluate("document.documentElement.scrollWidth") <= 390
-    usual.page.goto("/jobs?queue=shape")
+    usual.page.goto(f"/jobs?queue={new['queue']}")
     assert usual.page.locator("tbody tr").evaluate("row => row.clientHeight") < 100
+    usual.page.goto("/")
+    assert usual.page.locator(".queue-name", has_text="shapeshape").count() == 1
+    assert max(usual.page.evaluate(HIDDEN)) <= 0
     usual.page.goto(f"/sweeps/{world.sweep}")
     assert usual.page.get_by_role("link", name="trial").evaluate("link => link.getClientRects().length") == 1
     for shown in (small, usual):

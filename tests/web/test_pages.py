@@ -20,7 +20,7 @@ from jobtable.conversations.pipeline import Stage, stage_job_id
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
 from jobtable.web.listing import JobFilter, list_jobs
-from jobtable.web.pages import conversations, sweeps
+from jobtable.web.pages import conversations, jobs, sweeps
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
 
@@ -232,6 +232,15 @@ def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
     assert re.findall('href="/jobs/([^"]+)"', listed) == [trial.job_id for trial in best]
     assert "3 of 12 trials are shown" in listed
     assert page.count("of the first 2 trials") == 3
+
+
+def test_of_very_many_dependencies_the_first_are_listed(
+    world: World, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_MOST_EDGES", 2)
+    waits_for = browser.get(f"/jobs/{world.group}").text.partition("<h2>Waits for")[2].partition("</section>")[0]
+    assert waits_for.count("<li>") == 2
+    assert "the first 2" in waits_for
 
 
 @pytest.mark.parametrize("path", ["/jobs?cursor=x", "/queues?cursor=x", "/tables/jobtable?partition=a&cursor=x"])

@@ -13,6 +13,7 @@ from tests.sweeps.driving import Driver, finish
 from tests.web.conftest import Served
 
 from jobtable.jobs.entities import JobGates
+from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.stoppers import Asha
 from jobtable.sweeps.sweep import Sweep
 
@@ -69,6 +70,21 @@ def test_an_extension_is_offered_where_there_can_be_one(
     served = serve()
     finish(Driver.on(served.services.jobs.store), Sweep.model_validate(SWEEP.model_dump() | changed))
     assert ("/api/v1/sweeps/s/extend" in served.client(Accept="text/html").get("/sweeps/s").text) is is_offered
+
+
+def test_why_a_sweep_has_failed_keeps_its_lines(serve: Callable[..., Served]) -> None:
+    served = serve()
+    driver = Driver.on(served.services.jobs.store)
+    Sweeps(driver.jobs).submit(SWEEP.model_copy(update={"task": "tests.web.tasks:nothing"}), sweep_id="s")
+    driver.run()
+    shown = served.client(Accept="text/html").get("/sweeps/s").text
+    problem = re.search(
+        r'<p class="reason problem">(.*?)</p><pre class="code" tabindex="0">(.*?)</pre>', shown, re.DOTALL
+    )
+    assert problem is not None
+    assert "tests.web.tasks has no nothing" in problem[1]
+    assert problem[2].startswith("Traceback")
+    assert "No trial has completed" in shown
 
 
 def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:

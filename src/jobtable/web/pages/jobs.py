@@ -13,7 +13,7 @@ from jobtable.jobs.entities import Job, JobArtifact, JobDependency, JobLogText
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.jobs.resubmission import copy_of, why_no_copy
-from jobtable.store import Store
+from jobtable.store import Page, Store
 from jobtable.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
@@ -28,6 +28,7 @@ router = APIRouter(route_class=PageRoute)
 _PAGE = 50
 _MOST_CHILDREN = 100
 _MOST_LINES = 300
+_MOST_EDGES = 50
 
 
 class FilterForm(BaseModel):
@@ -121,8 +122,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         levels=list(LogLevel),
         children=children.items,
         has_more_children=children.cursor is not None,
-        waits_for=_with_jobs(store, queries.list_dependencies(job_id).page(size=50).items, "dependency_job_id"),
-        waited_for_by=_with_jobs(store, queries.list_dependents(job_id).page(size=50).items, "job_id"),
+        waits_for=_edges(store, queries.list_dependencies(job_id).page(size=_MOST_EDGES), "dependency_job_id"),
+        waited_for_by=_edges(store, queries.list_dependents(job_id).page(size=_MOST_EDGES), "job_id"),
         checkpoints=queries.list_checkpoints(job_id, newest_first=True).page(size=50).items,
         artifacts=store.query(JobArtifact.key(job_id=job_id)).page(size=100).items,
         log_texts=store.query(JobLogText.key(job_id=job_id)).page(size=50).items,
@@ -132,6 +133,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
     )
 
 
-def _with_jobs(store: Store, edges: list[JobDependency], end: str) -> list[tuple[JobDependency, Job | None]]:
-    jobs = store.batch_get(Job.key(job_id=getattr(edge, end)) for edge in edges)
-    return list(zip(edges, jobs, strict=True))
+def _edges(store: Store, page: Page[JobDependency], end: str) -> tuple[list[tuple[JobDependency, Job | None]], bool]:
+    """Edges with the job at one end of each, and whether there are more."""
+    jobs = store.batch_get(Job.key(job_id=getattr(edge, end)) for edge in page.items)
+    return list(zip(page.items, jobs, strict=True)), page.cursor is not None

@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
@@ -330,6 +331,20 @@ def test_a_job_tells_why_it_waits_as_long_as_it_does(watched: Watched, served: S
     waits.get_by_text("Its start waits for 1 job").wait_for(state="detached")
     client.post("/api/v1/queues/waits/claim", json={"instance_id": "w"})
     waits.wait_for(state="detached")
+
+
+def test_a_time_is_told_by_the_own_clock_as_well(browser: Browser, served: Served, world: World) -> None:
+    context = browser.new_context(base_url=served.url, timezone_id="Asia/Tokyo", locale="en-GB")
+    page = context.new_page()
+    page.goto(f"/jobs/{world.completed_job}")
+    time = page.locator("[data-region=summary] time").first
+    exact = datetime.fromisoformat(time.get_attribute("datetime") or "")
+    assert time.get_attribute("title") == time.get_attribute("datetime")
+    time.hover()
+    here, utc = (time.get_attribute("title") or "").split("\n")
+    assert f"{exact.astimezone(ZoneInfo('Asia/Tokyo')):%H:%M:%S} GMT+9" in here
+    assert datetime.fromisoformat(utc) == exact
+    context.close()
 
 
 def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:

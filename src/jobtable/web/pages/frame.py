@@ -91,6 +91,13 @@ def _clock_time(moment: datetime | None) -> str:
     return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, exact[11:23])
 
 
+def _moment(moment: datetime) -> str:
+    """A time to the minute, for what is far away."""
+    exact = _exact(moment)
+    said = f"{exact[:10]} {exact[11:16]} UTC"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(exact, exact, said)
+
+
 def _bytes(size: int | None) -> str:
     if size is None:
         return NOTHING
@@ -149,6 +156,7 @@ def _environment() -> Environment:
         bytes=_bytes,
         clock_time=_clock_time,
         duration=duration_text,
+        moment=_moment,
         money=_money,
         number=_number,
         object_address=object_address,

@@ -40,6 +40,13 @@ function refreshTimes() {
   }
 }
 
+// Times are said in UTC. Who looks at one sees it as the own clock has it too; a page that is fetched again knows only UTC.
+const ownClock = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+document.addEventListener("pointerover", (event) => {
+  const time = event.target.closest("time");
+  if (time) time.title = `${ownClock.format(new Date(time.dateTime))}\n${time.dateTime}`;
+});
+
 // Browsers keep the clipboard from pages that come over plain HTTP from another machine; a selection can be copied.
 function copySelected(text, beside) {
   const field = document.createElement("textarea");

@@ -301,6 +301,16 @@ def test_a_search_says_where_it_has_looked(watched: Watched, served: Served) -> 
     page.get_by_text("No match").wait_for(state="hidden")
 
 
+def test_who_looks_at_what_is_deleted_elsewhere_is_told(page: Page, served: Served) -> None:
+    client = served.client()
+    client.post("/api/v1/queues", json={"queue_name": "short-lived"})
+    open_live(page, "/queues/short-lived")
+    client.delete("/api/v1/queues/short-lived")
+    page.get_by_text("This was deleted").wait_for()
+    client.post("/api/v1/queues", json={"queue_name": "short-lived"})
+    page.get_by_text("This was deleted").wait_for(state="hidden")
+
+
 def test_who_scrolls_up_is_not_dragged_back(watched: Watched, served: Served) -> None:
     page = watched.page
     run = Run(served, "read")

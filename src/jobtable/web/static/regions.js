@@ -88,6 +88,7 @@ function updateRegion(region, fresh) {
 export async function fetchPage(address) {
   const answer = await reach(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(longestMilliseconds) });
   if (answer.redirected && new URL(answer.url).pathname === "/login") logInAgain();
+  document.querySelector("[data-gone]").hidden = answer.status !== 404;
   return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : undefined;
 }
 

@@ -129,6 +129,20 @@ def test_jobs_are_filtered(watched: Watched, world: World) -> None:
     assert page.locator(f'tr[data-job="{world.completed_job}"]').count() == 0
 
 
+def test_the_filters_say_what_is_listed_when_one_goes_back(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/jobs")
+    page.get_by_label("Status").select_option("FAILED")
+    page.get_by_role("button", name="Find").click()
+    page.wait_for_url("**status=FAILED**")
+    page.go_back()
+    page.wait_for_url("**/jobs")
+    assert page.get_by_label("Status").input_value() == ""
+    page.go_forward()
+    page.wait_for_url("**status=FAILED**")
+    assert page.get_by_label("Status").input_value() == "FAILED"
+
+
 def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -> None:
     client = served.client()
     job = client.post("/api/v1/jobs", json={"name": "live", "queue": "live"}).json()

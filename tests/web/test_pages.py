@@ -221,6 +221,22 @@ def test_what_is_not_there_is_a_page_that_says_so(browser: httpx.Client, path: s
     assert f'<a class="button" href="{path.rpartition("/")[0] or "/"}">' in page.text
 
 
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [("/jobs?status=BOGUS", "/jobs"), ("/workers/none", "/queues"), ("/submit?like=none", "/jobs"), ("/", "/")],
+)
+def test_an_error_leads_to_the_nearest_page(browser: httpx.Client, path: str, nearest: str) -> None:
+    page = browser.get(path) if path != "/" else browser.post(path)
+    assert page.status_code >= 400
+    assert f'<a class="button" href="{nearest}">' in page.text
+
+
+def test_a_wrong_address_says_what_is_wrong_with_it(world: World, browser: httpx.Client) -> None:
+    page = browser.get(f"/conversations/{world.conversation}?layer=top")
+    assert page.status_code == 422
+    assert "query.layer: Input should be a valid integer" in page.text
+
+
 def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
     world: World, served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

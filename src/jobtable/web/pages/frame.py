@@ -200,5 +200,7 @@ def error_page(request: Request, problem: Problem) -> Response:
         address = "/login" + _query(next=asked)
         return Response(status_code=303, headers={"Location": address})
     here = request.url.path
-    nearest = next((entry for entry in reversed(NAVIGATION) if here.startswith(f"{entry.path}/")), NAVIGATION[0])
+    is_asked = bool(request.url.query)  # then the same page without it may be right
+    holders = (entry for entry in NAVIGATION if entry.holds(here) and (is_asked or entry.path != here))
+    nearest = next(holders, NAVIGATION[0])
     return render(request, "error.html", title=problem.title, status=problem.status, problem=problem, nearest=nearest)

@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from jobtable import open_jobs
+from jobtable.jobs import JobContext, NewJob
 from jobtable.sweeps.file import parse_sweep
 from jobtable.sweeps.sweep import Sweep
 
@@ -24,6 +26,19 @@ def test_the_examples_run() -> None:
     assert namespace["newest"].job_id == "first-try"
     (text,) = blocks("yaml")
     assert parse_sweep(text, "docs/sweeps.md", name="-") == namespace["sweep"]
+
+
+def test_a_trial_that_had_saved_its_last_epoch_is_done() -> None:
+    namespace: dict[str, Any] = {"__name__": "sweep_examples"}
+    exec(compile(blocks("python")[0], "docs/sweeps.md", "exec", dont_inherit=True), namespace)
+    jobs = open_jobs("memory:")
+    trial = jobs.submit(NewJob(name="trial", task="sweep_examples:train"))
+    (lease,) = jobs.claim("default", limit=1, instance_id="by-hand", lease_seconds=60)
+    with JobContext(jobs, lease) as job:
+        for _ in ("before the worker died", "again"):
+            namespace["train"](job, learning_rate=0.1, layers=2)
+    assert len(list(jobs.queries.list_metric(trial.job_id, "val_loss"))) == 9
+    jobs.store.close()
 
 
 def test_every_member_of_a_definition_is_documented() -> None:

@@ -77,6 +77,14 @@ def test_the_examples_of_the_store_run() -> None:
         assert store.find(Job.key(job_id="2")) is not None
 
 
+def test_the_examples_of_adopting_run(tmp_path: Path) -> None:
+    (tmp_path / "test_shop.py").write_text("\n".join(python_blocks("docs/adopting.md")))
+    command = [sys.executable, "-m", "pytest", "--quiet", "test_shop.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
+
+
 def test_the_examples_of_objects_run() -> None:
     namespace: dict[str, Any] = {}
     for block in python_blocks("docs/objects.md"):

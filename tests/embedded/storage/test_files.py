@@ -35,6 +35,19 @@ def test_what_was_written_is_there_after_opening_again(tmp_path: Path, name: str
     assert path.exists()
 
 
+def test_a_copy_that_sqlite_makes_while_the_file_is_used_has_everything(storage: Storage, path: Path) -> None:
+    put(storage, item("1", "1"))
+    with closing(sqlite3.connect(path)) as reader:
+        reader.execute("VACUUM INTO ?", [str(path.with_name("copy.db"))])
+    put(storage, item("1", "2"))
+    copy = Storage(path.with_name("copy.db"))
+    assert get(copy, item("1", "1")) == item("1", "1")
+    assert get(copy, item("1", "2")) is None
+    put(copy, item("1", "3"))
+    assert get(copy, item("1", "3")) == item("1", "3")
+    copy.close()
+
+
 @pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 30, b"\x00" * 5000])
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.db"

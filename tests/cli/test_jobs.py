@@ -16,6 +16,7 @@ from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.leases import Lease
+from jobtable.jobs.listing import JobFilter
 from jobtable.jobs.log_text import LogText
 
 TRAIN, FAIL = "tests.cli.tasks:train", "tests.cli.tasks:fail"
@@ -196,10 +197,22 @@ def test_a_list_reads_no_more_than_it_shows(cli: CommandLine) -> None:
     jobs = open_jobs(cli.store)
     jobs.submit_many(NewJob(name="x" * 500, task="m:f") for _ in range(300))
     with jobs.store.capacity.measure() as spent:
-        selected = _selected(jobs, 5, status=None, user=None, queue=None, parent=None)
-        assert len(list(islice(selected, 5))) == 5
+        assert len(list(islice(_selected(jobs, JobFilter(), None, 5), 5))) == 5
     assert spent["Job.by_status"].read < 10
-    assert len(list(_selected(jobs, 50, status=None, user=None, queue=None, parent=None))) == 300
+    assert len(list(_selected(jobs, JobFilter(), None, 50))) == 300
+    jobs.store.close()
+    jobs.objects.close()
+
+
+def test_a_job_that_ends_while_it_is_listed_is_listed_once(cli: CommandLine) -> None:
+    jobs = open_jobs(cli.store)
+    waiting, *ended = [job.job_id for job in jobs.submit_many(NewJob(name="x", task="m:f") for _ in range(4))]
+    for job_id in ended:
+        jobs.cancel(job_id)
+    selected = _selected(jobs, JobFilter(), None, 1)
+    first = next(selected)
+    jobs.cancel(waiting)
+    assert [job.job_id for job in (first, *selected)] == [*reversed(ended), waiting]
     jobs.store.close()
     jobs.objects.close()
 

@@ -17,9 +17,9 @@ from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 from jobtable.access.entities import Role
 from jobtable.conversations.entities import CommentExtremity
 from jobtable.conversations.pipeline import Stage, stage_job_id
+from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
-from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages import conversations, jobs, sweeps
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url

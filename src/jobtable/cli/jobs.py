@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Annotated
@@ -27,8 +26,8 @@ from jobtable.cli.output import (
 from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
+from jobtable.jobs.listing import JobFilter, in_chunks, newest_first
 from jobtable.jobs.records import Status
-from jobtable.store import Query
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.command("submit")(job_submission.submit)
@@ -72,18 +71,10 @@ def list_jobs(
         jobtable jobs list --status failed --queue gpu
     """
     with open_services(store, objects) as services:
-        found = _selected(services.jobs, limit, status=status, user=user, queue=queue, parent=parent)
-        chosen = (
-            job
-            for job in found
-            if status in (None, job.status)
-            and user in (None, job.created_by)
-            and queue in (None, job.queue_name)
-            and (tag is None or tag in job.tags)
-        )
-        is_narrowed = any(option is not None for option in (status, user, queue, parent, tag))
-        empty = "There are no such jobs." if is_narrowed else _NO_JOBS
-        print_list(islice(chosen, limit), row, as_json=as_json, empty=empty)
+        wanted = JobFilter(status=status, user=user, queue=queue, tag=tag)
+        found = islice(_selected(services.jobs, wanted, parent, limit), limit)
+        is_narrowed = parent is not None or wanted != JobFilter()
+        print_list(found, row, as_json=as_json, empty="There are no such jobs." if is_narrowed else _NO_JOBS)
 
 
 def row(job: Job) -> dict[str, object]:
@@ -102,34 +93,16 @@ def row(job: Job) -> dict[str, object]:
     }
 
 
-def _selected(
-    jobs: Jobs, size: int, *, status: Status | None, user: str | None, queue: str | None, parent: str | None
-) -> Iterator[Job]:
-    """The jobs by the index that narrows them most, the newest first where the index has an order."""
+def _selected(jobs: Jobs, wanted: JobFilter, parent: str | None, size: int) -> Iterator[Job]:
+    """The jobs that are wanted, by what narrows them most, the newest first where that has an order."""
     queries = jobs.queries
     if parent is not None:
-        return _in_pages(queries.list_children(queries.get_job(parent)), size)
-    if queue is not None:
-        queries.get_queue(queue)
-    if user is not None:
-        return _in_pages(queries.list_jobs_by_user(user, newest_first=True), size)
-    if status is not None:
-        return _in_pages(queries.list_jobs_by_status(status, newest_first=True), size)
-    if queue is not None:
-        return _in_queue(jobs, queue)
-    by_status = (_in_pages(queries.list_jobs_by_status(each, newest_first=True), size) for each in Status)
-    return heapq.merge(*by_status, key=lambda job: job.created_at, reverse=True)
-
-
-def _in_pages(query: Query[Job], size: int) -> Iterator[Job]:
-    """The jobs of a query, of which no more are read than a page beyond the last that is wanted."""
-    cursor: str | None = None
-    while True:
-        page = query.page(cursor, size=size)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
+        return filter(wanted.matches, in_chunks(queries.list_children(queries.get_job(parent)), size))
+    if wanted.queue is not None:
+        queries.get_queue(wanted.queue)
+        if wanted.status is None and wanted.user is None:
+            return filter(wanted.matches, _in_queue(jobs, wanted.queue))
+    return newest_first(jobs.store, wanted, chunk=size)
 
 
 def _in_queue(jobs: Jobs, queue: str) -> Iterator[Job]:

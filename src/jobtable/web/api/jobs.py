@@ -12,13 +12,13 @@ from pydantic import BaseModel, Field
 
 from jobtable.jobs.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.entities import Job
+from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.jobs.records import Priority, Status
 from jobtable.jobs.waiting import Waiting
 from jobtable.web.api.bodies import Body, Id, Written, with_kind
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
-from jobtable.web.listing import JobFilter, list_jobs
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)

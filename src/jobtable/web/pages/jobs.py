@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Job, JobArtifact, JobDependency, JobLogText
+from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.jobs.resubmission import copy_of, why_no_copy
@@ -18,7 +19,6 @@ from jobtable.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
-from jobtable.web.listing import JobFilter, list_jobs
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
 from jobtable.web.pages.owners import owner_of

@@ -1,4 +1,4 @@
-"""Jobs, the newest first, by any filter: for the API and for the pages."""
+"""Jobs, the newest first, by any filter: for the command line, the API and the pages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import base64
 import binascii
 import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 
 from jobtable.errors import CursorError
 from jobtable.jobs.entities import Job
@@ -20,7 +21,6 @@ _MOST_EXAMINED = 2000
 """A page of rare matches ends after so many jobs, with a cursor to look further: no request reads the whole table."""
 _LARGEST_CHUNK = 400
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
-_END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,10 @@ class JobPage:
 
 def list_jobs(store: Store, wanted: JobFilter, *, cursor: str | None, limit: int) -> JobPage:
     """A page of jobs, the newest first. Examines at most some thousand jobs, whatever the filter."""
-    place = _read_cursor(cursor) if cursor else (_END, "")
+    place = _read_cursor(cursor) if cursor else None
     found: list[Job] = []
     last: Job | None = None
-    for examined, job in enumerate(_newest_first(store, wanted, place, limit + 1)):
+    for examined, job in enumerate(_behind(store, wanted, place, limit + 1)):
         if len(found) == limit or examined == _MOST_EXAMINED:
             return JobPage(found, _write_cursor(last) if last else None, is_cut=len(found) < limit)
         last = job
@@ -75,39 +75,56 @@ def list_jobs(store: Store, wanted: JobFilter, *, cursor: str | None, limit: int
     return JobPage(found, None, is_cut=False)
 
 
-def _newest_first(store: Store, wanted: JobFilter, place: tuple[datetime, str], chunk: int) -> Iterator[Job]:
+def newest_first(store: Store, wanted: JobFilter, *, chunk: int) -> Iterator[Job]:
+    """All jobs that are wanted, the newest first. `chunk` is how many are read at first: as many as are shown."""
+    streams = (in_chunks(query, chunk) for query in _queries(store, wanted))
+    return filter(wanted.matches, _once(heapq.merge(*streams, key=lambda job: job.created_at, reverse=True)))
+
+
+def _behind(store: Store, wanted: JobFilter, place: tuple[datetime, str] | None, chunk: int) -> Iterator[Job]:
     """All jobs that the best index for the filter gives, behind a place, the newest first."""
-    until = (_BEGINNING, place[0])
+    queries = _queries(store, wanted, None if place is None else (_BEGINNING, place[0]))
+    streams = (_by_place(in_chunks(query, chunk)) for query in queries)
+    jobs = _once(heapq.merge(*streams, key=_place, reverse=True))
+    return (job for job in jobs if place is None or _place(job) < place)
+
+
+def _queries(store: Store, wanted: JobFilter, created: tuple[datetime, datetime] | None = None) -> list[Query[Job]]:
+    """What the best index for the filter is asked, the newest first. Without bounds it reads ahead less."""
     if wanted.user is not None:
-        queries = [store.query(Job.by_user(created_by=wanted.user), between=until, newest_first=True)]
+        keys = [Job.by_user(created_by=wanted.user)]
     else:
-        statuses = list(Status) if wanted.status is None else [wanted.status]
-        queries = [store.query(Job.by_status(status=s), between=until, newest_first=True) for s in statuses]
-    jobs = heapq.merge(*(_stream(query, chunk) for query in queries), key=_place, reverse=True)
-    # A job may change its status while it is read, and then come twice.
-    shown: set[str] = set()
-    for job in jobs:
-        if (not place[1] or _place(job) < place) and job.job_id not in shown:
-            shown.add(job.job_id)
-            yield job
+        keys = [Job.by_status(status=each) for each in ([wanted.status] if wanted.status else Status)]
+    return [store.query(key, between=created, newest_first=True) for key in keys]
 
 
-def _stream(query: Query[Job], chunk: int) -> Iterator[Job]:
-    """The results of a query, read in chunks that grow. Jobs of one instant come in the order of their ids."""
+def _once(jobs: Iterable[Job]) -> Iterator[Job]:
+    """Jobs by creation without those that come twice: one may change its status while it is read."""
+    for _, same in groupby(jobs, key=lambda job: job.created_at):
+        shown: set[str] = set()
+        for job in same:
+            if job.job_id not in shown:
+                shown.add(job.job_id)
+                yield job
+
+
+def _by_place(jobs: Iterable[Job]) -> Iterator[Job]:
+    """Jobs by creation, those of one instant in the order of their ids."""
+    for _, same in groupby(jobs, key=lambda job: job.created_at):
+        yield from sorted(same, key=_place, reverse=True)
+
+
+def in_chunks(query: Query[Job], chunk: int) -> Iterator[Job]:
+    """The results of a query, read in chunks that grow: who takes few has read few."""
     cursor = None
-    same: list[Job] = []
     while True:
+        chunk = min(chunk, _LARGEST_CHUNK)
         page = query.page(cursor, size=chunk)
-        chunk = min(2 * chunk, _LARGEST_CHUNK)
-        for job in page.items:
-            if same and same[0].created_at != job.created_at:
-                yield from sorted(same, key=_place, reverse=True)
-                same = []
-            same.append(job)
+        yield from page.items
         cursor = page.cursor
         if cursor is None:
-            yield from sorted(same, key=_place, reverse=True)
             return
+        chunk *= 2
 
 
 def _place(job: Job) -> tuple[datetime, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import uuid
 from datetime import date
 from typing import Any
 
@@ -34,7 +33,7 @@ class ServerExecutions(Executions):
             "name": name,
             "execution_id": execution_id,
         }
-        return Execution.model_validate(self._server.write("POST", "/execution-runs", body, key=str(uuid.uuid4())))
+        return Execution.model_validate(self._server.create("/execution-runs", body))
 
     def retry(self, execution_id: str) -> Execution:
         """Let an execution that failed go on from the step where it did."""
@@ -42,8 +41,7 @@ class ServerExecutions(Executions):
 
     def delete(self, execution_id: str, *, stop: bool = False, by: str = "local") -> int:
         """Remove an execution with its albums, tasks, image and jobs; gives the number of items."""
-        asked = {"stop": "true"} if stop else None
-        return int(self._server.write("DELETE", path_of("executions", execution_id), query=asked)["count"])
+        return int(self._server.write("DELETE", path_of("executions", execution_id), query={"stop": stop})["count"])
 
 
 class ServerAnswers(Answers):

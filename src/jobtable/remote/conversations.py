@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from jobtable.conversations.pipeline import Stage
 from jobtable.conversations.runs import (
     QUEUE,
@@ -47,7 +45,7 @@ class ServerRuns(ConversationRuns):
             **vars(settings),
             "run_id": run_id,
         }
-        return self._run(self._server.write("POST", "/conversation-runs", body, key=str(uuid.uuid4())))
+        return self._run(self._server.create("/conversation-runs", body))
 
     def rerun(
         self,
@@ -63,12 +61,11 @@ class ServerRuns(ConversationRuns):
         _refuse_another_queue(queue)
         path = path_of("conversation-runs", run_id, "rerun")
         body = {"first": first.value, "seed": seed, "new_run_id": new_run_id}
-        return self._run(self._server.write("POST", path, body, key=str(uuid.uuid4())))
+        return self._run(self._server.create(path, body))
 
     def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
         """Take a run away with everything it stored."""
-        asked = {"stop": "true"} if stop else None
-        return Deleted(**self._server.write("DELETE", path_of("conversation-runs", run_id), query=asked))
+        return Deleted(**self._server.write("DELETE", path_of("conversation-runs", run_id), query={"stop": stop}))
 
     def _run(self, answer: dict[str, dict[str, str]]) -> Run:
         return self.get(answer["record"]["run_id"])

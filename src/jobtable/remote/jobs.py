@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import fields
 from itertools import islice
@@ -43,23 +42,23 @@ class ServerJobs(Jobs):
         self.delete = self._delete
 
     def _submit(self, new: NewJob) -> Job:
-        return Job.model_validate(self._server.write("POST", "/jobs", _body(new), key=str(uuid.uuid4())))
+        return Job.model_validate(self._server.create("/jobs", _body(new)))
 
     def _submit_many(self, new: Iterable[NewJob]) -> list[Job]:
         submitted: list[Job] = []
         waiting = iter(new)
         while some := [_body(each) for each in islice(waiting, _JOBS_A_REQUEST)]:
-            answer = self._server.write("POST", "/job-batches", some, key=str(uuid.uuid4()))
+            answer = self._server.create("/job-batches", some)
             submitted += [Job.model_validate(each) for each in answer]
         return submitted
 
     def _open_group(self, new: NewJob) -> Job:
-        return Job.model_validate(self._server.write("POST", "/job-groups", _body(new), key=str(uuid.uuid4())))
+        return Job.model_validate(self._server.create("/job-groups", _body(new)))
 
     def _add_dependency(self, job_id: str, on: DependsOn) -> JobDependency:
         path = path_of("jobs", job_id, "dependencies")
         body = to_jsonable_python(on)
-        return JobDependency.model_validate(self._server.write("POST", path, body, key=str(uuid.uuid4())))
+        return JobDependency.model_validate(self._server.create(path, body))
 
     def _cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         return self._job("POST", job_id, "cancel", {"message": message}, tree=tree)
@@ -86,7 +85,7 @@ class ServerJobs(Jobs):
             "priority": priority,
             "description": description,
         }
-        return Queue.model_validate(self._server.write("POST", "/queues", body, key=str(uuid.uuid4())))
+        return Queue.model_validate(self._server.create("/queues", body))
 
     def _change_queue(
         self,

@@ -77,7 +77,7 @@ class ServerJourneys(Journeys):
 
     def _create(self, journey: Journey, more: dict[str, Any]) -> None:
         body = {**journey.model_dump(mode="json", include=set(_TOLD)), **more}
-        self._server.write("POST", "/journeys", body, key=str(uuid.uuid4()))
+        self._server.create("/journeys", body)
 
 
 class ServerRunner(JourneyRunner):
@@ -147,5 +147,4 @@ class ServerBackups(JourneyBackups):
 
     def delete_journey(self, journey_id: str, *, stop: bool = False, by: str = "user") -> int:
         """Remove a journey and its jobs with every item and object; gives the number of items."""
-        answer = self._server.write("DELETE", path_of("journeys", journey_id), query={"stop": "true"} if stop else None)
-        return int(answer["count"])
+        return int(self._server.write("DELETE", path_of("journeys", journey_id), query={"stop": stop})["count"])

@@ -8,6 +8,7 @@ import json
 import os
 import selectors
 import ssl
+import uuid
 from collections import deque
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -92,6 +93,10 @@ class Server:
             raise self._unreachable(error) from error
         finally:
             connection.close()
+
+    def create(self, path: str, body: Any) -> Any:
+        """The answer to a request that makes something, which takes effect once, however often it arrives."""
+        return self.write("POST", path, body, key=str(uuid.uuid4()))
 
     def upload(
         self,

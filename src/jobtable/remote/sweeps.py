@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from jobtable.jobs.engine import Jobs
@@ -29,7 +28,7 @@ class ServerSweeps(Sweeps):
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
         """Submit a sweep; gives its parent job."""
         body = {**sweep.job_config(), "sweep_id": sweep_id}
-        return Job.model_validate(self._server.write("POST", "/sweeps", body, key=str(uuid.uuid4())))
+        return Job.model_validate(self._server.create("/sweeps", body))
 
     def stop(self, sweep_id: str, *, by: str = "local") -> Job:
         """Make no more trials, let those that run end in order, and keep what there is."""
@@ -43,7 +42,7 @@ class ServerSweeps(Sweeps):
         """Give a sweep so many trials more, or so many in total; gives how many it has."""
         body = {"trials": trials, "total": total}
         path = path_of("sweeps", sweep_id, "extend")
-        return int(self._server.write("POST", path, body, key=str(uuid.uuid4()))["total"])
+        return int(self._server.create(path, body)["total"])
 
 
 class ServerSweepDesk(SweepDesk):

@@ -12,6 +12,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.job_waiting import seconds_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
@@ -180,7 +181,7 @@ def _stage_row(stage: Stage, job: Job | None) -> dict[str, Any]:
     return {
         "stage": stage.value,
         "status": None if job is None else job.status,
-        "seconds": None if job is None or job.duration_seconds is None else round(job.duration_seconds, 2),
+        "seconds": None if job is None else seconds_of(job),
         "after": [before.value for before in PIPELINE[stage].after],
         "result": None if job is None else job.result or first_line(job.message),
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
@@ -14,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from jobtable.cli.signals import signalled
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.server import DynamoDbProtocol, Server, SignatureCheck
 
@@ -71,7 +71,7 @@ def serve(
         raise typer.BadParameter("--access-key and --secret-key belong together")
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     signatures = SignatureCheck(access_key, secret_key) if access_key and secret_key else None
-    stop = _signalled()
+    stop = signalled()
     backend = EmbeddedBackend(_database_file(data), durability=durability.value)
     try:
         _serve(DynamoDbProtocol(backend, signatures), host, port, stop, "memory" if data is None else str(data))
@@ -101,16 +101,3 @@ def _database_file(data: Path | None) -> Path | None:
     except OSError as error:
         sys.exit(f"Error: cannot use {data} as the data folder: {error.strerror}.")
     return data / _FILE_NAME
-
-
-def _signalled() -> threading.Event:
-    """An event that the first SIGTERM or SIGINT sets; the second one ends the process at once."""
-    stop = threading.Event()
-
-    def on_signal(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
-
-    signal.signal(signal.SIGTERM, on_signal)
-    signal.signal(signal.SIGINT, on_signal)
-    return stop

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from jobtable.cli.job_records import JobId
 from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, print_lines, say
 from jobtable.jobs.entities import JobLog
@@ -19,7 +20,7 @@ from jobtable.model.fields import format_timestamp
 
 
 def logs(
-    job_id: Annotated[str, typer.Argument(metavar="ID", help="The job's id.")],
+    job_id: JobId,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")] = False,
     level: Annotated[
         LogLevel | None, typer.Option("--level", case_sensitive=False, help="Only this level and the more urgent ones.")

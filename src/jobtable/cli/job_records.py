@@ -16,6 +16,7 @@ from jobtable.cli.output import (
     print_fields,
     print_json,
     print_list,
+    print_part,
     print_renderable,
     print_table,
     print_text,
@@ -55,16 +56,10 @@ def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
         print_json({"job": job, "waiting": waiting, "timing": timing, "statuses": statuses, **parts})
         return
     print_fields(_fields(job, waiting, timing))
-    _print_part("History", [_status_row(status) for status in statuses])
-    _print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies])
-    _print_part("Resources", [_resource_row(each) for each in resources])
-    _print_part("Files", [_artifact_row(each) for each in artifacts])
-
-
-def _print_part(title: str, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        print_text(f"\n{title}", "bold")
-        print_table(rows)
+    print_part("History", [_status_row(status) for status in statuses])
+    print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies])
+    print_part("Resources", [_resource_row(each) for each in resources])
+    print_part("Files", [_artifact_row(each) for each in artifacts])
 
 
 def _fields(job: Job, waiting: Waiting | None, timing: Timing | None) -> dict[str, Any]:

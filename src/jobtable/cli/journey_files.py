@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.journey_records import JourneyId
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
 from jobtable.cli.output import print_json, say
 from jobtable.journeys.archive_check import MOST_BYTES
 from jobtable.journeys.restore import Existing
 from jobtable.objects import object_key
-
-JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 
 
 def export(

@@ -13,6 +13,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli import journey_files, journey_records
+from jobtable.cli.journey_records import JourneyId
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
@@ -28,7 +29,6 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 for _name, _command in {**journey_records.COMMANDS, **journey_files.COMMANDS}.items():
     app.command(_name)(_command)
 
-JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
 OnlySubmit = Annotated[
     bool, typer.Option("--submit-only", help=f"Start no worker: those of the queue `{QUEUE}` do the work.")
 ]

@@ -151,6 +151,13 @@ def print_table(rows: Sequence[Row]) -> None:
     console.print(table)
 
 
+def print_part(title: str, rows: Sequence[Row]) -> None:
+    """Print a table under a title, behind what else is told of a thing; nothing where there are no rows."""
+    if rows:
+        print_text(f"\n{title}", "bold")
+        print_table(rows)
+
+
 def _fitting(widths: Sequence[int], available: int) -> list[int]:
     """The widths of the columns that fit. The first, which people copy, is whole; the last has what is left over."""
     if sum(widths) + _GAP * (len(widths) - 1) <= available:

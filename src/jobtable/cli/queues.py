@@ -8,7 +8,7 @@ import typer
 
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
-from jobtable.cli.output import print_fields, print_json, print_list, print_table, print_text
+from jobtable.cli.output import print_fields, print_json, print_list, print_part, print_table, print_text
 from jobtable.jobs.entities import Queue, QueueJob
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -59,9 +59,7 @@ def show(
         print_json({"queue": queue, "next": upcoming})
         return
     print_fields({**_row(queue), "description": queue.description, "created": queue.created_at})
-    if upcoming:
-        print_text("\nNext", "bold")
-        print_table([_place_row(place) for place in upcoming])
+    print_part("Next", [_place_row(place) for place in upcoming])
 
 
 @app.command()

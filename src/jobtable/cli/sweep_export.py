@@ -13,13 +13,10 @@ from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_line, print_json
 from jobtable.sweeps.service import TrialResult
 
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.")]
 
-def export(
-    sweep_id: Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.")],
-    store: StoreUrl = None,
-    objects: ObjectsUrl = None,
-    as_json: AsJson = False,
-) -> None:
+
+def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
     """Print every trial by number, as CSV with a column for each parameter, or as JSON.
 
     In CSV text stands as it is, all other values as JSON; of a parameter that a trial does not have, nothing.

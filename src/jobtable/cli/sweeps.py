@@ -11,9 +11,9 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
-from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_table, print_text, say
+from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_part, print_text, say
 from jobtable.cli.server_workers import ServerWorkers
-from jobtable.cli.sweep_export import export
+from jobtable.cli.sweep_export import SweepId, export
 from jobtable.cli.sweep_table import counts, follow, params_text
 from jobtable.errors import NotFoundError
 from jobtable.jobs.entities import SweepEntry
@@ -25,7 +25,6 @@ from jobtable.sweeps.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
-SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.")]
 Workers = Annotated[
     int, typer.Option("--workers", "-w", min=0, help="Start so many workers here, and stay until the sweep has ended.")
 ]
@@ -163,9 +162,7 @@ def show(
         print_json(_as_json(progress) if every is None else {**_as_json(progress), "trials": every})
         return
     _print_progress(progress)
-    if every:
-        print_text("\nTrials", "bold")
-        print_table([_row(trial) for trial in every])
+    print_part("Trials", [_row(trial) for trial in every or ()])
 
 
 @app.command("list")

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
-import threading
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +14,7 @@ from jobtable.app import Services
 from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
+from jobtable.cli.signals import signalled
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -152,9 +151,7 @@ def expire(
     """
     with open_services(store, objects) as services:
         if follow:
-            stop = threading.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: stop.set())
+            stop = signalled()
             say("Looking after tasks and executions; stop with Ctrl-C.")
             services.album_watch.keep(stop, say)
             return

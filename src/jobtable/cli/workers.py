@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
-from jobtable.cli.output import print_fields, print_json, print_list, print_table, print_text
+from jobtable.cli.output import print_fields, print_json, print_list, print_part
 from jobtable.jobs.entities import Instance, InstanceJob
 from jobtable.jobs.records import InstanceStatus
 
@@ -60,9 +60,7 @@ def show(
         print_json({"worker": instance, "jobs": held})
         return
     print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
-    if held:
-        print_text("\nJobs", "bold")
-        print_table([_held_row(each) for each in held])
+    print_part("Jobs", [_held_row(each) for each in held])
 
 
 def _row(instance: Instance) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import jobtable
 from jobtable.connection import default_objects_url
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.server import DynamoDbProtocol, Server, SignatureCheck
 from jobtable.errors import ConnectionUrlError, StorageError
 from jobtable.testing.contract_entities import Task, make_task, table
 
@@ -79,6 +82,20 @@ def test_a_refused_url_is_told_without_its_secret(rest: str) -> None:
         jobtable.connect(f"dynamodb+http://me:hidden@localhost{rest}")
     assert "me:***@localhost" in str(raised.value)
     assert "hidden" not in str(raised.value)
+
+
+def test_a_slash_in_a_key_is_told_without_the_key() -> None:
+    with pytest.raises(ConnectionUrlError, match=r"me:\*\*\*@localhost:8000': in a key, / is written %2F") as raised:
+        jobtable.connect("dynamodb+http://me:hid/den@localhost:8000")
+    assert "hid" not in str(raised.value)
+
+
+def test_the_keys_in_a_url_may_have_any_signs() -> None:
+    signatures = SignatureCheck("me@home", "a/b+c:d@e?")
+    with closing(EmbeddedBackend(None)) as backend, Server(DynamoDbProtocol(backend, signatures).respond) as server:
+        address = server.url.removeprefix("http://")
+        with jobtable.connect(f"dynamodb+http://me%40home:a%2Fb+c:d%40e%3F@{address}") as store:
+            assert store.tables.names() == []
 
 
 def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:

@@ -71,6 +71,8 @@ def _embedded(url: str, path: str, options: dict[str, str], clock: Clock) -> Bac
 def _dynamodb(url: str, options: dict[str, str]) -> Backend:
     from jobtable.dynamodb.backend import DynamoDBBackend  # noqa: PLC0415 - needs boto3, which not every user has
 
+    if "/" in url.partition("?")[0].partition("://")[2].rpartition("@")[0]:
+        raise ConnectionUrlError(f"{without_secret(url)!r}: in a key, / is written %2F")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -90,9 +92,8 @@ def _dynamodb(url: str, options: dict[str, str]) -> Backend:
     protocol = parts.scheme.removeprefix("dynamodb+")
     at = f"[{host}]" if ":" in host else host
     endpoint = f"{protocol}://{at}:{port}" if port else f"{protocol}://{at}"
-    return DynamoDBBackend(
-        region, endpoint_url=endpoint, access_key=parts.username, secret_key=parts.password, max_attempts=1
-    )
+    access_key, secret_key = (key and unquote(key) for key in (parts.username, parts.password))
+    return DynamoDBBackend(region, endpoint_url=endpoint, access_key=access_key, secret_key=secret_key, max_attempts=1)
 
 
 def store_url(file: Path) -> str:

@@ -81,7 +81,7 @@ def variable(name: str) -> str:
 
 def without_secret(url: str) -> str:
     """A URL as it may be shown: what is printed is copied into tickets."""
-    return re.sub(r"(://[^:/@]*):[^@/]*@", r"\1:***@", url)
+    return re.sub(r"(://[^:/@?]*):[^?]*@", r"\1:***@", url)
 
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path) -> Resolved:

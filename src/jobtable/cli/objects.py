@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
@@ -25,7 +23,8 @@ from jobtable.cli.options import (
     open_services,
 )
 from jobtable.cli.output import bar, print_fields, print_json, print_list
-from jobtable.objects import ListedObject, ObjectStore, SweepReport, sweep
+from jobtable.files import whole_file
+from jobtable.objects import ListedObject, SweepReport, sweep
 from jobtable.settings import without_secret
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -67,21 +66,8 @@ def get_object(
         jobtable objects get jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11/checkpoints/step-9-77e4a10dccfa weights.pt
     """
     target = file_to_write(file)
-    with open_services(store, objects) as services:
-        _write(services.objects, key, target)
-
-
-def _write(objects: ObjectStore, key: str, file: Path) -> None:
-    """Write an object to a file, which appears when it is whole."""
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
-        try:
-            with objects.open(key) as stream:
-                shutil.copyfileobj(stream, made)
-            made.flush()
-            os.replace(made.name, file)
-        except BaseException:
-            os.unlink(made.name)
-            raise
+    with open_services(store, objects) as services, whole_file(target) as made, services.objects.open(key) as stream:
+        shutil.copyfileobj(stream, made)
 
 
 @app.command("sweep")

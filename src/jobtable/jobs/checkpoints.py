@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +12,7 @@ from typing import BinaryIO, TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, ObjectStoreError, ValueRefusedError
+from jobtable.files import whole_file
 from jobtable.jobs.entities import JobCheckpoint
 from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import checkpoint_key, discard
@@ -64,18 +63,12 @@ class Checkpoint:
 
     def _save_to(self, path: Path) -> Path:
         digest = hashlib.sha256()
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}-", delete=False) as file:
-            try:
-                with self.objects.open(self.record.s3_key) as stream:
-                    while chunk := stream.read(CHUNK_SIZE):
-                        digest.update(chunk)
-                        file.write(chunk)
-                self._check(digest.hexdigest())
-                file.flush()
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        with whole_file(path) as file:
+            with self.objects.open(self.record.s3_key) as stream:
+                while chunk := stream.read(CHUNK_SIZE):
+                    digest.update(chunk)
+                    file.write(chunk)
+            self._check(digest.hexdigest())
         return path
 
     def _insist(self, call: Callable[[], T]) -> T:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from typing import IO, Annotated, BinaryIO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from jobtable.files import whole_file
 from jobtable.objects import ObjectStore
 from jobtable.store.backend import Item
 
@@ -128,11 +128,8 @@ def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: C
 
     Like everything that Jobtable stores in files, it is readable by its user alone.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    os.close(descriptor)
-    unfinished = Path(name)
-    try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+    with whole_file(path) as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             items = _write_items(archive, ITEMS, contents.items)
             jobs = _write_items(archive, JOBS, contents.jobs)
             keys = enumerate(sorted(contents.keys), 1)
@@ -140,11 +137,9 @@ def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: C
             manifest = Manifest(journey_id=contents.journey_id, items=items, jobs=jobs, objects=entries)
             archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
             archive.comment = b"0" * DIGEST_BYTES
-        seal(unfinished)
+        file.flush()
+        seal(Path(file.name))
         check()
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
     return manifest
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from jobtable.clock import Clock
+from jobtable.files import whole_file
 from jobtable.jobs.engine import Jobs
 from jobtable.journeys.archive import Manifest
 from jobtable.journeys.archive_check import MOST_BYTES, checked_archive
@@ -123,16 +122,12 @@ class ServerBackups(JourneyBackups):
 
     def get_journey_complete(self, journey_id: str, path: Path) -> Manifest:
         """Write a journey to a file, which is checked and then there whole, or not at all."""
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-        unfinished = Path(name)
-        try:
-            with open(descriptor, "wb") as file, self._server.open(path_of("journeys", journey_id, "export")) as stream:
+        with whole_file(path) as file:
+            with self._server.open(path_of("journeys", journey_id, "export")) as stream:
                 shutil.copyfileobj(stream, file, CHUNK_SIZE)
-            with checked_archive(unfinished) as archive:
-                os.replace(unfinished, path)
+            file.flush()
+            with checked_archive(Path(file.name)) as archive:
                 return archive.manifest
-        finally:
-            unfinished.unlink(missing_ok=True)
 
     def import_journey_complete(
         self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES

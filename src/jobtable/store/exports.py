@@ -8,8 +8,6 @@ or added unnoticed, and any tool that reads lines can read the items.
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import IO, Any, Literal
 from pydantic_core import from_json, to_json
 
 from jobtable.errors import ArchiveError, ConflictError
+from jobtable.files import whole_file
 from jobtable.model.table import Table
 from jobtable.store.backend import Item, Request
 from jobtable.store.batches import Batches
@@ -51,20 +50,13 @@ def export_table(store: Store, table: Table, file: Path, progress: Progress = la
     """
     digest = hashlib.sha256()
     count = 0
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
-        try:
-            _append(made, digest, _header_line(table.name))
-            for item in _items(store, table):
-                _append(made, digest, to_json(item) + b"\n")
-                count += 1
-                progress(1)
-            made.write(_last_line(count, digest.hexdigest()))
-            made.flush()
-            os.fsync(made.fileno())
-            os.replace(made.name, file)
-        except BaseException:
-            os.unlink(made.name)
-            raise
+    with whole_file(file) as made:
+        _append(made, digest, _header_line(table.name))
+        for item in _items(store, table):
+            _append(made, digest, to_json(item) + b"\n")
+            count += 1
+            progress(1)
+        made.write(_last_line(count, digest.hexdigest()))
     return Export(table.name, count, digest.hexdigest())
 
 

@@ -1,64 +1,227 @@
-"""A process that dies between two writes, as often as there are places to die at."""
+"""A process that dies, or loses its connection, at any of its writes; and another one that comes in between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
+from itertools import count
+from typing import Any, TypeVar
 
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import BackendUnavailable, JobtableError, ObjectStoreUnavailable
+from jobtable.jobs.engine import Jobs
+from jobtable.model import Table
 from jobtable.objects import ObjectStore
+from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Backend, Request, Response
+from jobtable.testing import FakeClock
 
+T = TypeVar("T")
 _WRITES = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"}
+_OBJECT_WRITES = {"put", "delete"}
+_TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z|\d{8}T\d{12}|(?<=\"durationMs\": {\"N\": \")\d+")
+_RANDOM = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|JOB-[0-9A-F]{16}|(?<=\"taskToken\": {\"S\": \")[0-9a-f]+"
+)
 
 
 class Interrupted(BaseException):
     """The process died here."""
 
 
-class _Left:
-    """How many writes are left until the process dies."""
+class Fault(Enum):
+    """What happens at a write."""
 
-    def __init__(self, writes: int) -> None:
+    DEATH = "the process dies before it"
+    LOST_ANSWER = "it takes effect, and its answer is lost"
+    SILENCE = "it takes effect, and no answer comes any more"
+
+
+class _Line:
+    """What leads to the store and to the objects, with a fault behind so many writes."""
+
+    def __init__(self, writes: int, fault: Fault) -> None:
         self._writes = writes
+        self._fault = fault
+        self.has_failed = False
 
-    def count(self) -> None:
-        if self._writes == 0:
+    def pass_on(self, send: Callable[[], T], lost: Exception, *, writes: bool) -> T:
+        if self.has_failed and self._fault is not Fault.LOST_ANSWER:
+            raise Interrupted if self._fault is Fault.DEATH else lost
+        if self.has_failed or not writes:
+            return send()
+        if self._writes > 0:
+            self._writes -= 1
+            return send()
+        self.has_failed = True
+        if self._fault is Fault.DEATH:
             raise Interrupted
-        self._writes -= 1
+        send()
+        raise lost
 
 
-class _DyingBackend:
-    def __init__(self, backend: Backend, left: _Left) -> None:
+class _FaultyBackend:
+    def __init__(self, backend: Backend, line: _Line) -> None:
         self._backend = backend
-        self._left = left
+        self._line = line
 
     def execute(self, operation: str, request: Request) -> Response:
-        if operation in _WRITES:
-            self._left.count()
+        lost = BackendUnavailable("no answer came")
+        return self._line.pass_on(lambda: self._backend.execute(operation, request), lost, writes=operation in _WRITES)
+
+    def close(self) -> None:
+        """It belongs to another store."""
+
+
+class _FaultyObjects:
+    def __init__(self, objects: ObjectStore, line: _Line) -> None:
+        self._objects = objects
+        self._line = line
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._objects, name)
+        if name not in _OBJECT_WRITES:
+            return verb
+        lost = ObjectStoreUnavailable("no answer came")
+        return lambda *given: self._line.pass_on(lambda: verb(*given), lost, writes=True)
+
+
+def dies_after(store: Store, objects: ObjectStore, writes: int, act: Callable[[Store, Any], object]) -> bool:
+    """Do something in a process that dies after so many writes; says whether it died before it was done."""
+    line = _Line(writes, Fault.DEATH)
+    try:
+        act(*_behind(line, store, objects))
+    except Interrupted:
+        return True
+    return False
+
+
+def _behind(line: _Line, store: Store, objects: ObjectStore) -> tuple[Store, Any]:
+    faulty = Store(_FaultyBackend(store.backend, line), clock=store.clock, prefix=store.prefix)
+    return faulty, _FaultyObjects(objects, line)
+
+
+# --- verbs that are interrupted, and done again -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Verb:
+    """What a process does, and what is there when it begins."""
+
+    act: Callable[[Jobs, Any], object]
+    before: Callable[[Jobs], Any] = lambda jobs: None
+    """Gives what the verb is called with."""
+    refused: str | None = None
+    """What the same call is told once it was done, or is half done; None if it is content, and does what is left."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Where verbs act, what must hold at any time, and what else happens before all is at rest."""
+
+    tables: tuple[Table, ...]
+    check: Callable[[Jobs], object] = lambda jobs: None
+    settle: Callable[[Jobs], object] = lambda jobs: None
+
+    @contextmanager
+    def world(self) -> Iterator[Jobs]:
+        clock = FakeClock()
+        with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
+            store.tables.create(*self.tables)
+            yield Jobs(store, MemoryObjectStore(clock), clock=clock)
+
+    def settled(self, jobs: Jobs) -> list[str]:
+        """What there is when all is at rest, but for times and what is random."""
+        self.settle(jobs)
+        self.check(jobs)
+        items = [json.dumps(item, sort_keys=True) for table in self.tables for item in _items(jobs.store, table)]
+        texts = [*items, *(found.key for found in jobs.objects.list())]
+        return sorted(_RANDOM.sub("ID", _TIMES.sub("TIME", text)) for text in texts)
+
+
+def _items(store: Store, table: Table) -> Iterator[Any]:
+    request: Request = {"TableName": store.table_name(table)}
+    while True:
+        page = store.backend.execute("Scan", request)
+        yield from page["Items"]
+        if "LastEvaluatedKey" not in page:
+            return
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def check_repetition(verb: Verb, surroundings: Surroundings, fault: Fault) -> None:
+    """Interrupt a verb at each of its writes, do it again, and find what there is when nothing interrupts it."""
+    with surroundings.world() as jobs:
+        verb.act(jobs, verb.before(jobs))
+        done = surroundings.settled(jobs)
+    for writes in count():
+        with surroundings.world() as jobs:
+            given = verb.before(jobs)
+            line = _Line(writes, fault)
+            try:
+                verb.act(Jobs(*_behind(line, jobs.store, jobs.objects), clock=jobs.clock), given)
+            except (Interrupted, BackendUnavailable, ObjectStoreUnavailable):
+                surroundings.check(jobs)
+                _do_again(verb, jobs, given)
+            if not line.has_failed:
+                assert writes > 0
+                return
+            assert surroundings.settled(jobs) == done, f"{fault.name} after {writes} writes"
+
+
+def _do_again(verb: Verb, jobs: Jobs, given: Any) -> None:
+    try:
+        verb.act(jobs, given)
+    except JobtableError as error:
+        if verb.refused is None or not re.search(verb.refused, str(error)):
+            raise
+
+
+# --- two at once ------------------------------------------------------------------------------------------------------
+
+
+class _DisturbedBackend:
+    """Lets something else happen before one of the requests that it passes on, be it a read or a write."""
+
+    def __init__(self, backend: Backend, requests: int, other: Callable[[], object]) -> None:
+        self._backend = backend
+        self._requests = requests
+        self._other = other
+        self.was_disturbed = False
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if self._requests == 0:
+            self.was_disturbed = True
+            self._other()
+        self._requests -= 1
         return self._backend.execute(operation, request)
 
     def close(self) -> None:
         """It belongs to another store."""
 
 
-class _DyingObjects:
-    def __init__(self, objects: ObjectStore, left: _Left) -> None:
-        self._objects = objects
-        self._left = left
+def interleaved(
+    surroundings: Surroundings,
+    before: Callable[[Jobs], Any],
+    act: Callable[[Jobs, Any], object],
+    other: Callable[[Jobs, Any], object],
+) -> Iterator[list[str]]:
+    """Let another one act before each request of the first, either of which may be refused; gives what is left."""
+    for requests in count():
+        with surroundings.world() as jobs:
+            given = before(jobs)
+            backend = _DisturbedBackend(jobs.store.backend, requests, lambda: _try(other, jobs, given))  # noqa: B023 - called in this round
+            _try(act, Jobs(Store(backend, clock=jobs.clock), jobs.objects, clock=jobs.clock), given)
+            if not backend.was_disturbed:
+                return
+            yield surroundings.settled(jobs)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("put", "delete"):
-            self._left.count()
-        return getattr(self._objects, name)
 
-
-def dies_after(store: Store, objects: ObjectStore, writes: int, act: Callable[[Store, Any], object]) -> bool:
-    """Do something in a process that dies after so many writes; says whether it died before it was done."""
-    left = _Left(writes)
-    dying = Store(_DyingBackend(store.backend, left), clock=store.clock, prefix=store.prefix)
-    try:
-        act(dying, _DyingObjects(objects, left))
-    except Interrupted:
-        return True
-    return False
+def _try(act: Callable[[Jobs, Any], object], jobs: Jobs, given: Any) -> None:
+    with suppress(JobtableError):
+        act(jobs, given)

@@ -128,6 +128,8 @@ class Execution(OfExecution, table=workflows, type="execution", alias=camel_case
     """How long the attempts before that one took."""
     task_ids: Attr[list[str] | None] = default(None)
     """The tasks that people were asked, in order: the index that finds them by their execution lags behind."""
+    deleted_at: Attr[Timestamp | None] = default(None)
+    """Since when it is being deleted, once it has ended: nothing begins in it any more."""
     updated_at: Attr[Timestamp]
 
 

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition, load_sender
@@ -89,10 +89,11 @@ class Executions:
                 tx.add(_new_watch(declared, execution, definition))
         except TransactionFailedError:  # another start with this id came first: it may have been another one
             return self.start(definition, image, name, execution_id=execution_id, user=user)
-        self._jobs.submit(first)
+        self._submit(first, execution_id)
         return execution
 
     def _refuse_another_start(self, there: Execution, definition: str, name: str, image: bytes) -> None:
+        _refuse_deleted(there)
         watch = self._jobs.store.find(ExecutionWatch.key(execution_id=there.execution_id))
         started_with = self._definition_of(there.execution_id) if watch is None else watch.definition
         is_same_name = key_parts(there.image_s3_key)[-1] == name
@@ -116,8 +117,18 @@ class Executions:
         declared = load_definition(definition)
         if self.lacks_root(declared, execution):
             return self.fail(execution, f"job {execution.execution_id} is gone, which was the root of its jobs")
-        self._jobs.submit(self._job_of_step(declared, execution, definition, user))
+        self._submit(self._job_of_step(declared, execution, definition, user), execution.execution_id)
         return execution
+
+    def _submit(self, job: NewJob, execution_id: str) -> None:
+        """Submit a job of an execution; ConflictError if that is deleted at the same time, and the job with it."""
+        submitted = self._jobs.submit(job)
+        execution = self._jobs.store.find(Execution.key(execution_id=execution_id))
+        if execution is None or execution.deleted_at is not None:
+            # Whoever deletes the execution may have looked for its jobs already.
+            with contextlib.suppress(JobStateError, NotFoundError):
+                self._delete_job(submitted.job_id, execution_id, [submitted], "the deletion of its execution")
+            raise ConflictError(f"execution {execution_id} was deleted meanwhile")
 
     def lacks_root(self, declared: WorkflowDefinition, execution: Execution) -> bool:
         """Whether the first job, which was there before the step at which the execution stands, is gone."""
@@ -208,6 +219,7 @@ class Executions:
         execution = self.records.get_execution(execution_id)
         if execution.status is not ExecutionStatus.FAILED:
             raise ConflictError(f"execution {execution_id} is {execution.status}: only one that failed can be retried")
+        _refuse_deleted(execution)
         definition = self._definition_of(execution_id)
         step = load_definition(definition).step(execution.current_step)
         last = max(self._tasks_of(execution), key=lambda task: task.created_at, default=None)
@@ -272,13 +284,7 @@ class Executions:
         Refused while it has not ended, unless it is to be stopped first. If it is interrupted, the same call again
         finishes it: the execution itself goes last.
         """
-        execution = self.records.get_execution(execution_id)
-        while execution.status in (ExecutionStatus.RUNNING, ExecutionStatus.WAITING):
-            if not stop:
-                raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
-            with contextlib.suppress(ConflictError):  # it has just moved on
-                self.fail(execution, f"stopped by {by}")
-            execution = self.records.get_execution(execution_id)
+        execution = self._marked_deleted(execution_id, stop=stop, by=by)
         removed = self._delete_jobs(execution, by)
         store = self._jobs.store
         removed += store.batch_delete(self._tasks_of(execution))
@@ -287,16 +293,36 @@ class Executions:
             self._jobs.objects.delete(found.key)
         return removed + store.delete(Execution.key(execution_id=execution_id))
 
+    def _marked_deleted(self, execution_id: str, *, stop: bool, by: str) -> Execution:
+        """Let nothing begin in an execution any more, which has ended or is to be stopped; gives it as it is then."""
+        while (execution := self.records.get_execution(execution_id)).deleted_at is None:
+            has_ended = execution.status in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
+            if not has_ended and not stop:
+                raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
+            with contextlib.suppress(ConflictError):  # it has just moved on
+                if has_ended:
+                    self._jobs.store.update(
+                        Execution.key(execution_id=execution_id),
+                        Execution.deleted_at.set(self._jobs.clock.now()),
+                        when=Execution.status == execution.status,
+                    )
+                else:
+                    self.fail(execution, f"stopped by {by}")
+        return execution
+
     def _delete_jobs(self, execution: Execution, by: str) -> int:
         """Remove the jobs of an execution that has ended: what waits is cancelled, what runs is asked to stop."""
         execution_id = execution.execution_id
         if self._first_job(execution_id) is None:
             return 0
         self._await_index(execution)
-        with contextlib.suppress(JobStateError):  # the first one has ended already
-            self._jobs.cancel(execution_id, by=by)
-        await_workers(self._jobs, self._tree(execution_id), f"delete execution {execution_id}")
-        return self._jobs.delete_for_system(execution_id)
+        return self._delete_job(execution_id, execution_id, self._tree(execution_id), by)
+
+    def _delete_job(self, job_id: str, execution_id: str, below: Iterable[Job], by: str) -> int:
+        with contextlib.suppress(JobStateError):  # it has ended already
+            self._jobs.cancel(job_id, by=by)
+        await_workers(self._jobs, below, f"delete execution {execution_id}")
+        return self._jobs.delete_for_system(job_id)
 
     def _await_index(self, execution: Execution) -> None:
         """Wait until the index of trees shows every job, also one that was submitted a moment ago."""
@@ -353,6 +379,11 @@ def _new_watch(declared: WorkflowDefinition, execution: Execution, definition: s
         definition=definition,
         job_step=declared.steps[0].name,
     )
+
+
+def _refuse_deleted(execution: Execution) -> None:
+    if execution.deleted_at is not None:
+        raise ConflictError(f"execution {execution.execution_id} is being deleted: delete it again, to the end")
 
 
 def is_step_job(job: Job) -> bool:

@@ -134,6 +134,7 @@ class Move:
         seen = self._execution
         here = (Execution.status == seen.status) & (Execution.current_step == seen.current_step)
         here &= Execution.attempt.missing() if seen.attempt is None else Execution.attempt == seen.attempt
+        here &= Execution.deleted_at.missing()
         changes = (Execution.status.set(status), Execution.updated_at.set(self.now), *updates)
         self.tx.update(Execution.key(execution_id=seen.execution_id), *changes, when=here)
 

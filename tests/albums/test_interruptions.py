@@ -149,3 +149,9 @@ INTERLEAVINGS: dict[str, tuple[Callable[[Jobs], Any], Act, Act]] = {
 @pytest.mark.parametrize("name", INTERLEAVINGS)
 def test_nothing_is_left_of_what_is_deleted_at_the_same_time(name: str) -> None:
     assert list(interleaved(HERE, *INTERLEAVINGS[name]))
+
+
+def test_two_who_watch_over_an_execution_do_not_fail_it() -> None:
+    first, *others = interleaved(HERE, overdue, expire, expire)
+    assert others
+    assert all(each == first for each in others)

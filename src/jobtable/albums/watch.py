@@ -49,13 +49,16 @@ class Watch:
         for workflow_type in WorkflowType:
             due = ExecutionWatch.by_due(workflow_type=workflow_type, status="due")
             for listed in self._store.query(due, before=now):
-                # What an index lists may be older than the item.
-                watch = self._store.find(ExecutionWatch.key(execution_id=listed.execution_id))
-                if watch is None or watch.due_at >= now:
+                # What an index lists may be older than the item, and the two may be moved on at this moment.
+                watch, execution = self._store.get_together(
+                    ExecutionWatch.key(execution_id=listed.execution_id),
+                    Execution.key(execution_id=listed.execution_id),
+                )
+                if watch is None or execution is None or watch.due_at >= now:
                     continue
                 sweep.looked_at += 1
                 try:
-                    self._look_at(watch, sweep)
+                    self._look_at(watch, execution, sweep)
                 except (ConflictError, NotFoundError):
                     continue  # it has moved on meanwhile: the next look tells
                 except Exception as error:  # one execution must not end the watch over the others
@@ -81,8 +84,7 @@ class Watch:
                 if lasting != before:
                     on_problem(lasting)
 
-    def _look_at(self, watch: ExecutionWatch, sweep: Sweep) -> None:
-        execution = self._executions.records.get_execution(watch.execution_id)
+    def _look_at(self, watch: ExecutionWatch, execution: Execution, sweep: Sweep) -> None:
         if execution.status is ExecutionStatus.WAITING and watch.task_id is not None:
             task = self._executions.records.get_task(watch.task_id)
             if task.status is not TaskStatus.PENDING:

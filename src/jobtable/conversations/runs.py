@@ -163,9 +163,12 @@ class ConversationRuns:
                 raise ConflictError(f"job {job.job_id} is there already, and is no analysis: give the run another id")
             self._jobs.objects.put(record.comments.key, comments_csv)
             self._jobs.objects.put(record.votes.key, votes_csv)
-            self._store.add(record)
+            try:
+                self._store.add(record)
+            except AlreadyExistsError:  # another start with this id came first: it may have been another one
+                return self._add(record, comments_csv, votes_csv)
             return record
-        if there.replace(created_at=record.created_at, created_by=record.created_by) != record:
+        if _started_with(there) != _started_with(record):
             raise AlreadyExistsError(f"run {record.run_id} was started before with another export or other settings")
         return there
 
@@ -243,7 +246,7 @@ class ConversationRuns:
     def is_referenced(self, key: str) -> bool:
         """Whether an object belongs to a run that is there: what a sweep for orphans asks."""
         parts = key_parts(key)
-        if len(parts) != 4 or parts[0] != PREFIX:
+        if len(parts) < 4 or parts[0] != PREFIX:
             return False
         record = self._store.find(ConversationRun.key(run_id=parts[2]))
         return record is not None and key in (record.comments.key, record.votes.key)
@@ -300,13 +303,18 @@ def _is_root(job: Job) -> bool:
     return job.job_type == JOB_TYPE and job.parent_job_id is None and job.definition.task is None
 
 
+def _started_with(record: ConversationRun) -> dict[str, object]:
+    """What a run works on, and how: not when and by whom it was started, nor where its export is kept."""
+    given = record.model_dump(exclude={"created_at", "created_by", "comments", "votes"})
+    return given | {"comments": record.comments.sha256, "votes": record.votes.sha256}
+
+
 def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
     """Where a file of an export is kept, and what is in it."""
-    return StoredFile(
-        key=object_key(PREFIX, conversation_id, run_id, name),
-        size_bytes=len(content),
-        sha256=hashlib.sha256(content).hexdigest(),
-    )
+    sha256 = hashlib.sha256(content).hexdigest()
+    # Two starts with one id at once must not put their exports in each other's place: the second one is refused.
+    key = object_key(PREFIX, conversation_id, run_id, sha256[:16], name)
+    return StoredFile(key=key, size_bytes=len(content), sha256=sha256)
 
 
 def _checked_seed(seed: int) -> int:

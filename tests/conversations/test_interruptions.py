@@ -1,0 +1,75 @@
+"""Starts of runs, interrupted and done again, or with something else in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.interruptions import Fault, Surroundings, Verb, check_repetition, interleaved
+from tests.running import run_jobs
+
+from jobtable.conversations.pipeline import Stage
+from jobtable.conversations.runs import QUEUE, ConversationRuns
+from jobtable.conversations.service import tables
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import main
+
+COMMENTS = b"timestamp,datetime,comment-id,author-id,agrees,disagrees,moderated,comment-body\n"
+VOTES = b"timestamp,datetime,comment-id,voter-id,vote\n"
+
+
+def export(word: str) -> tuple[bytes, bytes]:
+    rows = (f"1,today,{number},1,1,1,1,{word} {number}\n" for number in range(3))
+    return COMMENTS + "".join(rows).encode(), VOTES + b"1,today,0,1,1\n1,today,1,1,-1\n"
+
+
+def check(jobs: Jobs) -> None:
+    """A record that is there leads to the export that the run was started with."""
+    for record in ConversationRuns(jobs).list_runs("c"):
+        kept = [jobs.objects.head(file.key).sha256 for file in (record.comments, record.votes)]
+        assert kept == [record.comments.sha256, record.votes.sha256]
+
+
+HERE = Surroundings((main, *tables()), check, lambda jobs: run_jobs(jobs, QUEUE))
+
+
+def start(jobs: Jobs, _: object = None) -> object:
+    return ConversationRuns(jobs).start("c", *export("Rivers"), run_id="run")
+
+
+def start_another(jobs: Jobs, _: object) -> object:
+    return ConversationRuns(jobs).start("c", *export("Roads"), run_id="run")
+
+
+def analysed(jobs: Jobs) -> None:
+    start(jobs)
+    run_jobs(jobs, QUEUE)
+
+
+def rerun(jobs: Jobs, _: object) -> object:
+    return ConversationRuns(jobs).rerun("run", Stage.TOPICS, new_run_id="again")
+
+
+VERBS = {"start": Verb(start), "rerun": Verb(rerun, analysed)}
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_that_was_interrupted_may_be_repeated(name: str, fault: Fault) -> None:
+    check_repetition(VERBS[name], HERE, fault)
+
+
+def nothing(_: Jobs) -> Any:
+    return None
+
+
+def test_a_run_that_is_started_twice_at_once_is_there_once() -> None:
+    first, *others = interleaved(HERE, nothing, start, start)
+    assert others
+    assert all(each == first for each in others)
+
+
+def test_of_two_starts_with_one_id_each_finds_its_own_export_or_is_refused() -> None:
+    left = list(interleaved(HERE, nothing, start, start_another))
+    assert left
+    assert not any("FAILED" in item for each in left for item in each)

@@ -23,6 +23,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import (
     BackendUnavailable,
     IncompleteBatchError,
+    JobtableError,
     LeaseLostError,
     ObjectStoreError,
     ObjectStoreUnavailable,
@@ -346,41 +347,50 @@ def test_resuming_from_the_last_or_the_best_checkpoint(run: Run, tmp_path: Path)
     assert [(each.model_state, each.optimizer_state) for each in records[:2]] == [(True, True), (True, False)]
 
 
-@pytest.mark.parametrize("patience_is_over", [False, True])
+@pytest.mark.parametrize("away_seconds", [30, 300])
 @pytest.mark.parametrize(
-    "use",
+    ("away", "use"),
     [
-        lambda context, saved, folder: context.checkpoint(b"more"),
-        lambda context, saved, folder: context.artifact("model", b"weights"),
-        lambda context, saved, folder: saved.read(),
-        lambda context, saved, folder: saved.open().close(),
-        lambda context, saved, folder: saved.save_to(folder / "resumed.pt"),
+        ("objects", lambda context, saved, folder: context.checkpoint(b"more")),
+        ("objects", lambda context, saved, folder: context.artifact("model", b"weights")),
+        ("objects", lambda context, saved, folder: saved.read()),
+        ("objects", lambda context, saved, folder: saved.open().close()),
+        ("objects", lambda context, saved, folder: saved.save_to(folder / "resumed.pt")),
+        ("store", lambda context, saved, folder: context.checkpoint(b"more")),
+        ("store", lambda context, saved, folder: context.artifact("model", b"weights")),
+        ("store", lambda context, saved, folder: context.resume()),
+        ("store", lambda context, saved, folder: context.close()),
     ],
-    ids=["checkpoint", "artifact", "read", "open", "save to a file"],
 )
-def test_a_task_waits_for_object_storage_that_is_away_for_a_while(
+def test_a_task_waits_for_what_is_away_for_a_while(
+    away: str,
     use: Callable[[JobContext, Checkpoint, Path], object],
-    patience_is_over: bool,
+    away_seconds: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = FakeClock()
-    run = run_on(Store(EmbeddedBackend(None), clock=clock), clock)
-    back_at = clock.monotonic() + (300 if patience_is_over else 30)
+    run = run_on(Store(EmbeddedBackend(None), clock=clock, backoff=Backoff(attempts=1)), clock)
+    context = JobContext(run.jobs, run.lease, flush_seconds=NEVER)
+    context.checkpoint(b"state")
+    context.log("kept")
+    saved = context.resume()
+    assert saved is not None
+    back_at = clock.monotonic() + away_seconds
 
     def unless_away(call: Callable[..., Any], *arguments: Any) -> Any:
         if clock.monotonic() < back_at:
-            raise ObjectStoreUnavailable("no connection")
+            raise (BackendUnavailable if away == "store" else ObjectStoreUnavailable)("no connection")
         return call(*arguments)
 
-    with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
-        context.checkpoint(b"state")
-        saved = context.resume()
-        assert saved is not None
-        for verb in ("put", "get", "open"):
-            monkeypatch.setattr(run.jobs.objects, verb, partial(unless_away, getattr(run.jobs.objects, verb)))
-        with pytest.raises(ObjectStoreUnavailable) if patience_is_over else nullcontext():
-            use(context, saved, tmp_path)
+    place = run.jobs.store.backend if away == "store" else run.jobs.objects
+    for verb in ("execute",) if away == "store" else ("put", "get", "open"):
+        monkeypatch.setattr(place, verb, partial(unless_away, getattr(place, verb)))
+    with pytest.raises(JobtableError, match="no connection") if away_seconds > 60 else nullcontext():
+        use(context, saved, tmp_path)
+    monkeypatch.undo()
+    context.close()
+    assert run.messages() == ["kept"]
 
 
 def test_a_damaged_checkpoint_is_noticed(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from jobtable.errors import ConflictError, ValueRefusedError
 from jobtable.jobs.entities import JobArtifact
 from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import artifact_key, discard
-from jobtable.jobs.patience import put_patiently
 from jobtable.objects import ObjectStore, Source
 from jobtable.store import Query, Store
 
@@ -39,7 +38,7 @@ class Artifacts:
         if isinstance(source, Path) and source.is_dir():
             raise ValueRefusedError(f"{source} is a folder; keep its files one by one, or pack it into one file")
         before = self._store.find(JobArtifact.key(job_id=self._job_id, name=name))
-        kept = put_patiently(self._objects, artifact_key(self._job_id, uuid.uuid4().hex[:12], name), source, clock)
+        kept = self._objects.put(artifact_key(self._job_id, uuid.uuid4().hex[:12], name), source)
         artifact = JobArtifact(
             job_id=self._job_id,
             name=name,

@@ -16,7 +16,7 @@ from jobtable.files import whole_file
 from jobtable.jobs.entities import JobCheckpoint
 from jobtable.jobs.leases import Lease, check_lease, lost_if_refused
 from jobtable.jobs.locations import checkpoint_key, discard
-from jobtable.jobs.patience import insist, put_patiently
+from jobtable.jobs.patience import insist
 from jobtable.jobs.timeline import Timeline
 from jobtable.objects import ObjectStore, Source
 from jobtable.objects.store import CHUNK_SIZE
@@ -117,7 +117,7 @@ class Checkpoints:
         of the last ones and the best are then removed.
         """
         name = _name_of(source, state.step, ending)
-        saved = put_patiently(self._objects, checkpoint_key(self._job_id, name), source, self._store.clock)
+        saved = self._objects.put(checkpoint_key(self._job_id, name), source)
 
         def record(at: datetime) -> JobCheckpoint:
             return JobCheckpoint(

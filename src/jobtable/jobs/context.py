@@ -232,18 +232,24 @@ class JobContext:
         )
         saved = Path(source) if isinstance(source, str) else source
         kept = self._rules.keep_checkpoints if keep_last is None else keep_last
+        now = self.jobs.clock.now()
         with self._noticing_loss():
-            return self._checkpoints.add(self._lease, saved, state, self.jobs.clock.now(), keep_last=kept)
+            return self.jobs.recording.insist(
+                lambda: self._checkpoints.add(self._lease, saved, state, now, keep_last=kept), "a checkpoint"
+            )
 
     def resume(self, *, best: bool = False) -> Checkpoint | None:
         """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""
-        return self._checkpoints.find_best() if best else self._checkpoints.find_latest()
+        find = self._checkpoints.find_best if best else self._checkpoints.find_latest
+        return self.jobs.recording.insist(find, "a checkpoint")
 
     def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
         """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
         kept = Path(source) if isinstance(source, str) else source
         with self._noticing_loss():
-            return self._artifacts.put(self._lease, name, kept, self.jobs.clock)
+            return self.jobs.recording.insist(
+                lambda: self._artifacts.put(self._lease, name, kept, self.jobs.clock), f"artifact {name}"
+            )
 
     # --- the run ----------------------------------------------------------------------------------------------------
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from typing import TypeVar
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobtableError, StorageError
-from jobtable.objects import ObjectInfo, ObjectStore, Source
 
 T = TypeVar("T")
 
@@ -46,10 +44,3 @@ def insist(call: Callable[[], T], what: str, clock: Clock, *, goes_on: Callable[
     """
     until = clock.monotonic() + _PATIENCE_SECONDS
     return patiently(call, what, clock=clock, goes_on=lambda: goes_on() and clock.monotonic() < until)
-
-
-def put_patiently(objects: ObjectStore, key: str, source: Source, clock: Clock) -> ObjectInfo:
-    """Put an object although object storage may be away for a while; a stream once, as it cannot be read again."""
-    if isinstance(source, bytes | Path):
-        return insist(lambda: objects.put(key, source), f"object {key}", clock)
-    return objects.put(key, source)

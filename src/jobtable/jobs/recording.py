@@ -11,6 +11,7 @@ from jobtable.jobs.buffer import RecordBuffer
 from jobtable.jobs.checkpoints import Checkpoints
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.log_text import LogText, RunText, TextSpool
+from jobtable.jobs.patience import insist
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 
@@ -26,8 +27,8 @@ class Recording:
         self._clock = clock
 
     def insist(self, call: Callable[[], T], what: str) -> T:
-        """Do what a task must wait for. The store has patience of its own; what has not, waits here."""
-        return call()
+        """Do what a task must wait for, although the store or object storage may be away for a while."""
+        return insist(call, what, self._clock)
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
         """What collects the lines and metrics that a run tells of a job: its own, or the sweep whose child it is."""

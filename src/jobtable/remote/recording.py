@@ -7,10 +7,10 @@ import hashlib
 import re
 import tempfile
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from jobtable.clock import Clock
 from jobtable.errors import LeaseLostError, ObjectNotFoundError, ValueRefusedError
@@ -20,7 +20,6 @@ from jobtable.jobs.checkpoints import Checkpoint, Checkpoints, SavedState
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobLog, JobLogText, JobMetric
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.log_text import RunText
-from jobtable.jobs.patience import insist
 from jobtable.jobs.recording import Recording
 from jobtable.jobs.timeline import Timed
 from jobtable.objects import ObjectStore, Source, key_parts
@@ -28,8 +27,6 @@ from jobtable.objects.store import CHUNK_SIZE, Readable
 from jobtable.remote.backend import ServerObjects
 from jobtable.remote.server import Server, path_of
 from jobtable.store import Store
-
-T = TypeVar("T")
 
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,20}")
 
@@ -40,10 +37,6 @@ class ServerRecording(Recording):
     def __init__(self, server: Server, store: Store, objects: ServerObjects) -> None:
         super().__init__(store, objects, store.clock)
         self._server = server
-
-    def insist(self, call: Callable[[], T], what: str) -> T:
-        """Do what a task must wait for, although the server may be away for a while."""
-        return insist(call, what, self._clock)
 
     def buffer(self, lease: Lease, job_id: str, *, most_seconds: float) -> RecordBuffer:
         """What collects the lines and metrics that a run tells."""
@@ -119,10 +112,7 @@ class ServerText(RunText):
             kept.flush()
             file = Path(kept.name)
             query = {**_told(self._lease, file), "line_count": line_count, "part_count": part_count}
-            answer = insist(
-                lambda: self._server.upload("PUT", path, file, query=query), "the output of a job", self._clock
-            )
-            return JobLogText.model_validate(answer)
+            return JobLogText.model_validate(self._server.upload("PUT", path, file, query=query))
 
 
 class ServerCheckpoints(Checkpoints):
@@ -166,13 +156,11 @@ class ServerCheckpoints(Checkpoints):
             "ending": found[0] if found else None,
         }
         path = path_of("jobs", lease.job.job_id, "checkpoints")
-        answer = insist(lambda: self._server.upload("POST", path, file, query=query), "a checkpoint", self._store.clock)
-        return JobCheckpoint.model_validate(answer)
+        return JobCheckpoint.model_validate(self._server.upload("POST", path, file, query=query))
 
     def _find(self, *, best: bool) -> Checkpoint | None:
         path = path_of("jobs", self._lease.job.job_id, "checkpoint")
-        query = {**lease_of(self._lease), "best": best}
-        found = insist(lambda: self._server.read("GET", path, query=query), "a checkpoint", self._store.clock)
+        found = self._server.read("GET", path, query={**lease_of(self._lease), "best": best})
         if found is None:
             return None
         return Checkpoint(JobCheckpoint.model_validate(found), self._objects, self._store.clock)
@@ -189,9 +177,7 @@ class ServerArtifacts(Artifacts):
         """Upload a file under a name, in place of the one that may have it; LeaseLostError as for checkpoints."""
         file = _file(source)
         path = path_of("jobs", lease.job.job_id, "artifacts", *name.split("/"))
-        query = _told(lease, file)
-        answer = insist(lambda: self._server.upload("PUT", path, file, query=query), f"artifact {name}", clock)
-        return JobArtifact.model_validate(answer)
+        return JobArtifact.model_validate(self._server.upload("PUT", path, file, query=_told(lease, file)))
 
 
 class HeldObjects(ServerObjects):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from random import Random
@@ -17,7 +18,14 @@ from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConflictError, JobStateError, LeaseLostError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    BackendUnavailable,
+    ConflictError,
+    JobStateError,
+    LeaseLostError,
+    NotFoundError,
+    ValueRefusedError,
+)
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
@@ -25,6 +33,7 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.runs import Runs
 from jobtable.store import Store
 from jobtable.sweeps.adaptation import Adaptation
+from jobtable.sweeps.desk import SweepDesk
 from jobtable.sweeps.parameters import float_range
 from jobtable.sweeps.planner import Planner
 from jobtable.sweeps.service import Sweeps
@@ -571,3 +580,27 @@ def test_asha_by_whoever_is_there_stops_from_the_first_generation_on() -> None:
     statuses = [trial.status for trial in finished.trials]
     assert Status.STOPPED in statuses[:8]
     assert finished.parent.status is Status.COMPLETED
+
+
+def test_a_sweep_waits_for_a_store_that_is_away_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: set[str] = set()
+
+    def hesitant(verb: Callable[..., Any]) -> Callable[..., Any]:
+        """The same, but not the first time."""
+
+        def ask(*arguments: Any, **more: Any) -> Any:
+            if verb.__name__ not in asked:
+                asked.add(verb.__name__)
+                raise BackendUnavailable("away")
+            return verb(*arguments, **more)
+
+        return ask
+
+    verbs = ("get_definition", "plan", "find_earlier_runs", "keep_rung", "list_others_at")
+    for verb in verbs:
+        monkeypatch.setattr(SweepDesk, verb, hesitant(getattr(SweepDesk, verb)))
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finished = finish(driver, plane(trials=6, stopper={**ASHA, "peers": "now"}), random=Random(1), deaths=0.5)
+        assert asked == set(verbs)
+        assert {trial.status for trial in finished.trials} <= {Status.COMPLETED, Status.STOPPED}

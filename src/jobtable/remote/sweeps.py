@@ -7,7 +7,6 @@ from typing import Any
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
-from jobtable.jobs.patience import insist
 from jobtable.remote.recording import lease_of
 from jobtable.remote.server import TIMEOUT_SECONDS, Server, path_of
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
@@ -82,15 +81,9 @@ class ServerSweepDesk(SweepDesk):
         return int(self._tell("POST", "sweep", "adapt")["count"])
 
     def _read(self, *parts: str) -> Any:
-        path = path_of("jobs", self._lease.job.job_id, *parts)
-        lease = lease_of(self._lease)
-        return insist(lambda: self._server.read("GET", path, query=lease), "its sweep", self._jobs.clock)
+        return self._server.read("GET", path_of("jobs", self._lease.job.job_id, *parts), query=lease_of(self._lease))
 
     def _tell(self, method: str, *parts: str, timeout_seconds: float = TIMEOUT_SECONDS, **more: Any) -> Any:
         path = path_of("jobs", self._lease.job.job_id, *parts)
         body = {**lease_of(self._lease), **more}
-        return insist(
-            lambda: self._server.write(method, path, body, timeout_seconds=timeout_seconds),
-            "its sweep",
-            self._jobs.clock,
-        )
+        return self._server.write(method, path, body, timeout_seconds=timeout_seconds)

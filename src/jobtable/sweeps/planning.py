@@ -14,7 +14,9 @@ def plan_generation(job: JobContext, sweep_id: str, generation: int) -> dict[str
     Its result says of how many trials in all it knew at least: if there are more by now, it is to begin anew.
     """
     desk = job.jobs.desk(SweepDesk, job.lease)
-    sweep = desk.get_definition()
+    insist = job.jobs.recording.insist
+    sweep = insist(desk.get_definition, "its sweep")
     swept = resolve(sweep.task)
     swept.check_names((*sweep.params, *sweep.space.root))  # else every single trial would fail of it
-    return {"trials": desk.plan(is_inline=swept.is_inline), "total": sweep.trial_count()}
+    trials = insist(lambda: desk.plan(is_inline=swept.is_inline), "the trials of its sweep")
+    return {"trials": trials, "total": sweep.trial_count()}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from jobtable.errors import JobtableError, TaskError
@@ -16,6 +16,8 @@ from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.stoppers import Asha, Median, is_worse
 from jobtable.sweeps.sweep import Sweep
 from jobtable.sweeps.trials import TrialConfig, config_of
+
+T = TypeVar("T")
 
 _DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
 """The sweeps that this process has run trials of. What a trial needs of a definition never changes: it is read once.
@@ -29,7 +31,7 @@ def _definition(jobs: Jobs, config: TrialConfig, desk: SweepDesk) -> Sweep:
     known = _DEFINITIONS.setdefault(jobs, {})
     sweep = (config.sweep_id, config.sweep_created_at)
     if sweep not in known:
-        known[sweep] = desk.get_definition()
+        known[sweep] = jobs.recording.insist(desk.get_definition, "its sweep")
     return known[sweep]
 
 
@@ -53,7 +55,7 @@ class Trial:
         self._config = config_of(job.lease.job)
         self._desk = job.jobs.desk(SweepDesk, job.lease)
         self._sweep = _definition(job.jobs, self._config, self._desk)
-        self._earlier = _NOTHING if job.epoch == 1 else self._desk.find_earlier_runs()
+        self._earlier = _NOTHING if job.epoch == 1 else self._insist(self._desk.find_earlier_runs)
         self._at_rungs = dict(self._earlier.at_rungs)
         self._last_value = self._earlier.last_report
         self._last_epoch: int | None = None
@@ -75,6 +77,10 @@ class Trial:
         value = self._objective(returned)
         self._adapt()
         return {**result, self._sweep.objective: value}
+
+    def _insist(self, call: Callable[[], T]) -> T:
+        """Ask the desk for what the trial must wait for; all of it may be asked for again."""
+        return self._job.jobs.recording.insist(call, "its sweep")
 
     # --- stopping ---------------------------------------------------------------------------------------------------
 
@@ -106,7 +112,7 @@ class Trial:
         self._at_rungs[rung] = value
         judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
         self._is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
-        self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=self._is_stopped)
+        self._insist(lambda: self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=self._is_stopped))
         if self._is_stopped:
             told = f"{objective} is {judged:g} at epoch {epoch}, and {cutoff:g} is needed to go on"
             raise StopTask(told, {objective: value, "epoch": epoch})
@@ -115,12 +121,12 @@ class Trial:
         """Record that the task has stopped itself, and not a stopper or a person: it is not resumed either."""
         value = None if self._last_value is None else stored_number(self._last_value)
         if value is not None and not self._is_stopped and not self._job.knows_of_stop:
-            self._desk.keep_stop(value, epoch=self._last_epoch)
+            self._insist(lambda: self._desk.keep_stop(value, epoch=self._last_epoch))
 
     def _cutoff(self, stopper: Asha | Median, rung: int) -> float | None:
         if stopper.peers == "earlier":
             return self._config.cutoffs.get(rung)
-        return stopper.cutoff(self._desk.list_others_at(rung), self._sweep.direction)
+        return stopper.cutoff(self._insist(lambda: self._desk.list_others_at(rung)), self._sweep.direction)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.model import Table
 from jobtable.objects import ObjectStore
 from jobtable.objects.memory import MemoryObjectStore
-from jobtable.store import Store
+from jobtable.store import Backoff, Store
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.testing import FakeClock
 
@@ -101,8 +101,16 @@ def dies_after(store: Store, objects: ObjectStore, writes: int, act: Callable[[S
     return False
 
 
-def _behind(line: _Line, store: Store, objects: ObjectStore) -> tuple[Store, Any]:
-    faulty = Store(_FaultyBackend(store.backend, line), clock=store.clock, prefix=store.prefix)
+def loses_an_answer(store: Store, objects: ObjectStore, writes: int, act: Callable[[Store, Any], object]) -> bool:
+    """Do something in a process to which the answer is lost behind so many writes; says whether there was one."""
+    line = _Line(writes, Fault.LOST_ANSWER)
+    with suppress(JobtableError):
+        act(*_behind(line, store, objects, Backoff(attempts=1)))
+    return line.has_failed
+
+
+def _behind(line: _Line, store: Store, objects: ObjectStore, backoff: Backoff | None = None) -> tuple[Store, Any]:
+    faulty = Store(_FaultyBackend(store.backend, line), clock=store.clock, prefix=store.prefix, backoff=backoff)
     return faulty, _FaultyObjects(objects, line)
 
 

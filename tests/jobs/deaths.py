@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from tests.interruptions import dies_after
 from tests.jobs.engines import LEASE_SECONDS, check_ended, check_records, engine
@@ -25,6 +26,10 @@ NOTHING = "x:y"
 """A task that is not run, but completed at once."""
 
 
+Fault: TypeAlias = Callable[[Store, ObjectStore, int, Callable[[Store, Any], object]], bool]
+"""Lets something be done that goes wrong behind so many writes; says whether it did."""
+
+
 @dataclass(frozen=True)
 class Verb:
     """What a process does, and what is there when it begins."""
@@ -40,7 +45,7 @@ def one_by_one(*acts: Callable[[Jobs], object]) -> Callable[[Jobs], object]:
     return lambda jobs: [act(jobs) for act in acts]
 
 
-def check_all_deaths(verb: Verb, *, does_it_again: bool) -> None:
+def check_all_deaths(verb: Verb, *, does_it_again: bool, happens: Fault = dies_after) -> None:
     """Let a process die after each of its writes; then workers go on, behind the same verb once more or at once."""
     with world(verb) as jobs:
         undone = run_to_the_end(jobs)
@@ -50,7 +55,7 @@ def check_all_deaths(verb: Verb, *, does_it_again: bool) -> None:
     has_died, writes = True, 0
     while has_died:
         with world(verb) as jobs:
-            has_died = dies_after(jobs.store, jobs.objects, writes, on_clock(jobs.clock, verb.act))
+            has_died = happens(jobs.store, jobs.objects, writes, on_clock(jobs.clock, verb.act))
             if does_it_again:
                 again(jobs, verb)
             ended = run_to_the_end(jobs)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.interruptions import dies_after
+from tests.interruptions import dies_after, loses_an_answer
 from tests.jobs.deaths import NOTHING, Verb, check_all_deaths, on_clock, one_by_one
 from tests.jobs.engines import LEASE_SECONDS
 
@@ -259,3 +259,25 @@ VERBS = {
 @pytest.mark.parametrize("name", VERBS)
 def test_after_a_death_everything_comes_to_its_end(name: str, does_it_again: bool) -> None:
     check_all_deaths(VERBS[name], does_it_again=does_it_again)
+
+
+ASKED_FOR_AGAIN = [
+    "submit one to a new queue",
+    "seal a group",
+    "try again",
+    "retry with dependents",
+    "cancel with dependents",
+    "cancel what runs",
+    "prioritise",
+    "add a dependency",
+    "pause a queue",
+    "delete a queue",
+    "register, run and drain",
+    "recover from a dead worker",
+    "delete",
+]
+
+
+@pytest.mark.parametrize("name", ASKED_FOR_AGAIN)
+def test_a_verb_whose_answer_was_lost_may_be_asked_for_again(name: str) -> None:
+    check_all_deaths(VERBS[name], does_it_again=True, happens=loses_an_answer)

@@ -138,6 +138,8 @@ def test_a_client_is_told_that_its_connection_is_kept(client: Client, request_he
     ("data", "status"),
     [
         (b"nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: h\nContent-Length: 1\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: h\rContent-Length: 1\r\n\r\n", 400),
         (b"GET / HTTP/3.0\r\n\r\n", 505),
         (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nName : x\r\n\r\n", 400),

@@ -211,7 +211,11 @@ def _checked_length(digits: str | bytes, base: int, before: int = 0) -> int:
 
 
 def _parse_head(head: str) -> tuple[str, str, str, dict[str, str]]:
-    first, *lines = head.lstrip("\r\n").split("\r\n")
+    head = head.lstrip("\r\n")
+    first, *lines = head.split("\r\n")
+    if not len(lines) == head.count("\r") == head.count("\n"):
+        # What stands before this server may take half of a line's end for a whole one, and see other headers.
+        raise HttpError(400, "InvalidRequest", "A line of the headers ends with CR or LF alone")
     parts = first.split(" ")
     if len(parts) != 3 or not parts[2].startswith("HTTP/"):
         raise HttpError(400, "InvalidRequest", f"{first[:80]!r} is not an HTTP/1.1 request line")

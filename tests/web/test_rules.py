@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 from fastapi.routing import iter_route_contexts
 from tests.web.conftest import Served
 
@@ -16,7 +16,7 @@ from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
 from jobtable.web.api.store import read_items
 from jobtable.web.api.trials import get_earlier_runs, get_sweep_of_job, list_others_at_rung
 from jobtable.web.api.workers import get_held_job, list_queue_states
-from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, rule_of
+from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, allow, rule_of
 from jobtable.web.server import refuse_routes_without_rule
 
 _FOR_WORKERS = (
@@ -46,6 +46,33 @@ def test_a_route_that_was_added_past_the_guard_stops_the_server(open_server: Ser
     app = type(open_server.app)()
     with pytest.raises(DefinitionError, match="says not who may use it"):
         refuse_routes_without_rule(app)  # a bare app has routes of its own, for its description
+
+
+def test_a_rule_that_nobody_asks_for_stops_the_server() -> None:
+    app = FastAPI(openapi_url=None)
+
+    @app.get("/secrets")
+    @allow(WRITE)
+    def marked() -> None:
+        """Its router is a plain one."""
+
+    with pytest.raises(DefinitionError, match="/secrets lets everybody in: give its router route_class=GuardedRoute"):
+        refuse_routes_without_rule(app)
+
+
+def test_what_is_open_to_anyone_and_which_pages_are_for_writers_is_decided_here(open_server: Served) -> None:
+    routes = [(rule_of(route.endpoint), str(route.path)) for route in iter_route_contexts(open_server.app.routes)]
+    assert {path for rule, path in routes if rule is ANYONE} == {
+        "/healthz",
+        "/login",
+        "/logout",
+        "/static/{asked}/{name}",
+        f"{PREFIX}/openapi.json",
+    }
+    assert {path for rule, path in routes if rule is KNOWN} == {f"{PREFIX}/me"}
+    pages = {path: rule for rule, path in routes if not path.startswith(PREFIX) and rule is not ANYONE}
+    assert {path for path, rule in pages.items() if rule is not READ} == {"/submit", "/tokens"}
+    assert {pages["/submit"], pages["/tokens"]} == {WRITE}
 
 
 def test_reading_routes_only_read_and_writing_ones_need_more(open_server: Served) -> None:

@@ -25,7 +25,7 @@ from jobtable.settings import Settings
 from jobtable.web import health, static_files
 from jobtable.web.api import add_api
 from jobtable.web.connections import HeldConnections, allow_files
-from jobtable.web.guard import Guard, is_loopback, rule_of
+from jobtable.web.guard import ANYONE, Guard, GuardedRoute, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
 from jobtable.web.limits import BodyLimit, RateLimit, largest_files
@@ -89,10 +89,13 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
 
 
 def refuse_routes_without_rule(app: FastAPI) -> None:
-    """Raise DefinitionError for a route that does not say who may use it, however it came into the app."""
+    """Raise DefinitionError for a route that says not who may use it, or does not ask, however it came into the app."""
     for route in iter_route_contexts(app.routes):
-        if rule_of(route.endpoint) is None:
+        rule = rule_of(route.endpoint)
+        if rule is None:
             raise DefinitionError(f"the route {route.path} says not who may use it: mark its function with @allow(...)")
+        if rule is not ANYONE and not isinstance(route.original_route, GuardedRoute):
+            raise DefinitionError(f"the route {route.path} lets everybody in: give its router route_class=GuardedRoute")
 
 
 def bind(host: str, port: int) -> socket.socket:

@@ -240,6 +240,12 @@ def test_a_body_that_is_too_large_is_refused_whether_its_length_is_told_or_not(s
     assert client.post("/api/v1/queues", json={"queue_name": "q"}).status_code == 201
 
 
+def test_of_those_whom_nobody_knows_only_a_short_form_is_read(guarded: Served) -> None:
+    client = guarded.client(Origin=guarded.url)
+    assert client.post("/login", data={"next": "/" + "x" * 60_000, "token": "wrong"}).status_code == 401
+    assert client.post("/login", data={"next": "/" + "x" * 70_000, "token": "wrong"}).status_code == 413
+
+
 def test_methods_that_a_caller_makes_up_are_counted_as_one(open_server: Served) -> None:
     client = open_server.client()
     for method in ("FIRST", "SECOND", "X" * 10_000):

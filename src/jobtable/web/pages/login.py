@@ -9,10 +9,12 @@ from fastapi.concurrency import run_in_threadpool
 
 from jobtable.web.guard import ANYONE, COOKIE, READ, PageRoute, allow
 from jobtable.web.pages.frame import render
+from jobtable.web.problems import Refused
 
 router = APIRouter(route_class=PageRoute)
 
-_LONGEST_FORM = 4096
+_LONGEST_FORM = 64 * 1024
+"""More than the longest address that it may lead to. Nobody is known yet, so no more is taken into memory."""
 
 
 @router.get("/login")
@@ -28,7 +30,7 @@ async def log_in(request: Request) -> Response:
     """Keep a valid token in a cookie that no script can read."""
     guard = request.app.state.guard
     guard.count_address(request)
-    form = parse_qs((await request.body())[:_LONGEST_FORM].decode("latin-1"))
+    form = parse_qs((await _read_form(request)).decode("latin-1"))
     token, target = form.get("token", [""])[0].strip(), _own(form.get("next", ["/"])[0])
     record = await run_in_threadpool(request.app.state.tokens.find_valid, token)
     if record is None:
@@ -40,6 +42,15 @@ async def log_in(request: Request) -> Response:
     response = Response(status_code=303, headers={"Location": target})
     response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
     return response
+
+
+async def _read_form(request: Request) -> bytes:
+    read = b""
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > _LONGEST_FORM:
+            raise Refused(413, f"a login has {_LONGEST_FORM:,} bytes at most")
+    return read
 
 
 def _refuse(request: Request, status: int, target: str, problem: str) -> Response:

@@ -89,6 +89,16 @@ def test_a_limit_holds_for_counts_and_for_all_pages_together(store: Store, limit
         assert paged == found
 
 
+def test_taking_some_reads_no_more_than_these(store: Store) -> None:
+    store.batch_put([Book(shelf="wide", number=number, pages=1) for number in range(300)])
+    wide = store.query(Book.key(shelf="wide"))
+    with store.capacity.measure() as spent:
+        assert [each.number for each in wide.take(3)] == [0, 1, 2]
+    assert sum(units.read for units in spent.values()) == 1
+    assert len(list(wide.take(400))) == 300
+    assert len(list(store.query(Book.key(shelf="wide"), limit=2).take(3))) == 2
+
+
 @pytest.mark.parametrize("limit", [None, 3])
 def test_a_page_ends_where_enough_was_looked_at(store: Store, limit: int | None) -> None:
     store.batch_put([Book(shelf="long", number=number, pages=number % 90) for number in range(300)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -203,7 +202,7 @@ def list_runs(
     """
     with open_services(store, objects) as services:
         runs = services.conversation_runs
-        records = list(islice(runs.list_runs(conversation), limit))
+        records = list(runs.list_runs(conversation).take(limit))
         statuses = runs.statuses(records)
         found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
     print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
@@ -235,7 +234,7 @@ def show(
         if table is None:
             _print_run(runs, run, as_json=as_json)
             return
-        found = islice(runs.list_results(run_id, _KINDS[table]), limit)
+        found = runs.list_results(run_id, _KINDS[table]).take(limit)
         print_list(found, _result_row, as_json=as_json, empty="There are no such results.")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import uuid
 from collections.abc import Callable
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,7 +126,7 @@ def list_journeys(
         jobtable journeys list --json
     """
     with open_services(store, objects) as services:
-        found = islice(services.journeys.list_journeys(newest_first=True), limit)
+        found = services.journeys.list_journeys(newest_first=True).take(limit)
         empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
         print_list(found, _row, as_json=as_json, empty=empty)
 

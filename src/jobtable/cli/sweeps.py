@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -174,9 +173,9 @@ def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl =
         jobtable sweeps list -n 5
     """
     with open_services(store, objects) as services:
-        found = services.sweeps.list_sweeps()
+        found = services.sweeps.list_sweeps().take(limit)
         empty = "There are no sweeps yet; run one with `jobtable sweeps run FILE`."
-        print_list(islice(found, limit), _entry_row, as_json=as_json, empty=empty)
+        print_list(found, _entry_row, as_json=as_json, empty=empty)
 
 
 @app.command()

@@ -60,6 +60,10 @@ class Query(Generic[T]):
         """The first result, or None."""
         return next(self._results(1), None)
 
+    def take(self, count: int) -> Iterator[T]:
+        """The first results, up to so many: no more are read for them, where iterating reads whole pages ahead."""
+        return self._results(count if self._limit is None else min(count, self._limit))
+
     def _results(self, left: int | None) -> Iterator[T]:
         request = self._request if self._read_all_json is None else StoreRequest(self._request)
         for response in self._raw(request, None, left):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
-from itertools import islice
 
 from jobtable.jobs.entities import Instance, JobStatus, Queue
 from jobtable.jobs.queries import JobQueries
@@ -20,8 +19,8 @@ _MOST_ENDS = 500
 
 def job_metric_lines(store: Store, queries: JobQueries) -> Iterator[str]:
     """Queues, workers, and how fast jobs end."""
-    yield from _queue_lines(list(islice(queries.list_queues(), _MOST_SERIES)))
-    yield from _worker_lines(islice(queries.list_instances_by_status(InstanceStatus.RUNNING), _MOST_SERIES))
+    yield from _queue_lines(list(queries.list_queues().take(_MOST_SERIES)))
+    yield from _worker_lines(queries.list_instances_by_status(InstanceStatus.RUNNING).take(_MOST_SERIES))
     name = "jobtable_jobs_ended_per_second"
     yield f"# HELP {name} Jobs that came to their end in the last minute, a second, by their final status."
     yield f"# TYPE {name} gauge"

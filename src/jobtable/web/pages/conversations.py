@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import textwrap
-from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -69,13 +68,13 @@ def show_conversation(
     shown = services.conversation_runs.get(chosen)
     if shown.record.conversation_id != conversation_id:
         raise NotFoundError(f"run {chosen} is one of conversation {shown.record.conversation_id}")
-    clusters = list(islice(services.conversation_runs.list_results(chosen, CommentCluster), _MOST_CLUSTERS))
+    clusters = list(services.conversation_runs.list_results(chosen, CommentCluster).take(_MOST_CLUSTERS))
     names = {
         (topic.layer_id, topic.cluster_id): topic.topic_name
-        for topic in islice(services.conversation_runs.list_results(chosen, TopicName), _MOST_CLUSTERS)
+        for topic in services.conversation_runs.list_results(chosen, TopicName).take(_MOST_CLUSTERS)
     }
     texts = _texts(services, shown.record)
-    extremities = list(islice(services.conversation_runs.list_results(chosen, CommentExtremity), _MOST_POINTS))
+    extremities = list(services.conversation_runs.list_results(chosen, CommentExtremity).take(_MOST_POINTS))
     voted_on = [each for each in extremities if each.vote_count != 0]  # silence is no consensus
     ranked = sorted(voted_on, key=lambda each: each.extremity_value)
     return render(
@@ -120,10 +119,10 @@ def _map(
     runs = services.conversation_runs
     cluster_of = {
         each.comment_id: each.layer_clusters.get(str(layer), -1)
-        for each in islice(runs.list_results(run_id, CommentClusterAssignment), _MOST_POINTS)
+        for each in runs.list_results(run_id, CommentClusterAssignment).take(_MOST_POINTS)
     }
     traces: dict[int, dict[str, Any]] = {}
-    for each in islice(runs.list_results(run_id, CommentEmbedding), _MOST_POINTS):
+    for each in runs.list_results(run_id, CommentEmbedding).take(_MOST_POINTS):
         if each.umap_coordinates is None:
             continue
         cluster = cluster_of.get(each.comment_id, -1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
@@ -57,7 +56,7 @@ def show_execution(
     """One execution of a stage: its steps, its log and its reports."""
     execution = services.journeys.get_execution(job_id)
     stage = services.journeys.get_stage(execution.journey_id, execution.stage_id)
-    records = list(islice(services.journeys.list_job_reports(job_id), _MOST_REPORTS))
+    records = list(services.journeys.list_job_reports(job_id).take(_MOST_REPORTS))
     return render(
         request,
         "journey_execution.html",

@@ -22,7 +22,7 @@ def metric_series(store: Store, job_id: str) -> list[dict[str, Any]]:
 
 
 def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
-    first = list(islice(store.query(JobMetric.key(job_id=job_id)), _MOST_VALUES + 1))
+    first = list(store.query(JobMetric.key(job_id=job_id)).take(_MOST_VALUES + 1))
     if len(first) <= _MOST_VALUES:
         for _, of_name in groupby(first, key=lambda value: value.metric_name):
             yield list(of_name)
@@ -30,7 +30,7 @@ def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
     names = list(islice(_names(store, job_id), _MOST_METRICS))
     most = _MOST_VALUES // len(names)
     for name in names:
-        values = list(islice(store.query(JobMetric.key(job_id=job_id, metric_name=name)), most + 1))
+        values = list(store.query(JobMetric.key(job_id=job_id, metric_name=name)).take(most + 1))
         yield values if len(values) <= most else _samples(store, values[0], _MOST_SAMPLES // len(names))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from itertools import islice
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
@@ -38,7 +37,7 @@ def _last_gone(queries: JobQueries) -> list[Instance]:
     gone = (
         worker
         for status in (InstanceStatus.TERMINATED, InstanceStatus.STOPPED)
-        for worker in islice(queries.list_instances_by_status(status), _MOST_EXAMINED)
+        for worker in queries.list_instances_by_status(status).take(_MOST_EXAMINED)
     )
     return heapq.nlargest(_MOST_GONE, gone, key=lambda worker: worker.launched_at)
 

@@ -14,6 +14,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import CursorError, NotFoundError, ValueRefusedError
 from jobtable.jobs import log_search
 from jobtable.jobs.context import JobContext
+from jobtable.jobs.entities import JobLogText
 from jobtable.jobs.log_search import FoundLine, LogSearch
 from jobtable.jobs.log_text import PART_BYTES, UPLOAD_SECONDS
 from jobtable.store import Store
@@ -111,6 +112,15 @@ def test_a_page_looks_through_a_bounded_part_and_leads_on(monkeypatch: pytest.Mo
     write(run, b"nothing\n" * (5 << 17) + b"needle\n")
     found = pages(run.logs.search(run.job_id, "needle"), 10)
     assert [len(page) for page in found] == [0, 0, 1]
+
+
+def test_a_page_ends_behind_many_runs_that_printed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_in_memory()
+    empty = JobLogText(job_id=run.job_id, lease_epoch=1, s3_bucket="b", s3_key="k", created_at=run.clock.now())
+    run.jobs.store.batch_put(empty.replace(lease_epoch=epoch) for epoch in range(1, 10))
+    monkeypatch.setattr(log_search, "MOST_BYTES", 4 * log_search._BYTES_OF_A_RUN)
+    assert pages(run.logs.search(run.job_id, "needle"), 100) == [[], [], []]
+    assert pages(run.logs.search(run.job_id, "needle", epoch=4), 100) == [[]]
 
 
 def test_of_a_job_without_texts_the_lines_of_the_table_are_searched(

@@ -108,8 +108,9 @@ class LogSearch:
     def _look_through_texts(self, begin: _Place, limit: int) -> FoundPage:
         found: list[FoundLine] = []
         examined = 0
-        runs = (begin.epoch, _LAST_EPOCH if self._epoch is None else self._epoch)
-        for text in self._store.query(self._texts, between=runs):
+        last = _LAST_EPOCH if self._epoch is None else self._epoch
+        runs = self._store.query(self._texts, between=(begin.epoch, last))
+        for text in runs.take(-(-MOST_BYTES // _BYTES_OF_A_RUN)):
             place = begin if begin.epoch == text.lease_epoch else _Place(text.lease_epoch)
             while lines := self._read_lines(text, place.offset):
                 place = self._look_at(lines, place, found, limit)
@@ -117,6 +118,8 @@ class LogSearch:
                 if len(found) == limit or examined >= MOST_BYTES:
                     return FoundPage(found, write_cursor(vars(place), self._own))
             examined += _BYTES_OF_A_RUN
+            if examined >= MOST_BYTES and text.lease_epoch < last:
+                return FoundPage(found, write_cursor(vars(_Place(text.lease_epoch + 1)), self._own))
         return FoundPage(found, None)
 
     def _look_at(self, lines: bytes, place: _Place, found: list[FoundLine], limit: int) -> _Place:

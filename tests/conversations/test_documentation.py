@@ -18,4 +18,6 @@ def test_the_examples_of_conversations_run(tmp_path: Path) -> None:
         run(block, namespace)
     assert namespace["run"].status == "RUNNING"
     assert namespace["topics"] == []
+    assert set(namespace["group_of"].values()) >= {0, 1}
+    assert len(set(namespace["most_divisive"])) == 5
     assert namespace["layers"] == sorted(namespace["layers"], reverse=True)

@@ -148,6 +148,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     text = "from jobtable.jobs.tasks import task\n\n@task\ndef good(): return 1\n\ndef bare(): return 2\n"
     (tmp_path / "some_tasks.py").write_text(text)
     (tmp_path / "broken_tasks.py").write_text("1 / 0\n")
+    (tmp_path / "greedy_tasks.py").write_text("import nowhere_at_all\n")
     yield "some_tasks"
     sys.modules.pop("some_tasks", None)
 
@@ -165,7 +166,9 @@ def test_a_path_is_resolved(module: str) -> None:
         ("good", "write module:function"),
         (":good", "write module:function"),
         ("some_tasks:", "write module:function"),
-        ("nowhere_at_all:good", "nowhere_at_all cannot be imported"),
+        ("nowhere_at_all:good", "nowhere_at_all cannot be imported: .* start the worker in the folder that has it"),
+        ("some_tasks.inside:good", "some_tasks.inside cannot be imported: .*, or install it$"),
+        ("greedy_tasks:good", "No module named 'nowhere_at_all'$"),
         ("broken_tasks:good", "ZeroDivisionError"),
         ("some_tasks:missing", "has no missing"),
         ("some_tasks:bare", "write @task above it"),

@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, get_type_hints, overload
 
@@ -165,7 +166,10 @@ def resolve(path: str) -> Task:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever a module raises while it is imported
-        raise TaskError(f"{path!r}: {module_name} cannot be imported: {type(error).__name__}: {error}") from error
+        why = f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            why += f"; start the worker in the folder that has it (this is {Path.cwd()}), or install it"
+        raise TaskError(f"{path!r}: {module_name} cannot be imported: {why}") from error
     function = getattr(module, function_name, None)
     found: Task | None = getattr(function, _MARK, None)
     if function is None:

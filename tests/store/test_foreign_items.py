@@ -14,6 +14,7 @@ from jobtable.errors import ConditionFailedError, ItemShapeError, NotFoundError,
 from jobtable.model import Attr, Entity, Index, Key, Part, Table, Timestamp, default, unchanged
 from jobtable.model.conditions import Condition, Placeholders
 from jobtable.model.expressions import Update
+from jobtable.store.collections import Undeclared
 from jobtable.store.store import Store
 
 things = Table(
@@ -292,3 +293,18 @@ def test_no_entity_is_read_through_an_index_that_holds_a_part_of_it(store: Store
         list(store.query(by_mode))
     assert store.query(by_mode).count() == 1
     assert list(store.values(by_mode, Kept.mode)) == ["v"]
+
+
+def test_items_without_a_type_are_read_by_their_keys_and_get_one_when_they_are_put(store: Store) -> None:
+    item = {"PK": {"S": "THING#a"}, "SK": {"S": "NUMBER#00001"}, "more": {"S": "kept"}}
+    store.backend.execute("PutItem", {"TableName": "things", "Item": item})
+    (thing,) = store.query(Thing.key(name="a"))
+    assert (thing, list(store.scan(Thing))) == (store.get(KEY), [])
+    (unknown,) = store.collection(KEY)
+    assert isinstance(unknown, Undeclared)
+    assert unknown.item == item
+    assert "SK={'S': 'NUMBER#00001'}" in repr(unknown)
+    store.put(thing, when=unchanged(thing, Thing.state, Thing.count))
+    assert list(store.scan(Thing)) == list(store.collection(KEY)) == [thing]
+    request = {"TableName": "things", "Key": {name: item[name] for name in ("PK", "SK")}}
+    assert store.backend.execute("GetItem", request)["Item"]["more"] == {"S": "kept"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic_core import from_json
@@ -20,6 +21,9 @@ class Undeclared(Entity):
     def item(self) -> Item:
         """The item in wire form."""
         return self._undeclared or {}
+
+    def __repr_args__(self) -> Iterable[tuple[str, Any]]:
+        return self.item.items()
 
 
 def entity_of(table: Table, item: Item) -> Entity:

@@ -179,6 +179,18 @@ def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
             assert "Traceback" not in ended.stderr
 
 
+EXTRAS = {"fastapi": "web", "jinja2": "web", "plotly": "web", "sklearn": "conversations", "optuna": "sweeps"}
+
+
+@pytest.mark.parametrize("missing", EXTRAS)
+def test_an_extra_of_which_a_part_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, cli: CommandLine, missing: str
+) -> None:
+    monkeypatch.setattr("jobtable.cli.up.find_spec", lambda module: None if module == missing else module)
+    told = cli.run("up", "--demo", code=2).stderr
+    assert f"pip install 'jobtable[{EXTRAS[missing]}]'" in told
+
+
 @pytest.mark.parametrize(("arguments", "extras"), [([], "web"), (["--demo"], "web,conversations,sweeps")])
 def test_extras_that_are_missing_are_named(
     monkeypatch: pytest.MonkeyPatch, cli: CommandLine, arguments: list[str], extras: str

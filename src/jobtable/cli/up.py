@@ -67,8 +67,10 @@ def up(
 
 
 def _refuse_without_extras(*, demo: bool) -> None:
-    needed = {"web": "uvicorn"} | ({"conversations": "sklearn", "sweeps": "optuna"} if demo else {})
-    missing = [extra for extra, module in needed.items() if find_spec(module) is None]
+    # Each module of the first: other programs bring some of them along.
+    needed = {"web": ["fastapi", "jinja2", "plotly", "uvicorn"]}
+    needed |= {"conversations": ["sklearn"], "sweeps": ["optuna"]} if demo else {}
+    missing = [extra for extra, modules in needed.items() if None in map(find_spec, modules)]
     if missing:
         raise typer.BadParameter(f"this needs what is not installed: pip install 'jobtable[{','.join(missing)}]'")
 

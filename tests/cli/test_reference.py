@@ -19,6 +19,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "cli.md"
 WITHOUT_DATA = {
     "jobtable up",
     "jobtable dynamodb serve",
+    "jobtable objects get",
     "jobtable conversations example",
     "jobtable journeys example",
     "jobtable journeys pause",

@@ -1,4 +1,4 @@
-"""What users need in their own tests: the backend contract, a faulty backend, strategies, a fake clock, real servers.
+"""What users need in their own tests: the backend contract, a faulty backend, strategies, a fake clock, servers.
 
 Import what is needed from its module; the contract and the strategies need pytest and Hypothesis.
 """

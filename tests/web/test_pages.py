@@ -237,6 +237,13 @@ def test_a_wrong_address_says_what_is_wrong_with_it(world: World, browser: httpx
     assert "query.layer: Input should be a valid integer" in page.text
 
 
+def test_a_report_shows_its_sections_and_says_nothing_twice(world: World, browser: httpx.Client) -> None:
+    page = browser.get(f"/journeys/{world.journey}/executions/{world.journey_job}").text
+    reports = page.partition("<h2>Reports</h2>")[2]
+    assert "detailedResults" in reports
+    assert not re.search("<dt>(reportId|title|summary|executionSummary)</dt>", reports)
+
+
 def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
     world: World, served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,8 @@ ENGINE_REPORTS = {
     ReportType.ERROR_ANALYSIS: "error_analysis",
 }
 """The names of the reports that the engine makes; no step may have one of them."""
-_OWN_MEMBERS = {"reportId", "reportType", "title", "summary", "executionSummary", "generatedAt"}
+OWN_MEMBERS = {"reportId", "reportType", "title", "summary", "executionSummary", "generatedAt"}
+"""What every report says of itself, beside its sections."""
 _IN_MEMORY = 1 << 20
 _SLOW_SHARE = 0.5
 _MUCH_LOGGING_PER_SECOND = 1_000
@@ -42,7 +43,7 @@ class Content:
 
     def __post_init__(self) -> None:
         """Refuse sections whose names every report has for something else."""
-        taken = sorted(_OWN_MEMBERS & self.sections.keys())
+        taken = sorted(OWN_MEMBERS & self.sections.keys())
         if taken:
             raise ValueRefusedError(
                 f"the report {self.title!r} cannot have a section {', '.join(taken)}: choose another name"

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from jobtable.errors import ObjectNotFoundError
+from jobtable.journeys.reports import OWN_MEMBERS
 from jobtable.web.dependencies import AllServices, JobId, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
@@ -65,13 +66,14 @@ def show_execution(
         stage=stage,
         execution=execution,
         lines=list(services.journeys.list_recent_job_logs(job_id, limit=_MOST_LINES))[::-1],
-        reports=[(record, _content(services, record)) for record in records],
+        reports=[(record, _sections(services, record)) for record in records],
     )
 
 
-def _content(services: AllServices, record: Any) -> dict[str, Any] | None:
-    """The report that a record names; None where its object is gone."""
+def _sections(services: AllServices, record: Any) -> dict[str, Any] | None:
+    """What the report that a record names has to say, without what the record says; None where its object is gone."""
     try:
-        return services.journey_records.read_report(record)
+        report = services.journey_records.read_report(record)
     except ObjectNotFoundError:
         return None
+    return {name: said for name, said in report.items() if name not in OWN_MEMBERS and said not in (None, "", [], {})}

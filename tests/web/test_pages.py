@@ -17,6 +17,7 @@ from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 from jobtable.access.entities import Role
 from jobtable.conversations.entities import CommentExtremity
 from jobtable.conversations.pipeline import Stage, stage_job_id
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
@@ -269,6 +270,21 @@ def test_of_very_many_dependencies_the_first_are_listed(
 @pytest.mark.parametrize("path", ["/jobs?cursor=x", "/queues?cursor=x", "/tables/jobtable?partition=a&cursor=x"])
 def test_a_foreign_cursor_is_no_server_error(browser: httpx.Client, path: str) -> None:
     assert browser.get(path).status_code == 400
+
+
+def test_the_second_page_of_a_queue_leads_back_to_the_first_though_it_is_empty(
+    served: Served, browser: httpx.Client
+) -> None:
+    engine = served.services.jobs
+    for number in range(51):
+        engine.submit(NewJob(name=f"ready {number}", task="a:b", queue="ready"))
+    following = re.search('rel="next" href="([^"]+)"', browser.get("/queues/ready").text)
+    assert following is not None
+    for left in (1, 0):
+        page = browser.get(following[1]).text
+        assert page.count("ready 50") == 2 * left, "as a text and as a title"
+        assert '<a class="button" href="/queues/ready">Back to the first page</a>' in page
+        engine.claim("ready", limit=51, instance_id="w", lease_seconds=60)
 
 
 def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, browser: httpx.Client) -> None:

@@ -28,7 +28,13 @@ def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Resp
     page = queries.list_queues().page(cursor or None, size=50)
     workers = queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=100)
     return render(
-        request, "queues.html", title="Queues & workers", page=page, workers=workers.items, gone=_last_gone(queries)
+        request,
+        "queues.html",
+        title="Queues & workers",
+        page=page,
+        is_first=not cursor,
+        workers=workers.items,
+        gone=_last_gone(queries),
     )
 
 
@@ -56,7 +62,15 @@ def show_queue(
     page = queries.list_ready(queue_name).page(cursor or None, size=50)
     jobs = store.batch_get(Job.key(job_id=place.job_id) for place in page.items)
     places = [(place, job) for place, job in zip(page.items, jobs, strict=True) if job is not None]
-    return render(request, "queue.html", title=f"Queue {queue_name}", queue=queue, places=places, cursor=page.cursor)
+    return render(
+        request,
+        "queue.html",
+        title=f"Queue {queue_name}",
+        queue=queue,
+        places=places,
+        cursor=page.cursor,
+        is_first=not cursor,
+    )
 
 
 @router.get("/workers/{instance_id}")
@@ -73,4 +87,12 @@ def show_worker(
     page = queries.list_jobs_of_instance(instance_id).page(cursor or None, size=50)
     jobs = store.batch_get(Job.key(job_id=each.job_id) for each in page.items)
     held = list(zip(page.items, jobs, strict=True))
-    return render(request, "worker.html", title=f"Worker {instance_id}", worker=worker, held=held, cursor=page.cursor)
+    return render(
+        request,
+        "worker.html",
+        title=f"Worker {instance_id}",
+        worker=worker,
+        held=held,
+        cursor=page.cursor,
+        is_first=not cursor,
+    )

@@ -87,6 +87,24 @@ def test_why_a_sweep_has_failed_keeps_its_lines(serve: Callable[..., Served]) ->
     assert "No trial has completed" in shown
 
 
+def test_a_sweep_of_which_nothing_runs_says_why(serve: Callable[..., Served]) -> None:
+    served = serve()
+    driver = Driver.on(served.services.jobs.store)
+    client = served.client(Accept="text/html")
+    Sweeps(driver.jobs).submit(SWEEP, sweep_id="s")
+    planning = client.get("/sweeps/s").text
+    assert "Nothing of it runs: why worse and worse: plan generation 0 waits" in planning
+    assert "No live worker serves the queue default." in planning
+    driver.run(most=1)
+    driver.jobs.pause_queue("default")
+    trials = client.get("/sweeps/s").text
+    assert "why worse and worse 0 waits" in trials
+    assert "The queue default is paused" in trials
+    driver.jobs.resume_queue("default")
+    driver.jobs.claim("default", limit=1, instance_id="w", lease_seconds=60)
+    assert "Nothing of it runs" not in client.get("/sweeps/s").text
+
+
 def test_a_sweep_that_is_being_deleted_does_not_hide_the_others(serve: Callable[..., Served]) -> None:
     served = serve()
     sweeps = served.services.sweeps

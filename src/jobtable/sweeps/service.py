@@ -201,6 +201,12 @@ class Sweeps:
             values.update((metric.child_job_id, metric.value) for metric in metrics)
         return values
 
+    def find_last_planning(self, sweep_id: str) -> Job | None:
+        """The job that plans, or has planned, the last of the trials so far; None if none is there."""
+        plannings = JobDependency.key(job_id=planning_id(sweep_id))
+        edge = self._store.query(plannings, newest_first=True).first()
+        return None if edge is None else self._store.find(Job.key(job_id=edge.dependency_job_id))
+
     def get_progress(self, sweep_id: str) -> Progress:
         """How far the sweep is: as many reads for a million trials as for one. NotFoundError if there is none."""
         progress = self.find_progress(sweep_id)

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.jobs.records import Status
+from jobtable.app import Services
+from jobtable.jobs.entities import Job
+from jobtable.jobs.records import CLAIMABLE, Status
+from jobtable.jobs.waiting import Waiting, WaitKind
 from jobtable.sweeps.service import TrialResult
 from jobtable.web.dependencies import AllServices, path_id
 from jobtable.web.guard import READ, PageRoute, allow
@@ -45,6 +48,7 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
     is_cut = len(trials) == _MOST_TRIALS
     best = services.sweeps.list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
     names = sorted({name for trial in trials for name in trial.params})
+    next_job = _next_job(services, sweep_id, trials)
     return render(
         request,
         "sweep.html",
@@ -52,6 +56,8 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         sweep=services.sweeps.get_progress(sweep_id),
         definition=definition,
         job=services.jobs.queries.get_job(sweep_id),
+        next_job=next_job,
+        waiting=_why_waiting(services, next_job),
         trials=(best + [trial for trial in trials if trial.value is None])[:_MOST_ROWS],
         drawn=f"of the first {len(trials):,} trials" if is_cut else "",
         names=names,
@@ -59,6 +65,23 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         history=_history(valued, completed, definition.objective, is_max),
         coordinates=_coordinates(ranked, names, definition.objective),
     )
+
+
+def _next_job(services: Services, sweep_id: str, trials: list[TrialResult]) -> Job | None:
+    """The trial or the planning that is next, if no trial runs."""
+    if any(trial.status is Status.RUNNING for trial in trials):
+        return None
+    waiting = next((trial.job_id for trial in trials if trial.status in CLAIMABLE), None)
+    if waiting is not None:
+        return services.store.find(Job.key(job_id=waiting))
+    return services.sweeps.find_last_planning(sweep_id)
+
+
+def _why_waiting(services: Services, job: Job | None) -> Waiting | None:
+    """What keeps the next job from its start, if something does."""
+    waiting = services.jobs.why_waiting(job) if job is not None else None
+    is_kept = waiting is not None and any(reason.kind is not WaitKind.NEXT for reason in waiting.reasons)
+    return waiting if is_kept else None
 
 
 def _ranked(trials: list[TrialResult], is_max: bool) -> list[TrialResult]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -21,12 +22,13 @@ def store() -> Iterator[Store]:
         yield services.jobs.store
 
 
-def measure(store: Store, name: str, count: int, *, has_steps: bool = True) -> None:
+def measure(store: Store, name: str, count: int, *, has_steps: bool = True, pause_seconds: int = 0) -> None:
+    """One value a second; after each hundred there is a pause."""
     store.batch_put(
         JobMetric(
             job_id="1",
             metric_name=name,
-            timestamp=NOON + timedelta(seconds=number),
+            timestamp=NOON + timedelta(seconds=number + number // 100 * pause_seconds),
             value=float(number),
             step=number if has_steps else None,
         )
@@ -59,3 +61,18 @@ def test_of_many_values_every_metric_is_drawn_from_its_first_to_its_last(
         assert 10 <= len(line["x"]) <= 20
         assert max(after - before for before, after in zip(line["x"], line["x"][1:], strict=False)) < count / 10
         assert line["y"] == [float(step) for step in line["x"]]
+
+
+@pytest.mark.parametrize("has_steps", [True, False])
+def test_values_that_came_in_bursts_are_drawn_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch, has_steps: bool
+) -> None:
+    monkeypatch.setattr(series, "_MOST_VALUES", 100)
+    monkeypatch.setattr(series, "_MOST_SAMPLES", 40)
+    measure(store, "loss", 300, has_steps=has_steps, pause_seconds=86400)
+    (line,) = series.metric_series(store, "1")
+    assert line["x"] == sorted(line["x"])
+    assert (line["y"][0], line["y"][-1]) == (0.0, 299.0)
+    assert len(line["x"]) <= 40
+    if has_steps:
+        assert max(after - before for before, after in pairwise(line["x"])) < 30

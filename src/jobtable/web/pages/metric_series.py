@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import groupby, islice
+from datetime import datetime
+from heapq import heapify, heappop, heappush
+from itertools import groupby, islice, pairwise
 from typing import Any
 
 from jobtable.jobs.entities import JobMetric
@@ -43,14 +45,53 @@ def _names(store: Store, job_id: str) -> Iterator[str]:
 
 
 def _samples(store: Store, first: JobMetric, count: int) -> list[JobMetric]:
-    """Values of a metric at even distances in time, and its last one."""
+    """Values of a metric at even distances in time, its last one, and more where those leave gaps."""
     of_metric = JobMetric.key(job_id=first.job_id, metric_name=first.metric_name)
     last = store.query(of_metric, newest_first=True).first() or first
     distance = (last.timestamp - first.timestamp) / max(count, 1)
     found = [first]
     while (value := store.query(of_metric, after=found[-1].timestamp + distance).first()) is not None:
         found.append(value)
-    return found if found[-1] == last else [*found, last]
+    if found[-1] != last:
+        found.append(last)
+    return _filled(store, found, count - len(found))
+
+
+def _filled(store: Store, found: list[JobMetric], count: int) -> list[JobMetric]:
+    """Up to so many values more, in the widest gaps as they are drawn: values that came in bursts lie close in time."""
+    by = _counted_by(found[0])
+    values = list(found)
+    gaps = [_gap(one, other, by) for one, other in pairwise(found)]
+    heapify(gaps)
+    for _ in range(count):
+        if not gaps or gaps[0][0] == 0:
+            break
+        _, _, one, other = heappop(gaps)
+        if (value := _find_between(store, one, other)) is not None:
+            values.append(value)
+            heappush(gaps, _gap(one, value, by))
+            heappush(gaps, _gap(value, other, by))
+    return sorted(values, key=lambda value: value.timestamp)
+
+
+def _gap(one: JobMetric, other: JobMetric, by: str) -> tuple[float, datetime, JobMetric, JobMetric]:
+    """A gap as a heap has it: the widest first. No two have the same time, so values are never compared."""
+    if by == "time":
+        width = (other.timestamp - one.timestamp).total_seconds()
+    else:
+        width = abs((getattr(other, by) or 0) - (getattr(one, by) or 0))
+    return -width, one.timestamp, one, other
+
+
+def _find_between(store: Store, one: JobMetric, other: JobMetric) -> JobMetric | None:
+    """The value next to the middle between two, if there is one."""
+    of_metric = JobMetric.key(job_id=one.job_id, metric_name=one.metric_name)
+    middle = one.timestamp + (other.timestamp - one.timestamp) / 2
+    later = store.query(of_metric, after=middle).first()
+    if later is not None and later != other:
+        return later
+    earlier = store.query(of_metric, between=(one.timestamp, middle), newest_first=True).first()
+    return None if earlier == one else earlier
 
 
 def _line(values: list[JobMetric]) -> dict[str, Any]:

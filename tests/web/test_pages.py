@@ -287,6 +287,18 @@ def test_the_second_page_of_a_queue_leads_back_to_the_first_though_it_is_empty(
         engine.claim("ready", limit=51, instance_id="w", lease_seconds=60)
 
 
+def test_all_jobs_under_a_job_can_be_seen(world: World, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "_MOST_CHILDREN", 2)
+    address, seen = f"/jobs/{world.group}", []
+    while address:
+        listed = browser.get(address).text.partition('id="children"')[2].partition("</section>")[0]
+        seen += re.findall("child [0-9]</a>", listed)
+        following = re.search('rel="next" href="([^"]+)"', listed)
+        address = following[1] if following else ""
+    assert seen == [f"child {number}</a>" for number in range(3)]
+    assert f'href="/jobs/{world.group}#children">Back to the first page' in listed
+
+
 def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, browser: httpx.Client) -> None:
     image_id = "0b1f7a52-5b7e-4a43-8d0e-2f9a3f9f8a11"
     OcrService(served.services.store).store(ocr_result(image_id))

@@ -96,12 +96,12 @@ def show_submission(request: Request, queries: TheQueries, like: str = "") -> Re
 
 @router.get("/jobs/{job_id}")
 @allow(READ)
-def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) -> Response:
-    """One job: its history, log, metrics, and what belongs to it."""
+def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, under: str = "") -> Response:
+    """One job: its history, log, metrics, and what belongs to it; `under` is the cursor of the jobs under it."""
     queries = jobs.queries
     job = queries.get_job(job_id)
     history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
-    children = queries.list_children(job).page(size=_MOST_CHILDREN)
+    children = queries.list_children(job).page(under or None, size=_MOST_CHILDREN)
     lines = queries.list_logs(job_id, newest_first=True).page(size=_MOST_LINES)
     groups = read_group_progress(store, [job, *children.items])
     parent = store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None
@@ -121,7 +121,8 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs) ->
         has_earlier_lines=lines.cursor is not None,
         levels=list(LogLevel),
         children=children.items,
-        has_more_children=children.cursor is not None,
+        is_first_page=not under,
+        under=children.cursor,
         waits_for=_edges(store, queries.list_dependencies(job_id).page(size=_MOST_EDGES), "dependency_job_id"),
         waited_for_by=_edges(store, queries.list_dependents(job_id).page(size=_MOST_EDGES), "job_id"),
         checkpoints=queries.list_checkpoints(job_id, newest_first=True).page(size=50).items,

@@ -150,11 +150,9 @@ def cancel(
         jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
-
-    def change(jobs: Jobs, job_id: str) -> Job:
-        return jobs.cancel(job_id, by=by, message=message, tree=not alone)
-
-    _change_each(store, objects, ids, change, as_json)
+    _change_each(
+        store, objects, ids, lambda jobs, job_id: jobs.cancel(job_id, by=by, message=message, tree=not alone), as_json
+    )
 
 
 @app.command()
@@ -174,11 +172,9 @@ def stop(
         jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"
     """
     by = resolved(user=user).settings.user
-
-    def change(jobs: Jobs, job_id: str) -> Job:
-        return jobs.stop(job_id, by=by, message=message, tree=not alone)
-
-    _change_each(store, objects, ids, change, as_json)
+    _change_each(
+        store, objects, ids, lambda jobs, job_id: jobs.stop(job_id, by=by, message=message, tree=not alone), as_json
+    )
 
 
 @app.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -159,13 +159,8 @@ def run(
     Example:
         jobtable journeys run JRN-1
     """
-
-    def begin(runner: JourneyRunner, by: str) -> Journey:
-        for stage_id in skip or []:
-            runner.skip(journey_id, stage_id)
-        return runner.run(journey_id, by=by)
-
-    _begin(begin, journey_id, store, objects, user, submit_only=submit_only, as_json=as_json)
+    settings = chosen_settings(store, objects, user=user)
+    _begin(journey_id, settings, lambda runner: runner.run, skip, submit_only=submit_only, as_json=as_json)
 
 
 @app.command()
@@ -183,11 +178,8 @@ def resume(
     Example:
         jobtable journeys resume JRN-1
     """
-
-    def begin(runner: JourneyRunner, by: str) -> Journey:
-        return runner.resume(journey_id, by=by)
-
-    _begin(begin, journey_id, store, objects, user, submit_only=submit_only, as_json=as_json)
+    settings = chosen_settings(store, objects, user=user)
+    _begin(journey_id, settings, lambda runner: runner.resume, submit_only=submit_only, as_json=as_json)
 
 
 @app.command()
@@ -206,29 +198,24 @@ def retry(
     Example:
         jobtable journeys retry JRN-1
     """
-
-    def begin(runner: JourneyRunner, by: str) -> Journey:
-        for stage_id in skip or []:
-            runner.skip(journey_id, stage_id)
-        return runner.retry(journey_id, by=by)
-
-    _begin(begin, journey_id, store, objects, user, submit_only=submit_only, as_json=as_json)
+    settings = chosen_settings(store, objects, user=user)
+    _begin(journey_id, settings, lambda runner: runner.retry, skip, submit_only=submit_only, as_json=as_json)
 
 
 def _begin(
-    begin: Callable[[JourneyRunner, str], Journey],
     journey_id: str,
-    store: str | None,
-    objects: str | None,
-    user: str | None,
+    settings: Settings,
+    verb: Callable[[JourneyRunner], Callable[..., Journey]],
+    skip: Sequence[str] | None = None,
     *,
     submit_only: bool,
     as_json: bool,
 ) -> None:
     """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
-    settings = chosen_settings(store, objects, user=user)
     with Services.from_settings(settings) as services:
-        journey = begin(services.journey_runner, settings.user)
+        for stage_id in skip or ():
+            services.journey_runner.skip(journey_id, stage_id)
+        journey = verb(services.journey_runner)(journey_id, by=settings.user)
         if not submit_only and journey.status is JourneyStatus.RUNNING:
             try:
                 journey = _work(services, settings, journey)

@@ -35,6 +35,12 @@ def look_until(
         wait()
 
 
+def refuse_memory(settings: Settings) -> None:
+    """Raise where jobs would run in other processes than the one that has the store."""
+    if settings.server is None and settings.store.startswith("memory:"):
+        raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+
+
 class LocalWorkers:
     """Worker processes while the block runs. At its end they give back what they have not finished.
 
@@ -53,8 +59,7 @@ class LocalWorkers:
         inline: bool = False,
         quiet: bool = True,
     ) -> None:
-        if settings.server is None and settings.store.startswith("memory:"):
-            raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+        refuse_memory(settings)
         self._command = _command(settings, queues, slots=slots, preload=preload, inline=inline)
         self._environment = _environment(settings)
         self._count = count

@@ -15,7 +15,7 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.background import beside, watched
 from jobtable.cli.demo_progress import demonstrated
-from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.local_workers import LocalWorkers, refuse_memory
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import say
 from jobtable.connection import store_file, store_url
@@ -61,8 +61,8 @@ def up(
         _make_folder(data)
         store = store_url(data / "jobtable.db")
     settings = resolved(store=store, objects=objects, host=host, port=port, slots=slots).settings
-    if settings.store.startswith("memory:") and worker:
-        raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+    if worker:
+        refuse_memory(settings)
     _run(settings, with_worker=worker, demo_folder=_demo_folder(settings) if demo else None)
 
 

@@ -17,6 +17,7 @@ import typer
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
 from jobtable.cli.background import watched
+from jobtable.cli.local_workers import refuse_memory
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.connection import default_objects_url
@@ -81,8 +82,8 @@ def worker(
     """
     queues = tuple(queue) if queue else None
     settings = _settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
-    if settings.server is None and settings.store.startswith("memory:") and not inline:
-        raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
+    if not inline:
+        refuse_memory(settings)
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     if settings.server is None:
         _look_at_objects(settings)

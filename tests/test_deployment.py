@@ -26,7 +26,7 @@ from jobtable.jobs.entities import main
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.settings import Settings
 from jobtable.store.capacity import Units
-from jobtable.web.explorer import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
+from jobtable.web.prices import dollars_for
 from tests.running import jobs_in_memory
 
 PAGE = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
@@ -95,7 +95,7 @@ def check(act: str, spent: dict[str, Units]) -> None:
     read, write, dollars = told(act)
     units = sum(spent.values(), Units())
     assert (units.read / COUNT, units.write / COUNT) == pytest.approx((read, write), abs=0.6), act
-    assert 1e6 * (read * READ_UNIT_DOLLARS + write * WRITE_UNIT_DOLLARS) == pytest.approx(dollars, abs=0.6), act
+    assert 1e6 * dollars_for(Units(read=read, write=write)) == pytest.approx(dollars, abs=0.6), act
 
 
 def test_the_costs_are_what_jobs_cost(jobs: Jobs) -> None:

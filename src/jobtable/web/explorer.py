@@ -17,11 +17,6 @@ from jobtable.store.cursors import fingerprint, read_cursor, write_cursor
 from jobtable.web.guard import Caller
 from jobtable.web.withheld import refuse_withheld
 
-READ_UNIT_DOLLARS = 0.125 / 1_000_000
-"""On-demand price of a read request unit in us-east-1."""
-WRITE_UNIT_DOLLARS = 0.625 / 1_000_000
-"""On-demand price of a write request unit in us-east-1."""
-
 
 @dataclass(frozen=True)
 class Explored:

@@ -10,15 +10,9 @@ from pydantic import BaseModel
 from jobtable.model import Table
 from jobtable.reference import entity_references, tables
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
-from jobtable.web.explorer import (
-    READ_UNIT_DOLLARS,
-    WRITE_UNIT_DOLLARS,
-    Asked,
-    explore,
-    index_named,
-    table_named,
-)
+from jobtable.web.explorer import Asked, explore, index_named, table_named
 from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.prices import dollars_for
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -137,7 +131,7 @@ def list_capacity(store: TheStore) -> list[UnitsView]:
             calls=units.calls,
             read_units=units.read,
             write_units=units.write,
-            dollars=units.read * READ_UNIT_DOLLARS + units.write * WRITE_UNIT_DOLLARS,
+            dollars=dollars_for(units),
         )
         for pattern, units in sorted(store.capacity.by_pattern().items())
     ]

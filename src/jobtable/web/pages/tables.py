@@ -9,16 +9,10 @@ from fastapi import APIRouter, Query, Request, Response
 from jobtable.model import Table
 from jobtable.reference import entity_references, tables
 from jobtable.web.dependencies import CallerOf, TheStore, path_id
-from jobtable.web.explorer import (
-    READ_UNIT_DOLLARS,
-    WRITE_UNIT_DOLLARS,
-    Asked,
-    explore,
-    index_named,
-    table_named,
-)
+from jobtable.web.explorer import Asked, explore, index_named, table_named
 from jobtable.web.guard import READ, Caller, PageRoute, allow
 from jobtable.web.pages.frame import render
+from jobtable.web.prices import dollars_for
 from jobtable.web.withheld import is_withheld
 
 router = APIRouter(route_class=PageRoute)
@@ -31,9 +25,7 @@ _PAGE = 25
 def show_tables(request: Request, store: TheStore) -> Response:
     """All tables, and what has been consumed so far."""
     units = sorted(store.capacity.by_pattern().items(), key=lambda pair: -(pair[1].read + pair[1].write))
-    costs = [
-        (pattern, used, used.read * READ_UNIT_DOLLARS + used.write * WRITE_UNIT_DOLLARS) for pattern, used in units
-    ]
+    costs = [(pattern, used, dollars_for(used)) for pattern, used in units]
     return render(
         request,
         "tables.html",

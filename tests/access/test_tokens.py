@@ -29,6 +29,7 @@ def test_a_token_is_found_until_it_is_revoked(tokens: Tokens) -> None:
     assert list(tokens.list()) == [new.record]
     revoked = tokens.revoke(new.record.token_id)
     assert tokens.revoke(new.record.token_id) == revoked
+    assert (tokens.state_of(new.record), tokens.state_of(revoked)) == ("valid", "revoked")
     assert tokens.find_valid(new.text) is None
     with pytest.raises(NotFoundError, match="none"):
         tokens.revoke("none")
@@ -44,6 +45,7 @@ def test_a_token_ends_at_its_time() -> None:
         assert tokens.find_valid(new.text) is not None
         clock.advance(1)
         assert tokens.find_valid(new.text) is None
+        assert tokens.state_of(new.record) == "expired"
         with pytest.raises(ValueRefusedError, match="give it some time"):
             tokens.create(Role.READ, expires_in=timedelta(0))
 

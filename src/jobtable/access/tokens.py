@@ -10,12 +10,14 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal, TypeAlias
 
 from jobtable.access.entities import AccessToken, Role
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ValueRefusedError
 from jobtable.store import Query, Store
 
+TokenState: TypeAlias = Literal["valid", "expired", "revoked"]
 _FORM = re.compile(r"jt_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 
@@ -66,12 +68,14 @@ class Tokens:
         record = self._store.find(AccessToken.key(token_id=form[1]))
         if record is None or not hmac.compare_digest(record.secret_sha256, _digest(form[2])):
             return None
-        return record if self.is_valid(record) else None
+        return record if self.state_of(record) == "valid" else None
 
-    def is_valid(self, record: AccessToken) -> bool:
-        """Whether a token still opens anything."""
+    def state_of(self, record: AccessToken) -> TokenState:
+        """Whether a token still opens anything, and if not, why."""
+        if record.revoked_at is not None:
+            return "revoked"
         is_expired = record.expires_at is not None and record.expires_at <= self._clock.now()
-        return record.revoked_at is None and not is_expired
+        return "expired" if is_expired else "valid"
 
     def list(self) -> Query[AccessToken]:
         """All tokens, in no order."""

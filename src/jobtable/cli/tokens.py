@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.access.entities import AccessToken, Role
+from jobtable.access.tokens import TokenState
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
-from jobtable.cli.output import print_json, print_list, say, to_json
+from jobtable.cli.output import print_json, print_table, say, to_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -54,25 +55,25 @@ def list_tokens(store: StoreUrl = None, as_json: AsJson = False) -> None:
         jobtable tokens list
     """
     with open_services(store) as services:
-        tokens = services.tokens
-        found = sorted(tokens.list(), key=lambda token: token.created_at)
-        states = {token.token_id: "valid" if tokens.is_valid(token) else "ended" for token in found}
+        found = sorted(services.tokens.list(), key=lambda token: token.created_at)
+        rows = [_row(token, services.tokens.state_of(token)) for token in found]
     if as_json:
         print_json([_shown(token) for token in found])
-        return
-    print_list(
-        found,
-        lambda token: {
-            "token": token.token_id,
-            "name": token.name,
-            "role": token.role.value,
-            "state": "revoked" if token.revoked_at else states[token.token_id],
-            "created": token.created_at,
-            "expires": token.expires_at,
-        },
-        as_json=False,
-        empty="There are no tokens yet; make one with `jobtable tokens create --role read`.",
-    )
+    elif rows:
+        print_table(rows)
+    else:
+        say("There are no tokens yet; make one with `jobtable tokens create --role read`.")
+
+
+def _row(token: AccessToken, state: TokenState) -> dict[str, Any]:
+    return {
+        "token": token.token_id,
+        "name": token.name,
+        "role": token.role.value,
+        "state": state,
+        "created": token.created_at,
+        "expires": token.expires_at,
+    }
 
 
 @app.command()

@@ -30,16 +30,10 @@ def show_tokens(request: Request, tokens: TheTokens, caller: CallerOf, cursor: s
         request,
         "tokens.html",
         title="Tokens",
-        tokens=[(token, _state(token.revoked_at is not None, tokens.is_valid(token))) for token in found],
+        tokens=[(token, tokens.state_of(token)) for token in found],
         own_token=caller.token_id,
         roles=_ROLES,
         lifetimes=_LIFETIMES,
         cursor=page.cursor,
         is_first=not cursor,
     )
-
-
-def _state(is_revoked: bool, is_valid: bool) -> str:
-    if is_valid:
-        return "valid"
-    return "revoked" if is_revoked else "expired"

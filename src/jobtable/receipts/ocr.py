@@ -200,9 +200,7 @@ class OcrService:
         deleted = int(self._store.delete(Image.key(image_id=image_id)))
         under = self._store.collection(Image.key(image_id=image_id))
         declared = (entity for entity in under if not isinstance(entity, Undeclared))
-        for step in _steps(chain(declared, self._fields(image_id))):
-            deleted += self._store.batch_delete(step)
-        return deleted
+        return deleted + self._store.batch_delete(chain(declared, self._fields(image_id)))
 
     def _fields(self, image_id: str) -> Query[ReceiptField]:
         """The fields of an image's receipts, which stand in partitions of their own."""

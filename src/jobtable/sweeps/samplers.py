@@ -62,16 +62,16 @@ class Question:
 class _Sampler(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    @property
+    def learns(self) -> bool:
+        """Whether results change what is proposed."""
+        return False
+
 
 class Grid(_Sampler):
     """Every combination, in a fixed order."""
 
     name: Literal["grid"] = "grid"
-
-    @property
-    def learns(self) -> bool:
-        """Whether results change what is proposed."""
-        return False
 
     def propose(self, question: Question) -> list[Proposal]:
         """The combinations with the trials' numbers; fewer when they are used up."""
@@ -83,11 +83,6 @@ class RandomChoice(_Sampler):
     """Every parameter at random, by the seed, the number of the trial and the parameter's name alone."""
 
     name: Literal["random"] = "random"
-
-    @property
-    def learns(self) -> bool:
-        """Whether results change what is proposed."""
-        return False
 
     def propose(self, question: Question) -> list[Proposal]:
         """The parameters that belong to the trials' numbers."""

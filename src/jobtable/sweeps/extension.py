@@ -32,15 +32,8 @@ class Extension:
         self._jobs = jobs
         self._store = jobs.store
 
-    def add(self, sweep_id: str, trials: int, by: str) -> int:
-        """Give a sweep so many trials more; gives how many it has in all."""
-        return self._extend(sweep_id, by, more=trials)
-
-    def raise_to(self, sweep_id: str, total: int, by: str) -> int:
-        """Give a sweep so many trials in all. Again it only finishes what was interrupted."""
-        return self._extend(sweep_id, by, total=total)
-
-    def _extend(self, sweep_id: str, by: str, *, more: int = 0, total: int | None = None) -> int:
+    def extend(self, sweep_id: str, by: str, *, more: int, total: int | None) -> int:
+        """Give a sweep so many trials `more`, or so many in `total`; gives how many it has. See Sweeps.extend."""
         for _ in range(_LOOKS):
             parent = get_parent(self._store, sweep_id)
             known = sweep_of(parent).trial_count()

@@ -137,11 +137,9 @@ class Sweeps:
         It decides what it would have decided, had it been so large from the beginning. With a `total` the same call
         again changes nothing, and finishes one that was interrupted.
         """
-        if total is not None and trials is None:
-            return Extension(self._jobs).raise_to(sweep_id, total, by)
-        if total is None and trials is not None and trials > 0:
-            return Extension(self._jobs).add(sweep_id, trials, by)
-        raise ValueRefusedError(f"sweep {sweep_id} is extended by some trials, or to a total: give one of the two")
+        if (total is None) == (trials is None) or (trials is not None and trials <= 0):
+            raise ValueRefusedError(f"sweep {sweep_id} is extended by some trials, or to a total: give one of the two")
+        return Extension(self._jobs).extend(sweep_id, by, more=trials or 0, total=total)
 
     # --- asking -----------------------------------------------------------------------------------------------------
 
@@ -155,7 +153,9 @@ class Sweeps:
 
     def find_best(self, sweep_id: str) -> TrialResult | None:
         """The best trial that ran to its end, or None: one read of an index and one of the trial, at any size."""
-        sweep = self.get_definition(sweep_id)
+        return self._find_best(sweep_id, self.get_definition(sweep_id))
+
+    def _find_best(self, sweep_id: str, sweep: Sweep) -> TrialResult | None:
         highest = sweep.direction == "maximize"
         best = self._jobs.queries.find_best_metric(sweep_id, final_name(sweep.objective), highest=highest)
         job = None if best is None else self._store.find(Job.key(job_id=str(best.child_job_id)))
@@ -227,7 +227,7 @@ class Sweeps:
         entry = self._store.find(SweepEntry.key(job_id=sweep_id))
         # The sweep waits for its planning as it does for its trials; that one is not counted here.
         outcome = None if edge is None else edge.outcome
-        best = self.find_best(sweep_id)
+        best = self._find_best(sweep_id, sweep)
         return Progress(
             sweep_id=sweep_id,
             name=sweep.name,

@@ -11,6 +11,7 @@ import jobtable.access.entities
 import jobtable.receipts.entities  # noqa: F401 - both declare entities of the main table
 from jobtable.albums.entities import workflows
 from jobtable.conversations.entities import TABLES as CONVERSATION_TABLES
+from jobtable.errors import NotFoundError
 from jobtable.jobs.entities import main
 from jobtable.journeys.entities import journeys
 from jobtable.model import Table, wire
@@ -77,6 +78,14 @@ class EntityReference(TypedDict):
 def tables() -> list[Table]:
     """Every table once."""
     return [table for group in TABLES.values() for table in group]
+
+
+def table_named(name: str) -> Table:
+    """The declared table of that name, or NotFoundError."""
+    found = next((table for table in tables() if table.name == name), None)
+    if found is None:
+        raise NotFoundError(f"there is no table {name}; there are {', '.join(table.name for table in tables())}")
+    return found
 
 
 def entity_references() -> list[EntityReference]:

@@ -185,8 +185,8 @@ def test_files_that_cannot_be_used_are_told_in_one_line(cli: CommandLine) -> Non
         nowhere = cli.run(*command, "no/folder/file", code=ExitCode.FAILED)
         assert nowhere.stderr.startswith("Error: no/folder/file cannot be written: the folder ")
         assert len(nowhere.stderr.splitlines()) == 1
-    unknown = cli.run("export", "jobs", "jobs.jsonl", code=ExitCode.FAILED)
-    assert "no table 'jobs' is declared; there are jobtable, " in unknown.stderr
+    unknown = cli.run("export", "jobs", "jobs.jsonl", code=ExitCode.NOT_FOUND)
+    assert "there is no table jobs; there are jobtable, " in unknown.stderr
 
 
 @pytest.mark.parametrize("command", [["export", "jobtable"], ["journeys", "export", "JRN-1"]])

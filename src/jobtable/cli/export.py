@@ -9,9 +9,7 @@ import typer
 
 from jobtable.cli.options import AsJson, StoreUrl, file_to_write, open_store
 from jobtable.cli.output import bar, print_fields, print_json
-from jobtable.errors import ValueRefusedError
-from jobtable.model import Table
-from jobtable.reference import tables
+from jobtable.reference import table_named
 from jobtable.store.exports import export_table
 
 app = typer.Typer(rich_markup_mode=None)
@@ -40,11 +38,3 @@ def export(
         print_json(made)
     else:
         print_fields(vars(made))
-
-
-def table_named(name: str) -> Table:
-    """The declared table with this name."""
-    found = next((table for table in tables() if table.name == name), None)
-    if found is None:
-        raise ValueRefusedError(f"no table {name!r} is declared; there are {', '.join(t.name for t in tables())}")
-    return found

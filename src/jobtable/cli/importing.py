@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.export import table_named
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import bar, print_fields, print_json
+from jobtable.reference import table_named
 from jobtable.store.exports import Mode, check_export, import_table
 
 app = typer.Typer(rich_markup_mode=None)

@@ -9,7 +9,6 @@ from typing import Any
 from jobtable.errors import ItemShapeError, NotFoundError, ValueRefusedError
 from jobtable.model import Index, Table
 from jobtable.model.conditions import Placeholders
-from jobtable.reference import tables
 from jobtable.store import Store, Undeclared
 from jobtable.store.backend import Item, Request
 from jobtable.store.collections import entity_of
@@ -77,14 +76,6 @@ class Asked:
         if kind == "B":
             raise ValueRefusedError(f"{attribute} is binary; such keys cannot be typed in")
         return {kind: text}
-
-
-def table_named(name: str) -> Table:
-    """The declared table of that name, or NotFoundError."""
-    found = next((table for table in tables() if table.name == name), None)
-    if found is None:
-        raise NotFoundError(f"there is no table {name}; there are {', '.join(table.name for table in tables())}")
-    return found
 
 
 def index_named(table: Table, name: str | None) -> Index | None:

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel
 
 from jobtable.model import Table
-from jobtable.reference import entity_references, tables
+from jobtable.reference import entity_references, table_named, tables
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
-from jobtable.web.explorer import Asked, explore, index_named, table_named
+from jobtable.web.explorer import Asked, explore, index_named
 from jobtable.web.guard import READ, GuardedRoute, allow
 from jobtable.web.prices import dollars_for
 

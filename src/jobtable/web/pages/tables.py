@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from jobtable.model import Table
-from jobtable.reference import entity_references, tables
+from jobtable.reference import entity_references, table_named, tables
 from jobtable.web.dependencies import CallerOf, TheStore, path_id
-from jobtable.web.explorer import Asked, explore, index_named, table_named
+from jobtable.web.explorer import Asked, explore, index_named
 from jobtable.web.guard import READ, Caller, PageRoute, allow
 from jobtable.web.pages.frame import render
 from jobtable.web.prices import dollars_for

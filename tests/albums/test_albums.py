@@ -9,7 +9,16 @@ import pytest
 from pydantic import ValidationError
 from tests.access_patterns.albums import DURABLE, STEP, album, at, execution, metrics, task
 
-from jobtable.albums.entities import Album, AlbumData, Execution, TaskStatus, ValidationTask, token_digest, workflows
+from jobtable.albums.entities import (
+    Album,
+    AlbumData,
+    Execution,
+    ExecutionStatus,
+    TaskStatus,
+    ValidationTask,
+    token_digest,
+    workflows,
+)
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.errors import ConditionFailedError, NotFoundError
 from jobtable.store import Store
@@ -80,6 +89,31 @@ def test_tasks_of_any_workflow_come_in_one_order(verbs: AlbumWorkflows) -> None:
     assert [each.created_at for each in verbs.list_pending_tasks()] == [at(minute) for minute in range(1, 21)]
     assert list(verbs.list_tasks(TaskStatus.COMPLETED)) == []
     assert [each.created_at for each in verbs.list_pending_tasks(limit=3)] == [at(minute) for minute in range(1, 4)]
+
+
+def test_the_newest_executions_of_any_kind_come_in_one_order(verbs: AlbumWorkflows) -> None:
+    for number in range(6):
+        verbs.add_execution(execution(f"exec-{number}", (STEP, DURABLE)[number % 2], number))
+    newest = [each.execution_id for each in verbs.list_newest_executions(limit=3)]
+    assert newest == ["exec-5", "exec-4", "exec-3"]
+    assert [each.execution_id for each in verbs.list_newest_executions(STEP, limit=2)] == ["exec-4", "exec-2"]
+    assert verbs.list_newest_executions(status=ExecutionStatus.FAILED, limit=9) == []
+
+
+def test_an_execution_that_ends_while_they_are_listed_is_listed_once(
+    verbs: AlbumWorkflows, each_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verbs.add_execution(execution("exec-1", STEP, 0))
+    query = each_store.query
+
+    def end_what_is_found(*asked: Any, **more: Any) -> list[Any]:
+        found = list(query(*asked, **more))
+        for each in found:
+            each_store.update(each, Execution.status.set(ExecutionStatus.COMPLETED))
+        return found
+
+    monkeypatch.setattr(each_store, "query", end_what_is_found)
+    assert [each.status for each in verbs.list_newest_executions(limit=9)] == [ExecutionStatus.COMPLETED]
 
 
 def test_albums_come_by_index_from_table_and_index(verbs: AlbumWorkflows) -> None:

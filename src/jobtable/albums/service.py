@@ -104,6 +104,17 @@ class AlbumWorkflows:
         selected = Execution.by_status(workflow_type=workflow_type, status=status)
         return self._store.query(selected, between=created, newest_first=newest_first)
 
+    def list_newest_executions(
+        self, workflow_type: WorkflowType | None = None, status: ExecutionStatus | None = None, *, limit: int
+    ) -> list[Execution]:
+        """The newest executions of one workflow type and status, or of any; each once, also if it ends meanwhile."""
+        types = list(WorkflowType) if workflow_type is None else [workflow_type]
+        statuses = list(ExecutionStatus) if status is None else [status]
+        keys = [Execution.by_status(workflow_type=t, status=s) for t in types for s in statuses]
+        found = [each for key in keys for each in self._store.query(key, newest_first=True, limit=limit)]
+        once = {execution.execution_id: execution for execution in found}.values()
+        return sorted(once, key=lambda execution: execution.created_at, reverse=True)[:limit]
+
     @access_pattern("004", "Query specific workflow execution", index="GSI2")
     def list_execution_items(self, workflow_type: WorkflowType, execution_id: str) -> Query[Entity]:
         """Everything of an execution, each as what it is: albums by index, the execution, tasks."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from datetime import date
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +13,6 @@ from jobtable.albums.entities import Album, Execution, ExecutionStatus, Validati
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.metrics import count_and_compare
-from jobtable.albums.service import AlbumWorkflows
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
@@ -225,19 +222,10 @@ def list_executions(
         jobtable executions list --status waiting
     """
     with open_services(store, objects) as services:
-        found = _newest_first(services.albums, workflow_type, status)
+        found = services.albums.list_newest_executions(workflow_type, status, limit=limit)
         is_narrowed = workflow_type is not None or status is not None
         empty = "There are no such executions." if is_narrowed else _NO_EXECUTIONS
-        print_list(islice(found, limit), _row, as_json=as_json, empty=empty)
-
-
-def _newest_first(
-    records: AlbumWorkflows, workflow_type: WorkflowType | None, status: ExecutionStatus | None
-) -> Iterator[Execution]:
-    types = [workflow_type] if workflow_type else list(WorkflowType)
-    statuses = [status] if status else list(ExecutionStatus)
-    queries = [records.list_executions_by_status(t, s, newest_first=True) for t in types for s in statuses]
-    return heapq.merge(*queries, key=lambda execution: execution.created_at, reverse=True)
+        print_list(found, _row, as_json=as_json, empty=empty)
 
 
 def _row(execution: Execution) -> dict[str, Any]:

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from jobtable.albums.entities import (
-    Execution,
-    ExecutionStatus,
     TaskStatus,
     ValidationTask,
     WorkflowMetrics,
@@ -41,7 +39,7 @@ _MEASURES = (
 @allow(READ)
 def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
     """The executions of both workflow types, and how they compare day by day."""
-    sides = [(kind, _newest(store, kind)) for kind in WorkflowType]
+    sides = [(kind, albums.list_newest_executions(kind, limit=_SHOWN)) for kind in WorkflowType]
     metrics = {kind: _days(store, kind) for kind in WorkflowType}
     return render(
         request,
@@ -60,14 +58,6 @@ def _days(store: Store, kind: WorkflowType) -> list[WorkflowMetrics]:
     kept = store.query(WorkflowMetrics.by_period(workflow_type=kind), newest_first=True, limit=_MOST_DAYS)
     past = [each for each in reversed(list(kept)) if each.date != today.date]
     return [*past, today] if today.execution_count else past
-
-
-def _newest(store: Store, kind: WorkflowType) -> list[Execution]:
-    found: list[Execution] = []
-    for status in ExecutionStatus:
-        key = Execution.by_status(workflow_type=kind, status=status)
-        found += store.query(key, newest_first=True).page(size=_SHOWN).items
-    return sorted(found, key=lambda execution: execution.created_at, reverse=True)[:_SHOWN]
 
 
 def _comparisons(metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> list[dict[str, Any]]:

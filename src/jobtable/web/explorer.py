@@ -18,8 +18,8 @@ from jobtable.web.withheld import refuse_withheld
 
 
 @dataclass(frozen=True)
-class Explored:
-    """An item: the name and the values of its entity, where it is one, and the item in wire form."""
+class ItemView:
+    """An item: as the entity that it is, where it is one, and as it is stored."""
 
     entity: str | None
     values: dict[str, Any] | None
@@ -89,7 +89,7 @@ def index_named(table: Table, name: str | None) -> Index | None:
 
 def explore(
     store: Store, asked: Asked, caller: Caller, *, cursor: str | None, limit: int
-) -> tuple[list[Explored], str | None]:
+) -> tuple[list[ItemView], str | None]:
     """A page of items, and the cursor to go on from; Refused where the caller may not read them."""
     refuse_withheld(asked.table, asked.partition, caller)
     request = {"TableName": store.table_name(asked.table), **asked.request()}
@@ -102,11 +102,11 @@ def explore(
     return [_explored(asked.table, item) for item in response["Items"]], write_cursor(last, bound_to) if last else None
 
 
-def _explored(table: Table, item: Item) -> Explored:
+def _explored(table: Table, item: Item) -> ItemView:
     try:
         entity = entity_of(table, item)
     except ItemShapeError as error:
-        return Explored(None, None, str(error), item)
+        return ItemView(None, None, str(error), item)
     if isinstance(entity, Undeclared):
-        return Explored(None, None, None, item)
-    return Explored(type(entity).__name__, entity.model_dump(mode="json"), None, item)
+        return ItemView(None, None, None, item)
+    return ItemView(type(entity).__name__, entity.model_dump(mode="json"), None, item)

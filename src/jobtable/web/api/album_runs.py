@@ -13,7 +13,8 @@ from jobtable.albums.answers import Answers
 from jobtable.albums.entities import AlbumData, Execution
 from jobtable.albums.executions import Executions
 from jobtable.albums.metrics import compute_and_compare
-from jobtable.web.api.albums import ExecutionId, MetricsOfDay, TaskId
+from jobtable.albums.service import MetricsComparison
+from jobtable.web.api.albums import ExecutionId, TaskId
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
 from jobtable.web.guard import WRITE, GuardedRoute, allow
@@ -118,7 +119,6 @@ def renew_task_token(task_id: TaskId, answers: TheAnswers) -> NewTaskToken:
 
 @router.post("/workflow-metrics/{day}/compute")
 @allow(WRITE)
-def compute_metrics(day: Day, store: TheStore) -> MetricsOfDay:
+def compute_metrics(day: Day, store: TheStore) -> MetricsComparison:
     """Count the executions of a day, and store what they come to, for both workflow types."""
-    found = compute_and_compare(store, day)
-    return MetricsOfDay(step_functions=found.step_functions, durable_functions=found.durable_functions)
+    return compute_and_compare(store, day)

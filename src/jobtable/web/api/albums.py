@@ -19,6 +19,7 @@ from jobtable.albums.entities import (
     WorkflowMetrics,
     WorkflowType,
 )
+from jobtable.albums.service import ExecutionWithAlbums, MetricsComparison
 from jobtable.errors import ValueRefusedError
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheAlbums, TheStore, path_id
@@ -73,20 +74,6 @@ class CreatedTask(TaskView):
     token: str
 
 
-class ExecutionWithAlbums(BaseModel):
-    """An execution, and its albums by their index."""
-
-    execution: Execution
-    albums: list[Album]
-
-
-class MetricsOfDay(BaseModel):
-    """The metrics of both workflow types for one day; null where a type has none."""
-
-    step_functions: WorkflowMetrics | None
-    durable_functions: WorkflowMetrics | None
-
-
 def _view(task: ValidationTask) -> TaskView:
     return TaskView.model_validate(task, from_attributes=True)
 
@@ -139,8 +126,7 @@ def list_executions(
 @allow(READ)
 def get_execution(execution_id: ExecutionId, albums: TheAlbums) -> ExecutionWithAlbums:
     """An execution with its albums."""
-    found = albums.get_execution_with_albums(execution_id)
-    return ExecutionWithAlbums(execution=found.execution, albums=found.albums)
+    return albums.get_execution_with_albums(execution_id)
 
 
 @router.put("/executions/{execution_id}/albums")
@@ -243,7 +229,6 @@ def list_workflow_metrics(
 
 @router.get("/workflow-metrics/{day}")
 @allow(READ)
-def compare_metrics(day: Day, albums: TheAlbums) -> MetricsOfDay:
+def compare_metrics(day: Day, albums: TheAlbums) -> MetricsComparison:
     """The metrics of both workflow types for a day, side by side."""
-    found = albums.compare_metrics(day)
-    return MetricsOfDay(step_functions=found.step_functions, durable_functions=found.durable_functions)
+    return albums.compare_metrics(day)

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi import Body as JsonBody
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
+from jobtable.journeys.service import CompleteJourney
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
@@ -72,15 +73,6 @@ class NewJourney(Body):
         return Journey(**values, created_at=now, updated_at=now)
 
 
-class WholeJourney(BaseModel):
-    """A journey with its stages in order, its rules in rank order, and its latest executions."""
-
-    journey: Journey
-    stages: list[StageDefinition]
-    rules: list[SecondBrainRule]
-    recent_executions: list[JobExecution]
-
-
 @creation.post("/journeys", status_code=201)
 @allow(WRITE)
 def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> Journey:
@@ -110,12 +102,9 @@ def list_journeys(
 @allow(READ)
 def get_journey(
     journey_id: JourneyId, journeys: TheJourneys, recent_executions: Annotated[int, Query(ge=0, le=200)] = 20
-) -> WholeJourney:
+) -> CompleteJourney:
     """A journey with its stages, its rules and its latest executions."""
-    found = journeys.get_complete_journey(journey_id, recent_executions=recent_executions, consistent=True)
-    return WholeJourney(
-        journey=found.journey, stages=found.stages, rules=found.rules, recent_executions=found.recent_executions
-    )
+    return journeys.get_complete_journey(journey_id, recent_executions=recent_executions, consistent=True)
 
 
 @router.get("/journeys/{journey_id}/stages")

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from jobtable.jobs.entities import Job, JobMetric, SweepEntry
 from jobtable.jobs.records import Status
-from jobtable.sweeps.parameters import MOST_POINTS, Params
-from jobtable.sweeps.service import Sweeps
+from jobtable.sweeps.parameters import MOST_POINTS
+from jobtable.sweeps.service import Sweeps, TrialResult
 from jobtable.sweeps.sweep import Sweep
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
@@ -57,17 +57,6 @@ class MoreTrials(Body):
     )
 
 
-class TrialView(BaseModel):
-    """One trial, and what it has come to."""
-
-    number: int
-    job_id: str
-    status: Status
-    params: Params
-    value: float | None
-    message: str | None
-
-
 class ProgressView(BaseModel):
     """How far a sweep is."""
 
@@ -81,7 +70,7 @@ class ProgressView(BaseModel):
     failed: int
     cancelled: int
     open: int
-    best: TrialView | None
+    best: TrialResult | None
     problem: str | None
     target: float | None
     has_reached_target: bool
@@ -119,18 +108,16 @@ def get_definition(sweep_id: SweepId, sweeps: TheSweeps) -> Sweep:
 @allow(READ)
 def list_trials(
     sweep_id: SweepId, sweeps: TheSweeps, first: Annotated[int, Query(ge=0, le=10**6)] = 0, limit: Most = 100
-) -> list[TrialView]:
+) -> list[TrialResult]:
     """The trials of a sweep by number, from the `first` on."""
-    trials = islice(sweeps.list_trials(sweep_id, first=first), limit)
-    return [TrialView.model_validate(trial, from_attributes=True) for trial in trials]
+    return list(islice(sweeps.list_trials(sweep_id, first=first), limit))
 
 
 @router.get("/sweeps/{sweep_id}/best")
 @allow(READ)
-def list_best(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 10) -> list[TrialView]:
+def list_best(sweep_id: SweepId, sweeps: TheSweeps, limit: Most = 10) -> list[TrialResult]:
     """The best trials that ran to their end, the best first."""
-    best = sweeps.list_best(sweep_id, limit=limit)
-    return [TrialView.model_validate(trial, from_attributes=True) for trial in best]
+    return sweeps.list_best(sweep_id, limit=limit)
 
 
 @router.get("/sweeps/{sweep_id}/reports")

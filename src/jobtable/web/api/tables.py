@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
-from jobtable.web.explorer import Asked, explore, index_named
+from jobtable.web.explorer import Asked, ItemView, explore, index_named
 from jobtable.web.guard import READ, GuardedRoute, allow
 from jobtable.web.prices import dollars_for
 
@@ -37,15 +37,6 @@ class TableView(BaseModel):
     sort: list[str]
     indexes: list[IndexView]
     entities: list[str]
-
-
-class ItemView(BaseModel):
-    """An item: as the entity that it is, and as it is stored."""
-
-    entity: str | None
-    values: dict[str, Any] | None
-    problem: str | None
-    item: dict[str, Any]
 
 
 class EntityView(BaseModel):
@@ -111,7 +102,7 @@ def list_items(
     table = table_named(table_name)
     asked = Asked(table, index_named(table, index), partition, sort, newest_first)
     items, cursor = explore(store, asked, caller, cursor=paging.cursor, limit=paging.limit)
-    return PageOf(items=[ItemView.model_validate(item, from_attributes=True) for item in items], cursor=cursor)
+    return PageOf(items=items, cursor=cursor)
 
 
 @router.get("/entities")

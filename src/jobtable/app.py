@@ -13,12 +13,10 @@ from jobtable.settings import Settings
 from jobtable.store.store import Store
 
 if TYPE_CHECKING:  # Each system is loaded when it is used.
-    from datetime import date
-
     from jobtable.access.tokens import Tokens
     from jobtable.albums.answers import Answers
     from jobtable.albums.executions import Executions
-    from jobtable.albums.service import AlbumWorkflows, MetricsComparison
+    from jobtable.albums.service import AlbumWorkflows
     from jobtable.albums.watch import Watch
     from jobtable.conversations.runs import ConversationRuns
     from jobtable.conversations.service import Conversations
@@ -181,13 +179,6 @@ class Services:
         self._prepare(workflows)
         return Answers(self.jobs)
 
-    def compute_album_metrics(self, day: date) -> MetricsComparison:
-        """The metrics of both workflow types for a day (UTC), computed anew from its executions, side by side."""
-        from jobtable.albums.metrics import compute_and_compare
-
-        _ = self.albums  # with its table
-        return compute_and_compare(self.store, day)
-
     @cached_property
     def album_watch(self) -> Watch:
         """The watch over album executions: who runs a server or a worker keeps it."""
@@ -324,12 +315,6 @@ class ServerServices(Services):
         from jobtable.remote.albums import ServerWatch
 
         return ServerWatch(self.jobs)
-
-    def compute_album_metrics(self, day: date) -> MetricsComparison:
-        """The metrics of both workflow types for a day, computed anew by the server, side by side."""
-        from jobtable.remote.albums import compute_and_compare
-
-        return compute_and_compare(self._server, self.store, day)
 
     @cached_property
     def ocr(self) -> OcrService:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import base64
-from datetime import date
 from typing import Any
 
 from jobtable.albums.answers import Answers, with_field_names
 from jobtable.albums.entities import Execution
 from jobtable.albums.executions import Executions
-from jobtable.albums.service import AlbumWorkflows, MetricsComparison
 from jobtable.albums.watch import Sweep, Watch
 from jobtable.jobs.engine import Jobs
 from jobtable.remote.server import Server, path_of
-from jobtable.store import Store
 
 
 class ServerExecutions(Executions):
@@ -67,9 +64,3 @@ class ServerWatch(Watch):
     def expire_due(self) -> Sweep:
         """Nothing is due here."""
         return Sweep()
-
-
-def compute_and_compare(server: Server, store: Store, day: date) -> MetricsComparison:
-    """The metrics of both workflow types for a day, computed anew, side by side."""
-    server.write("POST", path_of("workflow-metrics", day.isoformat(), "compute"))
-    return AlbumWorkflows(store).compare_metrics(day)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from tests.access_patterns.albums import DURABLE, STEP, at, task
 from tests.running import run_jobs
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.albums.entities import WorkflowType
+from jobtable.albums.entities import TaskStatus, WorkflowType
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE
 
@@ -30,6 +33,14 @@ def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
     assert full.delete(at, params={"stop": True}).json()["count"] > 2
     assert full.get(at).status_code == 404
     assert full.delete(at).status_code == 404
+
+
+def test_tasks_of_any_workflow_stand_by_the_time_of_their_answers(guarded: Served) -> None:
+    for number, kind in enumerate([STEP, DURABLE, STEP]):
+        asked = task(f"answered-{number}", kind, number)
+        guarded.services.store.put(asked.replace(status=TaskStatus.COMPLETED, completed_at=at(60 + number)))
+    page = guarded.client(Role.READ).get("/executions/tasks").text
+    assert re.findall("/executions/tasks/answered-([0-9])", page) == ["2", "1", "0"]
 
 
 def test_an_image_that_is_not_base64_is_refused(guarded: Served) -> None:

@@ -90,21 +90,15 @@ def _comparison(name: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -
 def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response:
     """The inbox: tasks that wait for a person, and those that were answered last."""
     pending = list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))
-    answered = [
-        task
-        for kind in WorkflowType
-        for task in store.query(
-            ValidationTask.by_status(workflow_type=kind, status=TaskStatus.COMPLETED), newest_first=True
-        )
-        .page(size=_SHOWN)
-        .items
-    ]
+    of_kinds = [ValidationTask.by_status(workflow_type=kind, status=TaskStatus.COMPLETED) for kind in WorkflowType]
+    answered = [task for key in of_kinds for task in store.query(key, newest_first=True, limit=_SHOWN)]
+    answered.sort(key=lambda task: task.completed_at or task.created_at, reverse=True)
     return render(
         request,
         "tasks.html",
         title="Tasks",
         pending=pending[:_MOST_PENDING],
-        answered=answered,
+        answered=answered[:_SHOWN],
         has_more=len(pending) > _MOST_PENDING,
     )
 

@@ -21,6 +21,7 @@ from jobtable.receipts.labels import LabelService
 from jobtable.receipts.migration import Migration, Report
 from jobtable.receipts.ocr import OcrResult
 from jobtable.receipts.validation import ValidationService
+from jobtable.store import Query
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -142,7 +143,7 @@ def labels(
         print_list(islice(chosen, limit), _label_row, as_json=as_json, empty="There are no such labels.")
 
 
-def _labels(service: LabelService, status: str | None, label: str | None) -> Any:
+def _labels(service: LabelService, status: str | None, label: str | None) -> Query[ReceiptWordLabel]:
     if label is not None:
         return service.list_by_label(label)
     return service.list_everywhere() if status is None else service.list_by_status(status)

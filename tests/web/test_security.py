@@ -13,7 +13,7 @@ import pytest
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.errors import SettingsError
+from jobtable.errors import BackendUnavailable, SettingsError
 from jobtable.web.guard import COOKIE, is_loopback
 from jobtable.web.server import bind
 
@@ -346,3 +346,20 @@ def test_what_nobody_has_foreseen_is_an_answer_like_any_other(
     page = served.client(Accept="text/html").get("/queues")
     assert page.status_code == 500
     assert "Internal Server Error" in page.text
+
+
+def test_what_a_store_says_of_itself_is_told_to_those_who_are_known(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = serve(require_token=True)
+    known = served.client(Role.READ)
+
+    def fail(*_: object, **__: object) -> None:
+        raise BackendUnavailable("http://10.0.0.5 cannot be reached")
+
+    monkeypatch.setattr(served.services.store, "query", fail)
+    assert "10.0.0.5" in known.get("/api/v1/queues").json()["detail"]
+    anybody = served.client().get("/healthz")
+    assert (anybody.status_code, anybody.json()["type"]) == (503, "about:blank")
+    assert "10.0.0.5" not in anybody.text
+    assert "10.0.0.5" in caplog.text

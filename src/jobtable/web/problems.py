@@ -79,6 +79,8 @@ _WITHOUT_BODY = {"GET", "HEAD", "DELETE"}
 _OF_VALUES = {"value_error", "decimal_parsing", "base64_decode"}
 """What pydantic calls errors that the description of the API cannot foresee."""
 
+_LOGGED = "something is wrong in the server; its log says what"
+
 
 class Problem(BaseModel):
     """What went wrong, as RFC 9457 has it."""
@@ -151,7 +153,7 @@ def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
         case ClientDisconnect():
             return _problem(400, "the body ended before it was whole")  # which is counted; nobody hears it
         case _:
-            return _problem(500, "something is wrong in the server; its log says what")
+            return _problem(500, _LOGGED)
 
 
 def _problem_of_shape(found: Sequence[Any]) -> Problem:
@@ -189,9 +191,13 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
 
     def answer(request: Request, error: Exception) -> Response:
         problem = problem_of(error, has_body=request.method not in _WITHOUT_BODY)
-        problem.request_id = getattr(request.state, "request_id", None)
+        request_id = getattr(request.state, "request_id", None)
         if problem.status >= 500:
-            _log.error("request %s: %s %s", problem.request_id, request.method, request.url.path, exc_info=error)
+            _log.error("request %s: %s %s", request_id, request.method, request.url.path, exc_info=error)
+            if getattr(request.state, "caller", None) is None:
+                # A store's error names files, addresses and accounts, which are not for those whom nobody knows.
+                problem = _problem(problem.status, _LOGGED)
+        problem.request_id = request_id
         headers = _headers(request, error, problem.status)
         if wants_page(request):
             response = error_page(request, problem)

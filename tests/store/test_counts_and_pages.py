@@ -64,6 +64,23 @@ def test_an_item_without_a_type_counts_where_its_key_is_the_entitys(store: Store
     assert len(list(store.query(SHELF))) == store.count(SHELF) == 6
 
 
+def test_bounds_find_items_without_a_type_too(store: Store) -> None:
+    untyped = {"PK": {"S": "SHELF#a"}, "SK": {"S": "BOOK#006"}, "pages": {"N": "600"}}
+    store.backend.execute("PutItem", {"TableName": store.table_name(table), "Item": untyped})
+    assert [book.number for book in store.query(SHELF, after=4)] == [5, 6]
+    assert [book.number for book in store.query(SHELF, between=(6, 9))] == [6]
+    assert store.count(SHELF, after=4) == 2
+
+
+def test_a_page_within_bounds_reads_no_more_than_it_gives(store: Store) -> None:
+    long = "b" * 800
+    store.batch_put([Book(shelf=long, number=number, pages=1) for number in range(100, 300)])
+    with store.capacity.measure() as spent:
+        assert len(store.query(Book.key(shelf=long), after=150).page(size=3).items) == 3
+        assert store.query(Book.key(shelf=long), before=250).first() is not None
+    assert spent["Book.key"].read <= 2
+
+
 def test_what_has_no_types_is_counted_as_it_is(store: Store) -> None:
     store.batch_put([Stone(quarry="q", number=number) for number in range(3)])
     assert store.count(Stone.key(quarry="q")) == 3

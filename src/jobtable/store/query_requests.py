@@ -48,7 +48,7 @@ def query_request(
     condition = as_condition(where)
     type_attribute = schema.table.type_attribute
     told_by_key = any(part.attribute == type_attribute for part in selection.key.parts)
-    if type_attribute and not told_by_key and (bounds.are_given or _is_shared(schema, selection)):
+    if type_attribute and not told_by_key and _is_shared(schema, selection):  # bounds stay within what is selected
         condition = all_of(AttributeIs((type_attribute,), {"S": schema.type_name}), condition)
     if condition is not None:
         request["FilterExpression"] = condition.write(placeholders)

@@ -90,7 +90,7 @@ def _behind(store: Store, wanted: JobFilter, place: tuple[datetime, str] | None,
 
 
 def _queries(store: Store, wanted: JobFilter, created: tuple[datetime, datetime] | None = None) -> list[Query[Job]]:
-    """What the best index for the filter is asked, the newest first. Without bounds it reads ahead less."""
+    """What the best index for the filter is asked: the jobs of that span of time, the newest first."""
     if wanted.user is not None:
         keys = [Job.by_user(created_by=wanted.user)]
     else:

@@ -12,7 +12,8 @@ from tests.web.conftest import Served
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
-from jobtable.jobs.entities import Job
+from jobtable.jobs.entities import Job, JobDependency
+from jobtable.jobs.records import Status
 from jobtable.receipts.entities import ReceiptChatGPTValidation, ResultType
 from jobtable.receipts.validation import Finding, ValidationService
 from jobtable.web import dependencies
@@ -268,6 +269,22 @@ def test_an_empty_list_under_what_is_there_is_empty(client: httpx.Client) -> Non
     client.put("/api/v1/instances/bare", json={"instance_type": "m"})
     for path in ("jobs/bare/logs", "jobs/bare/descendants", "queues/bare-too/jobs", "instances/bare/jobs"):
         assert client.get(f"/api/v1/{path}").json() == {"items": [], "cursor": None}, path
+
+
+def test_unfinished_children_come_page_by_page(open_server: Served, client: httpx.Client) -> None:
+    store = open_server.services.store
+    for number in range(5):
+        status = Status.COMPLETED if number < 3 else Status.FAILED
+        child = f"child-{number}"
+        store.put(Job(job_id=child, name=child, created_at=store.clock.now(), created_by="ada", status=status))
+        store.put(JobDependency(job_id=child, dependency_job_id="old", type="sweep", created_at=store.clock.now()))
+    found, cursor = list[list[str]](), None
+    while not found or cursor:
+        asked = {"limit": 2, "cursor": cursor} if cursor else {"limit": 2}
+        page = client.get("/api/v1/jobs/old/unfinished-children", params=asked).json()
+        found.append([each["job_id"] for each in page["items"]])
+        cursor = page["cursor"]
+    assert found == [[], ["child-3"], ["child-4"]]
 
 
 def test_a_log_is_searched_page_by_page(client: httpx.Client) -> None:

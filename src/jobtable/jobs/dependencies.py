@@ -114,7 +114,7 @@ class Dependencies:
 
     def _find_breaker(self, edges: Sequence[JobDependency]) -> str | None:
         """A job that has ended so that one of these edges, which are closed, cannot be satisfied any more."""
-        found = self._store.batch_get([Job.key(job_id=edge.dependency_job_id) for edge in edges])
+        found = self._queries.read_jobs(edge.dependency_job_id for edge in edges)
         broken_by = None
         for edge, dependency in zip(edges, found, strict=True):
             if dependency is None:

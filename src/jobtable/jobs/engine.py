@@ -52,7 +52,7 @@ class Jobs:
         submission = Submission(store, self.clock, self.queues)
         dependencies = Dependencies(store, self.clock, self.queries)
         beginnings = Beginnings(store, self.clock, self.queries, self._endings, dependencies)
-        trees = Trees(store, self.queries, dependencies)
+        trees = Trees(self.queries, dependencies)
         control = Control(store, self.clock, self.queries, trees, self._endings, dependencies, beginnings)
         deletion = Deletion(store, objects, self.clock, self.queries, trees, self._endings, dependencies)
         starts = Starts(store, self._endings)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 
 from jobtable.jobs.entities import (
     Instance,
@@ -23,6 +24,8 @@ from jobtable.model import Entity
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 
+_READ_TOGETHER = 100
+
 
 class JobQueries:
     """Jobs and what stands under them, in one store. Of a partition that kinds share, only the one asked for."""
@@ -36,6 +39,12 @@ class JobQueries:
     def get_job(self, job_id: str) -> Job:
         """The job, or NotFoundError."""
         return self._store.get(Job.key(job_id=job_id))
+
+    def read_jobs(self, job_ids: Iterable[str]) -> Iterator[Job | None]:
+        """The jobs with these ids as they are now, in their order; None where there is none. Some are in memory."""
+        left = iter(job_ids)
+        while some := list(islice(left, _READ_TOGETHER)):
+            yield from self._store.batch_get(Job.key(job_id=each) for each in some)
 
     @access_pattern("001", "All information about a specific job")
     def list_everything(self, job_id: str) -> Query[Entity]:
@@ -164,11 +173,13 @@ class JobQueries:
 
     @access_pattern("000", "Resume incomplete sweep", index="GSI2")
     def list_unfinished_children(self, sweep_id: str) -> Iterator[Job]:
-        """The children of a sweep that are not COMPLETED."""
-        edges = self.list_dependents(sweep_id)
-        for job in self._store.batch_get(Job.key(job_id=edge.job_id) for edge in edges):
-            if job is not None and job.status is not Status.COMPLETED:
-                yield job
+        """The children of a sweep that are not COMPLETED, read as they are asked for."""
+        return self.find_unfinished(self.list_dependents(sweep_id))
+
+    def find_unfinished(self, edges: Iterable[JobDependency]) -> Iterator[Job]:
+        """Those of the jobs from which edges lead that are not COMPLETED."""
+        jobs = self.read_jobs(edge.job_id for edge in edges)
+        return (job for job in jobs if job is not None and job.status is not Status.COMPLETED)
 
     @access_pattern("000", "Queue jobs of a sweep")
     def list_queued_of_sweep(self, queue_name: str, sweep_id: str) -> Query[QueueJob]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.entities import Job
 from jobtable.jobs.queries import JobQueries
-from jobtable.store import Store
-
-_READ_TOGETHER = 100
 
 
 class Trees:
     """Finds the jobs under others; also those that the index does not show yet, if their parent waits for them."""
 
-    def __init__(self, store: Store, queries: JobQueries, dependencies: Dependencies) -> None:
-        self._store = store
+    def __init__(self, queries: JobQueries, dependencies: Dependencies) -> None:
         self._queries = queries
         self._dependencies = dependencies
 
@@ -40,7 +35,5 @@ class Trees:
         ids = dict.fromkeys(child.job_id for child in self._queries.list_children(job))
         if job.is_gated:
             ids.update(dict.fromkeys(edge.dependency_job_id for edge in self._dependencies.edges_of(job.job_id)))
-        left = iter(ids)
-        while some := list(islice(left, _READ_TOGETHER)):
-            found = self._store.batch_get([Job.key(job_id=each) for each in some])
-            yield from (child for child in found if child is not None and child.parent_job_id == job.job_id)
+        found = self._queries.read_jobs(ids)
+        return (child for child in found if child is not None and child.parent_job_id == job.job_id)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
 from jobtable.jobs.definition import DependsOn
 from jobtable.jobs.entities import Job, JobDependency, JobMetric
@@ -42,14 +41,10 @@ def list_dependents(job_id: JobId, queries: TheQueries, paging: Paging) -> PageO
 
 @router.get("/jobs/{job_id}/unfinished-children")
 @allow(READ)
-def list_unfinished_children(
-    job_id: JobId, queries: TheQueries, limit: Annotated[int, Query(ge=1, le=1000)] = 100
-) -> list[Job]:
-    """The first children of a sweep that are not COMPLETED."""
-    found = list(islice(queries.list_unfinished_children(job_id), limit))
-    if not found:
-        queries.get_job(job_id)
-    return found
+def list_unfinished_children(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[Job]:
+    """The children of a sweep that are not COMPLETED. Each page looks at as many children as it may have at most."""
+    children = paging.page(queries.list_dependents(job_id), under=partial(queries.get_job, job_id))
+    return PageOf.model_construct(items=list(queries.find_unfinished(children.items)), cursor=children.cursor)
 
 
 @router.get("/jobs/{job_id}/best/{metric_name}")

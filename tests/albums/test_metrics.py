@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.access_patterns.albums import DURABLE, START, STEP, execution
 
 from jobtable.albums.entities import Execution, ExecutionStatus, WorkflowType, workflows
-from jobtable.albums.metrics import compute_and_compare, compute_metrics
+from jobtable.albums.metrics import compute_and_compare, compute_metrics, count_executions, count_if_few
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.embedded import EmbeddedBackend
 from jobtable.store import Store
@@ -92,6 +92,14 @@ def test_metrics_equal_a_recount(
             assert found.avg_duration_ms == pytest.approx(sum(durations) / max(1, len(durations)), abs=0.001)
             assert compute_metrics(store, day, workflow_type) == found
             assert AlbumWorkflows(store).get_metrics(day, workflow_type) == found
+
+
+def test_a_day_is_counted_for_a_page_only_if_it_has_few_executions(each_store: Store) -> None:
+    each_store.tables.create(workflows)
+    for number in range(3):
+        each_store.put(execution(f"e{number}", STEP, number))
+    assert count_if_few(each_store, DAY, STEP, most=3) == count_executions(each_store, DAY, STEP)
+    assert count_if_few(each_store, DAY, STEP, most=2) is None
 
 
 def test_metrics_of_a_day_without_executions_are_zero(each_store: Store) -> None:

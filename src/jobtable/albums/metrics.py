@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain
 
-from jobtable.albums.entities import ExecutionStatus, WorkflowMetrics, WorkflowType
+from jobtable.albums.entities import Execution, ExecutionStatus, WorkflowMetrics, WorkflowType
 from jobtable.albums.service import AlbumWorkflows, MetricsComparison
-from jobtable.store import Store
+from jobtable.store import Query, Store
 
 _LAST_INSTANT = timedelta(days=1) - timedelta(microseconds=1)
 _LAST_SECOND = timedelta(days=1) - timedelta(seconds=1)
@@ -26,14 +28,27 @@ def compute_metrics(store: Store, day: date, workflow_type: WorkflowType) -> Wor
 
 def count_executions(store: Store, day: date, workflow_type: WorkflowType) -> WorkflowMetrics:
     """What the executions of a workflow type that were created on a day (UTC) come to, as they are now."""
-    records = AlbumWorkflows(store)
+    return _summed(day, workflow_type, chain.from_iterable(_by_status(store, day, workflow_type)))
+
+
+def count_if_few(store: Store, day: date, workflow_type: WorkflowType, *, most: int) -> WorkflowMetrics | None:
+    """The same, or None if there are more than that: it is not worth so many reads."""
+    some = list(chain.from_iterable(found.take(most + 1) for found in _by_status(store, day, workflow_type)))
+    return None if len(some) > most else _summed(day, workflow_type, some)
+
+
+def _by_status(store: Store, day: date, workflow_type: WorkflowType) -> Iterator[Query[Execution]]:
     begin = datetime.combine(day, time(), UTC)
+    created = (begin, begin + _LAST_INSTANT)
+    records = AlbumWorkflows(store)
+    return (records.list_executions_by_status(workflow_type, each, created=created) for each in ExecutionStatus)
+
+
+def _summed(day: date, workflow_type: WorkflowType, executions: Iterable[Execution]) -> WorkflowMetrics:
     # By its id: one that moves on while they are listed, or that a late index shows twice, is still one.
     found: dict[str, tuple[ExecutionStatus, int | None, float | None]] = {}
-    for status in ExecutionStatus:
-        created = (begin, begin + _LAST_INSTANT)
-        for execution in records.list_executions_by_status(workflow_type, status, created=created):
-            found[execution.execution_id] = (execution.status, execution.duration_ms, execution.estimated_cost)
+    for execution in executions:
+        found[execution.execution_id] = (execution.status, execution.duration_ms, execution.estimated_cost)
     counts = Counter(status for status, _, _ in found.values())
     durations = [duration for _, duration, _ in found.values() if duration is not None]
     costs = [cost for _, _, cost in found.values() if cost is not None]
@@ -48,7 +63,7 @@ def count_executions(store: Store, day: date, workflow_type: WorkflowType) -> Wo
         avg_duration_ms=round(sum(durations) / len(durations), 3) if durations else 0.0,
         total_cost=cost,
         avg_cost_per_execution=round(cost / total, 9) if total else 0.0,
-        created_at=begin + _LAST_SECOND,
+        created_at=datetime.combine(day, time(), UTC) + _LAST_SECOND,
     )
 
 

@@ -12,7 +12,7 @@ from jobtable.albums.entities import (
     WorkflowMetrics,
     WorkflowType,
 )
-from jobtable.albums.metrics import count_executions
+from jobtable.albums.metrics import count_if_few
 from jobtable.app import Services
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
@@ -26,6 +26,7 @@ router = APIRouter(route_class=PageRoute)
 _SHOWN = 15
 _MOST_PENDING = 100
 _MOST_DAYS = 60
+_MOST_TODAY = 2000
 _MOST_LISTED = 20_000
 _MEASURES = (
     ("execution_count", "Executions a day", ",d"),
@@ -53,11 +54,13 @@ def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Res
 
 
 def _days(store: Store, kind: WorkflowType) -> list[WorkflowMetrics]:
-    """What was counted of past days, and today as it is now."""
-    today = count_executions(store, store.clock.now().date(), kind)
+    """What was counted of the last days, and today as it is now, unless it has too many to be counted for a page."""
+    today = count_if_few(store, store.clock.now().date(), kind, most=_MOST_TODAY)
     kept = store.query(WorkflowMetrics.by_period(workflow_type=kind), newest_first=True, limit=_MOST_DAYS)
-    past = [each for each in reversed(list(kept)) if each.date != today.date]
-    return [*past, today] if today.execution_count else past
+    days = list(kept)[::-1]
+    if today is None or not today.execution_count:
+        return days
+    return [*(each for each in days if each.date != today.date), today]
 
 
 def _comparisons(metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> list[dict[str, Any]]:

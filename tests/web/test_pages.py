@@ -21,7 +21,7 @@ from jobtable.jobs.definition import NewJob
 from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.guard import READ, WRITE, rule_of
-from jobtable.web.pages import conversations, jobs, sweeps
+from jobtable.web.pages import conversations, jobs, receipts, sweeps
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
 
@@ -338,6 +338,17 @@ def test_a_run_is_not_shown_as_one_of_another_conversation(world: World, served:
     run = next(iter(served.services.conversation_runs.list_runs(world.conversation))).run_id
     assert browser.get(f"/conversations/{world.conversation}?run={run}").status_code == 200
     assert browser.get(f"/conversations/other?run={run}").status_code == 404
+
+
+def test_of_a_very_long_receipt_the_beginning_is_shown(
+    served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    OcrService(served.services.store).store(ocr_result("long", lines=1, words=9, letters=1))
+    assert browser.get("/receipts/long").text.count("<polygon") == 9
+    monkeypatch.setattr(receipts, "_MOST_ITEMS", 8)
+    shown = browser.get("/receipts/long").text
+    assert shown.count("<polygon") == 3
+    assert "Only the first 8 items" in shown
 
 
 def test_a_journey_whose_stage_waits_for_a_worker_is_shown(served: Served, browser: httpx.Client) -> None:

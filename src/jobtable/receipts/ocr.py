@@ -147,6 +147,11 @@ class OcrService:
             raise NotFoundError(f"image {image_id} has no receipt {receipt_id}")
         return contents
 
+    def list_under_receipts(self, image_id: str) -> Query[Entity]:
+        """The receipts on an image and everything under them, each as what it is, in key order."""
+        receipts = Receipt.key(image_id=image_id)
+        return self._store.collection(receipts, until=receipts)
+
     def get_image(self, image_id: str) -> Image:
         """The image alone, or NotFoundError."""
         return self._store.get(Image.key(image_id=image_id))
@@ -178,7 +183,10 @@ class OcrService:
 
     @access_pattern("000", "List all receipts", index="GSI2")
     def list_all_receipts(self) -> Query[Receipt]:
-        """The receipts of all images, by image and number."""
+        """The receipts of all images, by image and number.
+
+        Their words and labels stand between them in the index and are read as well; by type, receipts come alone.
+        """
         return self._store.query(Receipt.everywhere())
 
     @access_pattern("000", "List the words of all receipts", index="GSI2")

@@ -7,8 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 
 from jobtable.objects import content_type
-from jobtable.receipts.contents import ReceiptContents
-from jobtable.receipts.entities import ReceiptLineItemAnalysis, ReceiptValidationResult, ReceiptValidationSummary
+from jobtable.receipts.contents import ReceiptContents, image_contents
+from jobtable.receipts.entities import (
+    Receipt,
+    ReceiptLineItemAnalysis,
+    ReceiptValidationResult,
+    ReceiptValidationSummary,
+)
 from jobtable.receipts.geometry import Point
 from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.records import Picture
@@ -20,20 +25,23 @@ _PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xm
 router = APIRouter(route_class=PageRoute)
 
 _PAGE = 50
+_MOST_ITEMS = 10_000
+"""Lines, words, letters and what belongs to them; a receipt has some hundreds."""
 
 
 @router.get("/receipts")
 @allow(READ)
 def show_receipts(request: Request, store: TheStore, cursor: str = "") -> Response:
-    """All receipts, by image."""
-    page = OcrService(store).list_all_receipts().page(cursor or None, size=_PAGE)
-    keys = [ReceiptValidationSummary.key(image_id=each.image_id, receipt_id=each.receipt_id) for each in page.items]
+    """All receipts. By their type: in their order stand the words of all of them as well."""
+    page = store.query(Receipt.by_type()).page(cursor or None, size=_PAGE)
+    receipts = sorted(page.items, key=lambda each: (each.image_id, each.receipt_id))
+    keys = [ReceiptValidationSummary.key(image_id=each.image_id, receipt_id=each.receipt_id) for each in receipts]
     validations = store.batch_get(keys)
     return render(
         request,
         "receipts.html",
         title="Receipts",
-        rows=list(zip(page.items, validations, strict=True)),
+        rows=list(zip(receipts, validations, strict=True)),
         cursor=page.cursor,
         is_first=not cursor,
     )
@@ -43,9 +51,18 @@ def show_receipts(request: Request, store: TheStore, cursor: str = "") -> Respon
 @allow(READ)
 def show_image(request: Request, image_id: Annotated[str, path_id("3f52804b")], store: TheStore) -> Response:
     """One image: its receipts with the boxes of their words, line items and validations."""
-    contents = OcrService(store).read_image(image_id)
-    receipts = [_shown(number, each) for number, each in sorted(contents.receipts.items())]
-    return render(request, "receipt.html", title=f"Image {image_id}", image=contents.image, receipts=receipts)
+    ocr = OcrService(store)
+    image = ocr.get_image(image_id)
+    under = list(ocr.list_under_receipts(image_id).take(_MOST_ITEMS + 1))
+    receipts = image_contents(under[:_MOST_ITEMS]).receipts
+    return render(
+        request,
+        "receipt.html",
+        title=f"Image {image_id}",
+        image=image,
+        receipts=[_shown(number, each) for number, each in sorted(receipts.items())],
+        most=_MOST_ITEMS if len(under) > _MOST_ITEMS else None,
+    )
 
 
 def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:

@@ -44,13 +44,19 @@ class ExecutionRecords:
         )
 
     def get_job_reports(
-        self, journey_id: str, job_id: str, stage_name: str, report_type: ReportType | None = None
+        self,
+        journey_id: str,
+        job_id: str,
+        stage_name: str,
+        report_type: ReportType | None = None,
+        *,
+        limit: int | None = None,
     ) -> Iterator[dict[str, Any]]:
-        """Every report of an execution, whole, oldest first; one at a time is in memory."""
+        """Every report of an execution, or the first ones, whole, by type and age; one at a time is in memory."""
         self._execution(journey_id, stage_name, job_id)
-        for record in self._store.query(JobReport.key(journey_id=journey_id, job_id=job_id)):
-            if report_type in (None, record.report_type):
-                yield self.read_report(record)
+        told = {} if report_type is None else {"report_type": report_type}
+        for record in self._store.query(JobReport.key(journey_id=journey_id, job_id=job_id, **told), limit=limit):
+            yield self.read_report(record)
 
     def read_report(self, record: JobReport) -> dict[str, Any]:
         """The report that a record names."""

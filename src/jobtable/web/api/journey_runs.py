@@ -190,8 +190,8 @@ def list_full_reports(
     report_type: ReportType | None = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> list[dict[str, Any]]:
-    """The reports of an execution, whole, oldest first."""
-    return list(islice(records.get_job_reports(journey_id, job_id, stage_id, report_type), limit))
+    """The reports of an execution, whole, by type and then by age."""
+    return list(records.get_job_reports(journey_id, job_id, stage_id, report_type, limit=limit))
 
 
 @creation.post("/journeys/{journey_id}/executions/{job_id}/reports", status_code=201)

@@ -116,6 +116,14 @@ def test_taking_some_reads_no_more_than_these(store: Store) -> None:
     assert len(list(store.query(Book.key(shelf="wide"), limit=2).take(3))) == 2
 
 
+def test_rare_matches_are_looked_for_by_few_requests(store: Store) -> None:
+    store.batch_put([Book(shelf="deep", number=number, pages=number) for number in range(1000)])
+    rare = store.query(Book.key(shelf="deep"), where=Book.pages >= 998)
+    with store.capacity.measure() as spent:
+        assert [each.number for each in rare.page(size=5).items] == [998, 999]
+    assert sum(units.calls for units in spent.values()) == 4
+
+
 @pytest.mark.parametrize("limit", [None, 3])
 def test_a_page_ends_where_enough_was_looked_at(store: Store, limit: int | None) -> None:
     store.batch_put([Book(shelf="long", number=number, pages=number % 90) for number in range(300)])

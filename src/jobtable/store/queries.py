@@ -17,6 +17,8 @@ from jobtable.store.cursors import fingerprint, made_up, read_cursor, write_curs
 T = TypeVar("T")
 _LEAST_READ_AHEAD = 100
 """How many items are evaluated at once, at least, where a filter may leave some out."""
+_MOST_READ_AHEAD = 2000
+"""And how many at most: each request evaluates twice as many as the one before."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,8 @@ class Query(Generic[T]):
             start = response.get("LastEvaluatedKey")
             if start is None:
                 return
+            if wanted is not None:  # some were left out, so more may be
+                request["Limit"] = max(request["Limit"], min(2 * request["Limit"], _MOST_READ_AHEAD))
 
     def _read_cursor(self, cursor: str) -> tuple[Item, int | None]:
         """The position behind which to go on, and how many results the limit leaves."""

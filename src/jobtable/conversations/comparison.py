@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import comb
-from typing import Any
+from operator import attrgetter
+from typing import Any, TypeVar
 
 from jobtable.conversations.entities import CommentClusterAssignment, CommentExtremity, JobResult, TopicName
 from jobtable.conversations.pipeline import STAGE_OF
 from jobtable.conversations.runs import ConversationRuns
+
+R = TypeVar("R", bound=JobResult)
 
 _OF_THE_RUN = {"job_id", "parent_job_id", "root_job_id", "created_at"}
 _LARGEST_CHANGES = 10
@@ -92,12 +97,21 @@ def compare_runs(runs: ConversationRuns, one: str, other: str) -> RunComparison:
 
 def _compare_table(runs: ConversationRuns, one: str, other: str, kind: type[JobResult]) -> TableComparison:
     table = kind.__schema__.table
-    found = [
-        {getattr(result, table.primary[1]): result.model_dump(exclude=_OF_THE_RUN) for result in results}
-        for results in (runs.list_results(one, kind), runs.list_results(other, kind))
-    ]
-    same = sum(result == found[1].get(name) for name, result in found[0].items())
-    return TableComparison(table.name, len(found[0]), len(found[1]), same)
+    range_key = attrgetter(table.primary[1])
+    counts = Counter[int]()
+    same = 0
+    # Both come in the order of their range key, so two results are in memory at once: embeddings are large.
+    sides = (_marked(side, runs.list_results(run, kind)) for side, run in enumerate((one, other)))
+    in_order = heapq.merge(*sides, key=lambda marked: range_key(marked[1]))
+    for _, pair in groupby(in_order, key=lambda marked: range_key(marked[1])):
+        found = {side: result.model_dump(exclude=_OF_THE_RUN) for side, result in pair}
+        counts.update(found.keys())
+        same += len(found) == 2 and found[0] == found[1]
+    return TableComparison(table.name, counts[0], counts[1], same)
+
+
+def _marked(side: int, results: Iterable[R]) -> Iterator[tuple[int, R]]:
+    return ((side, result) for result in results)
 
 
 def _compare_layers(runs: ConversationRuns, one: str, other: str) -> list[LayerComparison]:

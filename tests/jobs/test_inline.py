@@ -14,6 +14,7 @@ import pytest
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
+from jobtable.jobs import patience
 from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.records import FINAL, InstanceStatus, Status
@@ -142,7 +143,10 @@ class WithoutLogs(EmbeddedBackend):
         return super().execute(operation, request)
 
 
-def test_a_job_has_ended_whose_last_lines_cannot_be_stored(jobs: Jobs, tmp_path: Path) -> None:
+def test_a_job_has_ended_whose_last_lines_cannot_be_stored(
+    jobs: Jobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "_PATIENCE_SECONDS", 0.5)
     notes, small = jobs.submit_many([new("note", text="told"), new("add", a=1, b=2)])
 
     def open_without_logs() -> Jobs:

@@ -70,12 +70,24 @@ class JourneyRunner:
         return self.flow.read(journey_id).journey
 
     def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
-        """End a journey at once; what its stage still does is not recorded any more."""
-        execution = self.flow.cancel(journey_id)
+        """End a journey at once; what its stage still does is not recorded any more.
+
+        ConflictError if it was cancelled before, but then it is made sure that its job is.
+        """
+        try:
+            execution = self.flow.cancel(journey_id)
+        except ConflictError:  # whoever did so before may have died between the records and the job
+            state = self.flow.read(journey_id)
+            if state.journey.status is JourneyStatus.CANCELLED:
+                self._cancel_job(self.flow.current_execution(state), by)
+            raise
+        self._cancel_job(execution, by)
+        return self.flow.read(journey_id).journey
+
+    def _cancel_job(self, execution: JobExecution | None, by: str) -> None:
         if execution is not None:
             with contextlib.suppress(JobStateError, NotFoundError):  # it has ended just now, or was never submitted
                 self.jobs.cancel(execution.job_id, by=by)
-        return self.flow.read(journey_id).journey
 
     def retry(self, journey_id: str, *, by: str = "user") -> Journey:
         """Run the failed or cancelled stage again, as a new execution with the next number.

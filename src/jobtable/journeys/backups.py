@@ -10,6 +10,7 @@ from jobtable.errors import ConditionFailedError, ConflictError
 from jobtable.jobs.stopping import STOPPING_SECONDS, await_workers
 from jobtable.journeys.archive import Contents, Manifest, write_archive
 from jobtable.journeys.archive_check import MOST_BYTES, checked_archive
+from jobtable.journeys.creation import DELETION, incomplete
 from jobtable.journeys.entities import Journey, journeys
 from jobtable.journeys.locations import journey_prefix
 from jobtable.journeys.parts import Creation, JourneyStatus, is_running
@@ -21,7 +22,6 @@ from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 
 _METADATA = {"S": "METADATA"}
-_DELETION = "deletion"
 
 
 class JourneyBackups:
@@ -40,9 +40,7 @@ class JourneyBackups:
         """
         before = self._store.get(Journey.key(journey_id=journey_id))
         if before.creation is not None:
-            raise ConflictError(
-                f"journey {journey_id} is not there completely: finish its creation, import or deletion first"
-            )
+            raise incomplete(journey_id)
         patience = 0.0 if before.status is JourneyStatus.RUNNING else STOPPING_SECONDS
         what = f"export journey {journey_id}"
         await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), what, patience_seconds=patience)
@@ -101,7 +99,7 @@ class JourneyBackups:
 
     def _mark(self, journey_id: str) -> None:
         """Say that the journey is being deleted, so that nobody runs it any more."""
-        marker = Journey.creation.set(Creation(done=0, total=0, fingerprint=_DELETION))
+        marker = Journey.creation.set(Creation(done=0, total=0, fingerprint=DELETION))
         does_not_run = ~is_running(Journey.status)
         try:
             self._store.update(Journey.key(journey_id=journey_id), marker, when=does_not_run)

@@ -16,6 +16,15 @@ _PART = MOST_ACTIONS - 1
 """How many items a transaction creates beside its write to the journey."""
 
 
+DELETION = "deletion"
+"""The fingerprint in the mark of a journey that is being deleted."""
+
+
+def incomplete(journey_id: str) -> ConflictError:
+    """Why nothing begins in a journey that has a mark."""
+    return ConflictError(f"journey {journey_id} is not there completely: finish its creation, import or deletion first")
+
+
 def create(store: Store, journey: Journey, stages: Sequence[StageDefinition], rules: Sequence[SecondBrainRule]) -> None:
     """Store a new journey with what belongs to it, or raise AlreadyExistsError.
 

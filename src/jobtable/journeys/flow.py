@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
 from jobtable.journeys import aggregates
+from jobtable.journeys.creation import incomplete
 from jobtable.journeys.entities import JobExecution, Journey, StageDefinition
 from jobtable.journeys.locations import DEFAULT_BUCKETS
 from jobtable.journeys.parts import (
@@ -405,9 +406,7 @@ def _ended_steps(execution: JobExecution, status: ExecutionStatus) -> list[Updat
 def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
     journey = state.journey
     if journey.creation is not None:
-        raise ConflictError(
-            f"journey {journey.journey_id} is not there completely: finish its creation, import or deletion first"
-        )
+        raise incomplete(journey.journey_id)
     if journey.status not in statuses:
         wanted = " or ".join(statuses)
         raise ConflictError(f"cannot {verb} journey {journey.journey_id}: it is {journey.status}, not {wanted}")

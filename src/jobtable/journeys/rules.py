@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, TransactionFailedError
+from jobtable.journeys.creation import incomplete
 from jobtable.journeys.entities import Journey, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import RuleScope, RuleStatus, RuleType
 from jobtable.store import Store
@@ -31,16 +32,27 @@ def _applies(rule: SecondBrainRule, stage_id: str) -> bool:
 
 
 def add_rule(store: Store, rule: SecondBrainRule) -> None:
-    """Store a new rule and count it; AlreadyExistsError if it is there, NotFoundError if its journey is not."""
+    """Store a new rule and count it; AlreadyExistsError if it is there, NotFoundError if its journey is not.
+
+    ConflictError if the journey is not there completely.
+    """
     counted = Journey.aggregates["total_rules"].increment(1)
     active = Journey.aggregates["active_rules"].increment(1 if rule.status is RuleStatus.ACTIVE else 0)
     try:
         with store.transaction() as tx:
-            tx.update(Journey.key(journey_id=rule.journey_id), counted, active, Journey.updated_at.set(rule.created_at))
+            tx.update(
+                Journey.key(journey_id=rule.journey_id),
+                counted,
+                active,
+                Journey.updated_at.set(rule.created_at),
+                when=Journey.creation.missing(),
+            )
             tx.add(rule)
     except TransactionFailedError as error:
-        has_no_journey = any(failure.index == 0 and failure.current is None for failure in error.failures)
-        kind = NotFoundError if has_no_journey else AlreadyExistsError
+        journey = next((failure for failure in error.failures if failure.index == 0), None)
+        if journey is not None and journey.current is not None:
+            raise incomplete(rule.journey_id) from error
+        kind = AlreadyExistsError if journey is None else NotFoundError
         raise kind(f"cannot add rule {rule.rule_id} to journey {rule.journey_id}: {error}") from error
 
 

@@ -28,7 +28,15 @@ from jobtable.journeys.execution import Ended, ExecutionLost, Hold, StageRun, no
 from jobtable.journeys.flow import JourneyFlow, State, Written
 from jobtable.journeys.locations import DEFAULT_BUCKETS
 from jobtable.journeys.parts import Buckets, ExecutionStatus, JourneyStatus, LogLevel, Priority
-from jobtable.journeys.stage_jobs import CONCLUDE_STAGE, END_JOB, RUN_STAGE, STAGE_JOB, end_job_id, list_end_jobs
+from jobtable.journeys.stage_jobs import (
+    CONCLUDE_STAGE,
+    END_JOB,
+    RUN_STAGE,
+    STAGE_JOB,
+    JourneyJobs,
+    end_job_id,
+    list_end_jobs,
+)
 from jobtable.journeys.template import stage_class_of
 
 QUEUE = "journeys"
@@ -142,13 +150,23 @@ class JourneyRunner:
             # The last of them may be just about to find that the job has ended, so the new run gets one of its own.
             ends_before = len(list_end_jobs(self.jobs.store, execution.job_id))
             self.jobs.retry(execution.job_id)
-        self.jobs.submit_many([stage_job, self._end_job(stage_job, execution, ends_before)])
+        self._submit(execution.journey_id, stage_job, self._end_job(stage_job, execution, ends_before))
+
+    def _submit(self, journey_id: str, *new: NewJob) -> None:
+        """Submit jobs of a journey; ConflictError if that is deleted at the same time, and they with it."""
+        submitted = self.jobs.submit_many(new)
+        journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
+        if journey is None or journey.creation is not None:
+            # Whoever deletes the journey may have looked for its jobs already.
+            with contextlib.suppress(JobStateError, NotFoundError):
+                JourneyJobs(self.jobs).delete(reversed(submitted))
+            raise ConflictError(f"journey {journey_id} was deleted meanwhile")
 
     def _watch_over(self, state: State, execution: JobExecution) -> None:
         """Make sure that a job waits for the end of a stage's: whoever let that one begin may have died too early."""
         ends = list_end_jobs(self.jobs.store, execution.job_id)
         if not ends or ends[-1].status not in CLAIMABLE:
-            self.jobs.submit(self._end_job(self._stage_job(state, execution), execution, len(ends)))
+            self._submit(execution.journey_id, self._end_job(self._stage_job(state, execution), execution, len(ends)))
 
     def _end_job(self, stage_job: NewJob, execution: JobExecution, number: int) -> NewJob:
         return NewJob(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import ConditionFailedError, NotFoundError
+from jobtable.errors import ConditionFailedError, NotFoundError, TransactionFailedError
 from jobtable.journeys import creation
 from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
@@ -146,7 +146,14 @@ class Journeys:
     def create_execution(
         self, stage: StageDefinition, job_id: str, *, triggered_by: str = "user", s3_config: Buckets | None = None
     ) -> JobExecution:
-        """Store and count a new execution of a stage, with the next number; no two of a stage get the same one."""
+        """Store and count a new execution of a stage, with the next number; no two of a stage get the same one.
+
+        The same call again gives the execution that is there.
+        """
+        of_job = JobExecution.job_id == job_id
+        there = self._store.query(executions_of(stage), where=of_job, newest_first=True).first()
+        if there is not None:
+            return there
         now = self._clock.now()
         execution = JobExecution(
             job_id=job_id,
@@ -159,10 +166,15 @@ class Journeys:
             created_at=now,
             updated_at=now,
         )
-        with self._store.transaction() as tx:
-            tx.add(execution)
-            counted = Journey.aggregates["total_jobs"].increment()
-            tx.update(Journey.key(journey_id=stage.journey_id), counted, Journey.updated_at.set(now))
+        key, counted = Journey.key(journey_id=stage.journey_id), Journey.aggregates["total_jobs"].increment()
+        try:
+            with self._store.transaction() as tx:
+                tx.add(execution)
+                tx.update(key, counted, Journey.updated_at.set(now), when=Journey.creation.missing())
+        except TransactionFailedError as error:
+            if any(isinstance(failure.current, Journey) for failure in error.failures):
+                raise creation.incomplete(stage.journey_id) from error
+            raise
         return execution
 
     def next_execution_number(self, stage: StageDefinition) -> int:

@@ -1,0 +1,141 @@
+"""Every verb of journeys, interrupted and done again, or with something else in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.access_patterns.journeys import journey, rule
+from tests.interruptions import Fault, Surroundings, Verb, check_repetition, interleaved
+from tests.journeys.stages import fail, script
+from tests.journeys.worlds import World, stage
+
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import main
+from jobtable.jobs.transitions import SETTLING_TIME
+from jobtable.journeys.backups import JourneyBackups
+from jobtable.journeys.entities import JobExecution, journeys
+from jobtable.journeys.parts import Priority, RuleStatus
+from jobtable.journeys.records import ExecutionRecords
+from jobtable.journeys.rules import add_rule
+from jobtable.journeys.runner import QUEUE, JourneyRunner
+from jobtable.journeys.service import Journeys
+
+Act = Callable[[Jobs, Any], object]
+
+
+def world(jobs: Jobs) -> World:
+    records = ExecutionRecords(jobs.store, jobs.objects, jobs.clock)
+    return World(jobs, JourneyRunner(jobs), Journeys(jobs.store, clock=jobs.clock), records)
+
+
+def check(jobs: Jobs) -> None:
+    """Sums equal a recount, and nothing is left of what is gone."""
+    items = jobs.store.backend.execute("Scan", {"TableName": journeys.name})["Items"]
+    found = world(jobs).verbs.list_journeys().first()
+    assert found is not None or items == []
+    if found is not None and found.creation is None:
+        world(jobs).check_sums()
+    names = {execution.job_id for execution in jobs.store.query(JobExecution.key(journey_id="J1"))}
+    assert {job.job_id.partition("-end-")[0] for job in jobs.queries.list_jobs()} <= names
+
+
+def keep_up(jobs: Jobs) -> None:
+    """What a worker does besides running jobs: who waits for a job is told of its end."""
+    jobs.clock.sleep(SETTLING_TIME.total_seconds() + 1)
+    if jobs.queries.list_queues().first() is not None:
+        jobs.promote_due(QUEUE)
+
+
+HERE = Surroundings((main, journeys), check, keep_up)
+
+
+def created(jobs: Jobs) -> None:
+    script()
+    stages = [stage("J1", 1, "one"), stage("J1", 2, "two", can_skip=True)]
+    world(jobs).verbs.create_journey(journey("J1"), stages, [rule("J1", "one", 1, Priority.HIGH)])
+
+
+def running(jobs: Jobs) -> None:
+    created(jobs)
+    world(jobs).runner.run("J1")
+
+
+def failed(jobs: Jobs) -> None:
+    created(jobs)
+    script(one__second=fail)
+    world(jobs).runner.run("J1")
+    world(jobs).work()
+
+
+def paused(jobs: Jobs) -> None:
+    created(jobs)
+    script(one__second=lambda step: world(jobs).runner.pause("J1"))
+    world(jobs).runner.run("J1")
+    world(jobs).work()
+
+
+def of_runner(verb: str, *given: str) -> Act:
+    return lambda jobs, _: getattr(world(jobs).runner, verb)("J1", *given)
+
+
+def a_rule(jobs: Jobs) -> Any:
+    created(jobs)
+    return world(jobs).verbs.list_rules("J1")[0]
+
+
+def switch_off(jobs: Jobs, given: Any) -> object:
+    return world(jobs).verbs.change_rule_status(given, RuleStatus.INACTIVE)
+
+
+def add_another_rule(jobs: Jobs, _: object) -> None:
+    add_rule(jobs.store, rule("J1", "one", 2, Priority.HIGH))
+
+
+def create_execution(jobs: Jobs, _: object) -> object:
+    verbs = world(jobs).verbs
+    return verbs.create_execution(verbs.get_stage("J1", "one"), "JOB-1")
+
+
+def delete(jobs: Jobs, _: object) -> object:
+    return JourneyBackups(world(jobs).runner).delete_journey("J1", stop=True)
+
+
+VERBS = {
+    "run": Verb(of_runner("run"), created),
+    "pause": Verb(of_runner("pause"), running, refused="it is paused"),
+    "cancel": Verb(of_runner("cancel"), running, refused="it is cancelled"),
+    "retry": Verb(of_runner("retry"), failed, refused="it is running"),
+    "resume": Verb(of_runner("resume"), paused, refused="it is running"),
+    "skip": Verb(of_runner("skip", "two"), created),
+    "switch a rule off": Verb(switch_off, a_rule, refused="was changed meanwhile"),
+    "add a rule": Verb(add_another_rule, created, refused="cannot add rule"),
+    "delete": Verb(delete, running, refused="there is no journey"),
+}
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_that_was_interrupted_may_be_repeated(name: str, fault: Fault) -> None:
+    check_repetition(VERBS[name], HERE, fault)
+
+
+def test_an_execution_that_is_created_again_is_there_once() -> None:
+    with HERE.world() as jobs:
+        created(jobs)
+        assert create_execution(jobs, None) == create_execution(jobs, None)
+        check(jobs)
+
+
+INTERLEAVINGS: dict[str, tuple[Callable[[Jobs], Any], Act, Act]] = {
+    "run, and delete": (created, of_runner("run"), delete),
+    "retry, and delete": (failed, of_runner("retry"), delete),
+    "delete, and add a rule": (created, delete, add_another_rule),
+    "delete, and create an execution": (created, delete, create_execution),
+}
+
+
+@pytest.mark.parametrize("name", INTERLEAVINGS)
+def test_nothing_is_left_of_what_is_deleted_at_the_same_time(name: str) -> None:
+    assert list(interleaved(HERE, *INTERLEAVINGS[name]))

@@ -59,16 +59,13 @@ class LabelService:
         """
         renamed = label.replace(label=name, label_consolidated_from=label.label)
         known = self._store.find(_key_of(renamed))
-        if known is not None and (name == label.label or self._is_relabelled(label, known)):
+        if known is not None and (name == label.label or self._store.find(_key_of(label)) is None):
             return known
         with self._store.transaction() as transaction:
             transaction.delete(label, when=unchanged(label, ReceiptWordLabel.validation_status))
             if known is None:
                 transaction.add(renamed)
         return known or renamed
-
-    def _is_relabelled(self, label: ReceiptWordLabel, known: ReceiptWordLabel) -> bool:
-        return known.label_consolidated_from == label.label and self._store.find(_key_of(label)) is None
 
     @access_pattern("000", "List the words with a label", index="GSI1")
     def list_by_label(self, label: str) -> Query[ReceiptWordLabel]:

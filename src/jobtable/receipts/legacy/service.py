@@ -39,12 +39,13 @@ class LegacyService:
     def set_tags(self, word: W, tags: Iterable[str]) -> W:
         """Give a word that was read exactly these tags: its list and its tag items, in one transaction.
 
-        TransactionFailedError where its tags have changed since it was read.
+        TransactionFailedError where its tags have changed since it was read, but to these.
         """
         changed = word.replace(tags=_as_tags(word, tags))
         before = _as_tags(word, word.tags)
+        may_change = unchanged(word, type(word).tags) | (type(word).tags == changed.tags)
         with self._store.transaction() as transaction:
-            transaction.update(_key_of(word), type(word).tags.set(changed.tags), when=unchanged(word, type(word).tags))
+            transaction.update(_key_of(word), type(word).tags.set(changed.tags), when=may_change)
             for tag in changed.tags:
                 if tag not in before:
                     transaction.put(self._tag_item(word, tag))

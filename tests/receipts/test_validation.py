@@ -136,6 +136,30 @@ def test_the_same_findings_again_are_more_findings(store: Store) -> None:
     assert_in_step(service)
 
 
+@pytest.mark.parametrize("number", [1, 200])
+def test_a_call_with_an_id_is_made_once(store: Store, number: int) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    first = service.add_findings("a", 1, "items", [SUCCESS] * number, call_id="call")
+    service.add_findings("a", 1, "items", [SUCCESS] * number, call_id="another")
+    assert service.add_findings("a", 1, "items", [SUCCESS] * number, call_id="call") == first
+    service.add_findings("a", 1, "items", [ERROR] * number, call_id="call")
+    assert service.get_summary("a", 1).field_summary["items"].count == 3 * number
+    assert_in_step(service)
+
+
+def test_a_field_does_not_know_calls_for_ever() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(main)
+        service = ValidationService(store)
+        service.start("a", 1, version="1")
+        for number in range(60):
+            service.add_findings("a", 1, "items", [SUCCESS], call_id=str(number))
+        (category,) = service.list_categories("a", 1)
+        assert category.finished is not None
+        assert sorted(category.finished.values()) == [[index] for index in range(10, 60)]
+
+
 def test_a_call_that_another_one_has_finished_says_so(store: Store) -> None:
     class Overtaken:
         """A backend on which somebody does the same in front of the second transaction."""

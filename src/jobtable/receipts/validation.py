@@ -28,6 +28,8 @@ from jobtable.store import Query, Store, Transaction
 from jobtable.store.patterns import access_pattern
 
 _FINDINGS_A_STEP = 90
+_CALLS_KNOWN = 50
+"""How many calls with an id a field knows of."""
 _LETTERS_A_STEP = 2_000_000
 """A transaction takes 100 actions and 4 MB. The JSON of a finding is about as long as its item, or longer."""
 
@@ -80,14 +82,18 @@ class ValidationService:
         findings: Iterable[Finding],
         *,
         field_category: str | None = None,
+        call_id: str | None = None,
     ) -> list[ReceiptValidationResult]:
         """Store findings about a field, and bring its category and the summary into step, in one transaction.
 
         More than 90 findings, or very long ones, go in steps, each a transaction of its own; after every one of them
         the counts are right. If such a call is interrupted, the same call again finishes it.
+
+        Without a `call_id` the same findings again are more findings. With one, the same call again gives what the
+        first has stored: whoever made it may not have got the answer. A field knows the last 50 of such calls.
         """
         receipt, added = _Receipt(image_id, receipt_id), list[ReceiptValidationResult]()
-        for step in _steps(findings):
+        for step in _steps(findings, call_id):
             added += until_undisturbed(partial(self._add, receipt, field_name, field_category, step), self._clock)
         return added
 
@@ -166,8 +172,8 @@ class ValidationService:
         self, receipt: _Receipt, field_name: str, field_category: str | None, step: _Step
     ) -> list[ReceiptValidationResult]:
         state = self._read(receipt, field_name)
-        done = state.unfinished.get(step.call, [])
-        if step.number < len(done):  # by an earlier call that was interrupted
+        done = state.calls.finished.get(step.call) or state.calls.unfinished.get(step.call, [])
+        if step.number < len(done):  # by an earlier call that was interrupted, or whose answer was lost
             return _results(state, step.findings, done[step.number])
         if step.number > len(done):
             raise ConflictError(
@@ -176,14 +182,15 @@ class ValidationService:
             )
         following = 0 if state.last is None else state.last.result_index + 1
         results = _results(state, step.findings, following)
-        unfinished = {call: starts for call, starts in state.unfinished.items() if call != step.call}
-        if not step.is_last:
-            unfinished[step.call] = [*done, following]
         with self._store.transaction() as transaction:
             for result in results:
                 transaction.add(result)
             self._bring_into_step(
-                transaction, state, field_category or field_name, _count(state.counts, results, 1), unfinished
+                transaction,
+                state,
+                field_category or field_name,
+                _count(state.counts, results, 1),
+                state.calls.with_step(step, [*done, following]),
             )
         return results
 
@@ -194,7 +201,7 @@ class ValidationService:
         with self._store.transaction() as transaction:
             transaction.delete(key, when=ReceiptValidationResult.type == result.type)
             counts = _count(state.counts, [result], -1)
-            self._bring_into_step(transaction, state, field_name, counts, state.unfinished)
+            self._bring_into_step(transaction, state, field_name, counts, state.calls)
 
     def _revise(self, validation: ReceiptChatGPTValidation) -> None:
         place = {"image_id": validation.image_id, "receipt_id": validation.receipt_id}
@@ -233,7 +240,7 @@ class ValidationService:
         state: _State,
         field_category: str,
         counts: ResultSummary,
-        unfinished: dict[str, list[int]],
+        calls: _Calls,
     ) -> None:
         summary, category = state.summary, state.category
         if category is None:
@@ -246,7 +253,8 @@ class ValidationService:
                     field_category=field_category,
                     status=_status(counts),
                     result_summary=counts,
-                    unfinished=unfinished or None,
+                    unfinished=calls.unfinished or None,
+                    finished=calls.finished or None,
                 )
             )
         else:
@@ -254,7 +262,8 @@ class ValidationService:
                 category,
                 ReceiptValidationCategory.result_summary.set(counts),
                 ReceiptValidationCategory.status.set(_status(counts)),
-                ReceiptValidationCategory.unfinished.set(unfinished or None),
+                ReceiptValidationCategory.unfinished.set(calls.unfinished or None),
+                ReceiptValidationCategory.finished.set(calls.finished or None),
                 when=unchanged(
                     category, ReceiptValidationCategory.result_summary, ReceiptValidationCategory.unfinished
                 ),
@@ -279,8 +288,26 @@ class _State(NamedTuple):
         return self.category.result_summary if self.category else ResultSummary()
 
     @property
-    def unfinished(self) -> dict[str, list[int]]:
-        return (self.category and self.category.unfinished) or {}
+    def calls(self) -> _Calls:
+        there = self.category
+        return _Calls({}, {}) if there is None else _Calls(there.unfinished or {}, there.finished or {})
+
+
+class _Calls(NamedTuple):
+    """The calls that a field knows of: the first index of each of their steps."""
+
+    unfinished: dict[str, list[int]]
+    finished: dict[str, list[int]]
+
+    def with_step(self, step: _Step, starts: list[int]) -> _Calls:
+        """The calls once this step is stored, too."""
+        unfinished = {call: known for call, known in self.unfinished.items() if call != step.call}
+        if not step.is_last:
+            return _Calls(unfinished | {step.call: starts}, self.finished)
+        if not step.may_come_again:
+            return _Calls(unfinished, self.finished)
+        by_age = sorted((self.finished | {step.call: starts}).items(), key=lambda call: call[1])
+        return _Calls(unfinished, dict(by_age[-_CALLS_KNOWN:]))
 
 
 class _Step(NamedTuple):
@@ -290,6 +317,8 @@ class _Step(NamedTuple):
     """What tells the call from others, once it is interrupted; a call of one step is never half done."""
     number: int
     is_last: bool
+    may_come_again: bool
+    """Whether the caller has given it an id."""
     findings: Sequence[Finding]
 
 
@@ -337,7 +366,7 @@ def _overall_status(fields: Mapping[str, FieldSummary]) -> ValidationStatus:
     return ValidationStatus.VALID if any(field.count for field in fields.values()) else ValidationStatus.PENDING
 
 
-def _steps(findings: Iterable[Finding]) -> list[_Step]:
+def _steps(findings: Iterable[Finding], call_id: str | None) -> list[_Step]:
     parts, texts, size = list[list[Finding]](), list[str](), 0
     for finding in findings:
         text = json.dumps(vars(finding), sort_keys=True, default=repr)
@@ -347,11 +376,12 @@ def _steps(findings: Iterable[Finding]) -> list[_Step]:
             size = len(text)
         parts[-1].append(finding)
         texts.append(text)
-    call = _fingerprint(parts, texts) if len(parts) > 1 else ""
-    return [_Step(call, number, part is parts[-1], part) for number, part in enumerate(parts)]
+    has_id = call_id is not None
+    call = _fingerprint(call_id or "", parts, texts) if len(parts) > 1 or has_id else ""
+    return [_Step(call, number, part is parts[-1], has_id, part) for number, part in enumerate(parts)]
 
 
-def _fingerprint(parts: Iterable[Sequence[Finding]], texts: Iterable[str]) -> str:
+def _fingerprint(call_id: str, parts: Iterable[Sequence[Finding]], texts: Iterable[str]) -> str:
     """Tells whether a call goes on with the same findings, in the same steps."""
     lengths = (str(len(part)) for part in parts)
-    return hashlib.sha256("\n".join([*lengths, *texts]).encode()).hexdigest()
+    return hashlib.sha256("\n".join([*([call_id] if call_id else []), *lengths, *texts]).encode()).hexdigest()

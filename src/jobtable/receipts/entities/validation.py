@@ -72,6 +72,8 @@ class ReceiptValidationCategory(ReceiptAnalysis, table=main, type="RECEIPT_VALID
     result_summary: Attr[ResultSummary] = default(ResultSummary())
     unfinished: Attr[dict[str, list[int]] | None] = default(None)
     """Calls that add findings and have not come to their end: the first index of each step that is stored."""
+    finished: Attr[dict[str, list[int]] | None] = default(None)
+    """The last calls with an id that have come to their end, in the same form."""
 
 
 class ReceiptValidationResult(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_RESULT"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
@@ -24,7 +24,7 @@ from jobtable.web.api.bodies import Body, NewestFirst, Written, with_kind
 from jobtable.web.api.receipts import ImageId, Number
 from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import CreationRoute
+from jobtable.web.idempotency import HEADER, CreationRoute
 
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
@@ -199,11 +199,23 @@ def list_categories(
 @creation.post(_RECEIPT + "/validation/categories/{field_name}/results", status_code=201)
 @allow(WRITE)
 def add_findings(
-    image_id: ImageId, receipt_id: Number, field_name: FieldName, body: FindingsBody, validation: TheValidation
+    image_id: ImageId,
+    receipt_id: Number,
+    field_name: FieldName,
+    body: FindingsBody,
+    validation: TheValidation,
+    request: Request,
 ) -> list[ReceiptValidationResult]:
     """Store findings about a field, and bring its category and the summary into step."""
     findings = [Finding(**each.model_dump()) for each in body.findings]
-    return validation.add_findings(image_id, receipt_id, field_name, findings, field_category=body.field_category)
+    return validation.add_findings(
+        image_id,
+        receipt_id,
+        field_name,
+        findings,
+        field_category=body.field_category,
+        call_id=request.headers.get(HEADER),
+    )
 
 
 @router.get(_RECEIPT + "/validation/categories/{field_name}/results")

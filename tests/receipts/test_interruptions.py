@@ -1,0 +1,108 @@
+"""Every verb of receipts that reads before it writes, or writes more than once, interrupted and done again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.interruptions import Fault, Surroundings, Verb, check_repetition
+from tests.receipts.legacy.table import legacy_items
+from tests.receipts.legacy.test_tags import WORD
+from tests.receipts.pictures import NOON
+from tests.receipts.test_batches import completion
+from tests.receipts.test_labels import finding, label
+from tests.receipts.test_validation import ERROR, SUCCESS, WARNING, assert_in_step
+
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import main
+from jobtable.receipts.analyses import AnalysisService
+from jobtable.receipts.batches import BatchService
+from jobtable.receipts.entities import BatchSummary, ReceiptChatGPTValidation
+from jobtable.receipts.labels import LabelHygieneService, LabelService
+from jobtable.receipts.legacy.entities import legacy
+from jobtable.receipts.legacy.service import LegacyService
+from jobtable.receipts.migration import Migration
+from jobtable.receipts.validation import ValidationService
+
+SECOND_PASS = ReceiptChatGPTValidation(
+    image_id="a", receipt_id=1, timestamp=NOON, original_status="INVALID", revised_status="VALID"
+)
+
+
+def validation(jobs: Jobs) -> ValidationService:
+    return ValidationService(jobs.store, jobs.clock)
+
+
+def check(jobs: Jobs) -> None:
+    if AnalysisService(jobs.store).list_of_receipt("a", 1):
+        assert_in_step(validation(jobs))
+
+
+HERE = Surroundings((main, legacy), check)
+
+
+def validated(jobs: Jobs) -> None:
+    validation(jobs).start("a", 1, version="1")
+    validation(jobs).add_findings("a", 1, "date", [ERROR, SUCCESS])
+
+
+def labelled(jobs: Jobs) -> list[Any]:
+    labels = LabelService(jobs.store)
+    labels.add([*(label(word) for word in range(1, 61)), label(1, "DATE")])
+    return list(labels.list_by_label("TOTAL"))
+
+
+def aliased(jobs: Jobs) -> None:
+    LabelService(jobs.store).add(label(word, "TTL") for word in range(1, 4))
+    LabelHygieneService(jobs.store).record(finding("TTL", "TOTAL"))
+
+
+def submitted(jobs: Jobs) -> None:
+    batches = BatchService(jobs.store, jobs.clock)
+    batches.create(BatchSummary(batch_id="b", batch_type="COMPLETION", status="PENDING"))
+    batches.submit("b", "provider's")
+
+
+def add_findings(jobs: Jobs, _: object) -> object:
+    return validation(jobs).add_findings("a", 1, "date", [ERROR, WARNING], call_id="call")
+
+
+def add_many_findings(jobs: Jobs, _: object) -> object:
+    return validation(jobs).add_findings("a", 1, "items", [WARNING] * 200, call_id="call")
+
+
+VERBS = {
+    "start a validation": Verb(lambda jobs, _: validation(jobs).start("a", 1, version="1"), refused="there already"),
+    "add findings": Verb(add_findings, validated),
+    "add many findings": Verb(add_many_findings, validated),
+    "remove a result": Verb(
+        lambda jobs, _: validation(jobs).remove_result("a", 1, "date", 1), validated, refused="there is no"
+    ),
+    "add a second pass": Verb(lambda jobs, _: validation(jobs).second_pass(SECOND_PASS), validated),
+    "move labels": Verb(lambda jobs, given: LabelService(jobs.store).move(given, "VALID"), labelled),
+    "relabel": Verb(lambda jobs, given: LabelService(jobs.store).relabel(given[1], "DATE"), labelled),
+    "relabel to what is there": Verb(lambda jobs, given: LabelService(jobs.store).relabel(given[0], "DATE"), labelled),
+    "consolidate": Verb(lambda jobs, _: LabelHygieneService(jobs.store).consolidate("TTL"), aliased),
+    "record results": Verb(
+        lambda jobs, _: BatchService(jobs.store).record(completion(word) for word in range(1, 60)), submitted
+    ),
+    "complete a batch": Verb(lambda jobs, _: BatchService(jobs.store).complete("b", "file"), submitted),
+    "fail a batch": Verb(lambda jobs, _: BatchService(jobs.store).fail("b"), submitted),
+    "set tags": Verb(
+        lambda jobs, _: LegacyService(jobs.store, jobs.clock).set_tags(WORD, ["food", "dairy"]),
+        lambda jobs: jobs.store.put(WORD),
+    ),
+    "add a tag": Verb(
+        lambda jobs, _: LegacyService(jobs.store, jobs.clock).add_tag(WORD, "food"), lambda jobs: jobs.store.put(WORD)
+    ),
+    "migrate": Verb(
+        lambda jobs, _: Migration(jobs.store, jobs.store, clock=jobs.clock).run(),
+        lambda jobs: jobs.store.batch_put(legacy_items(1)),
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+@pytest.mark.parametrize("name", VERBS)
+def test_a_verb_that_was_interrupted_may_be_repeated(name: str, fault: Fault) -> None:
+    check_repetition(VERBS[name], HERE, fault)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from jobtable.journeys.backups import JourneyBackups
 from jobtable.journeys.entities import JobExecution, journeys
 from jobtable.journeys.parts import Priority, RuleStatus
 from jobtable.journeys.records import ExecutionRecords
+from jobtable.journeys.restore import Existing
 from jobtable.journeys.rules import add_rule
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.service import Journeys
@@ -139,3 +141,36 @@ INTERLEAVINGS: dict[str, tuple[Callable[[Jobs], Any], Act, Act]] = {
 @pytest.mark.parametrize("name", INTERLEAVINGS)
 def test_nothing_is_left_of_what_is_deleted_at_the_same_time(name: str) -> None:
     assert list(interleaved(HERE, *INTERLEAVINGS[name]))
+
+
+# --- imports ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """A journey that has run to its end, as a file."""
+    path = tmp_path / "journey.zip"
+    with HERE.world() as jobs:
+        running(jobs)
+        world(jobs).work()
+        JourneyBackups(world(jobs).runner).get_journey_complete("J1", path)
+    return path
+
+
+def test_a_journey_that_is_deleted_while_it_is_imported_is_not_shown_as_whole(archive: Path) -> None:
+    def bring_in(jobs: Jobs, _: object) -> object:
+        return JourneyBackups(world(jobs).runner).import_journey_complete(archive)
+
+    def check_sums(jobs: Jobs) -> None:
+        found = world(jobs).verbs.list_journeys().first()
+        if found is not None and found.creation is None:
+            world(jobs).check_sums()
+
+    assert list(interleaved(Surroundings(HERE.tables, check_sums), lambda jobs: None, bring_in, delete))
+
+
+def test_nothing_is_left_of_a_journey_that_is_imported_while_it_is_deleted(archive: Path) -> None:
+    def replace(jobs: Jobs, _: object) -> object:
+        return JourneyBackups(world(jobs).runner).import_journey_complete(archive, Existing.REPLACE)
+
+    assert list(interleaved(HERE, created, delete, replace))

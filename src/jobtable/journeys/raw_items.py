@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from jobtable.errors import ConditionalCheckFailed
-from jobtable.model import Selection, Table
+from jobtable.model import Condition, Selection, Table
+from jobtable.model.conditions import Placeholders
 from jobtable.store import Store
 from jobtable.store.backend import Item
 
@@ -63,4 +64,22 @@ def add_item(store: Store, table: Table, item: Item) -> bool:
         store.ask("PutItem", request, "Journey.import", writes=True)
     except ConditionalCheckFailed:
         return False
+    return True
+
+
+def replace_item(store: Store, table: Table, item: Item, when: Condition) -> bool:
+    """Store an item in place of one for which this holds; says whether it is there now."""
+    placeholders = Placeholders()
+    request: dict[str, Any] = {
+        "TableName": store.table_name(table),
+        "Item": item,
+        "ConditionExpression": when.write(placeholders),
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        "ReturnConsumedCapacity": "TOTAL",
+    }
+    placeholders.add_to(request)
+    try:
+        store.ask("PutItem", request, "Journey.import", writes=True)
+    except ConditionalCheckFailed as error:
+        return bool(error.details.get("Item") == item)  # it may have happened, and its answer been lost
     return True

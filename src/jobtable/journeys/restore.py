@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError
+from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.stopping import await_workers
 from jobtable.journeys import aggregates
 from jobtable.journeys.archive import Archive
+from jobtable.journeys.creation import DELETION
 from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
 from jobtable.journeys.locations import journey_prefix
 from jobtable.journeys.parts import Creation, JourneyStatus, is_running
-from jobtable.journeys.raw_items import add_item, list_partition, missing_from
+from jobtable.journeys.raw_items import add_item, list_partition, missing_from, replace_item
 from jobtable.journeys.stage_jobs import JourneyJobs, is_job_of
+from jobtable.model import Condition
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 
@@ -79,9 +81,8 @@ class Restore:
             removed_objects = self._remove_objects()
         if is_merged:
             self._recount()
-        else:
-            metadata = [item for item in self._archive.items() if item["SK"] == _METADATA]
-            self._batches.put_items(journeys, metadata)
+        elif not replace_item(self._store, journeys, self._metadata(), self._is_marked(is_merged=False)):
+            raise self._overtaken()
         return Imported(self._journey_id, items, objects, removed_items, removed_objects)
 
     # --- before the first write ---------------------------------------------------------------------------------------
@@ -93,6 +94,10 @@ class Restore:
         begun = there.creation.fingerprint if there is not None and there.creation is not None else None
         if begun in (self._mark_text(is_merged=False), self._mark_text(is_merged=True)):
             return begun == self._mark_text(is_merged=True)
+        if begun == DELETION:
+            raise ConflictError(
+                f"the deletion of journey {self._journey_id} is not finished: delete it again, to the end"
+            )
         if there is not None:
             refuse_running(there, "import over")
         if self._existing is Existing.REFUSE and (there is not None or jobs_there or self._has_anything()):
@@ -116,13 +121,13 @@ class Restore:
         return found
 
     def _mark_anew(self, there: Journey | None) -> None:
-        item = next(item for item in self._archive.items() if item["SK"] == _METADATA)
-        coming: Journey = Journey.__schema__.codec.decode(item)
+        coming: Journey = Journey.__schema__.codec.decode(self._metadata())
         coming = coming.replace(creation=self._marker(is_merged=False), status=JourneyStatus.PENDING)
         if there is None:
             self._store.add(coming)
         else:
-            self._conditionally(lambda: self._store.put(coming, when=~is_running(Journey.status)))
+            may_begin = ~is_running(Journey.status) & ~(Journey.creation["fingerprint"] == DELETION)
+            self._conditionally(lambda: self._store.put(coming, when=may_begin))
 
     def _mark_merged(self, there: Journey) -> None:
         if there.creation is not None:
@@ -137,7 +142,9 @@ class Restore:
         try:
             write()
         except ConditionFailedError as error:
-            raise ConflictError(f"journey {self._journey_id} began to run meanwhile: pause or cancel it") from error
+            raise ConflictError(
+                f"journey {self._journey_id} began to run, or to be deleted, meanwhile: look at it, and import again"
+            ) from error
 
     def _marker(self, *, is_merged: bool) -> Creation:
         total = self._archive.manifest.item_count
@@ -146,6 +153,20 @@ class Restore:
     def _mark_text(self, *, is_merged: bool) -> str:
         how = "into" if is_merged else "anew"
         return f"import {self._existing.value} {how} {self._archive.digest}"
+
+    def _metadata(self) -> Item:
+        return next(item for item in self._archive.items() if item["SK"] == _METADATA)
+
+    def _is_marked(self, *, is_merged: bool) -> Condition:
+        """That nobody has deleted the journey, or begun another import of it, since this one began."""
+        marked: Condition = Journey.creation["fingerprint"] == self._mark_text(is_merged=is_merged)
+        return marked
+
+    def _overtaken(self) -> ConflictError:
+        return ConflictError(
+            f"journey {self._journey_id} was deleted, or imported by somebody else, meanwhile: "
+            "import it again, and let it replace what is there"
+        )
 
     def _has_anything(self) -> bool:
         has_item = next(self._items_here(), None) is not None
@@ -219,12 +240,16 @@ class Restore:
         counts: dict[str, int] = {}
         for execution in executions:
             counts[execution.stage_id] = max(execution.execution_number, counts.get(execution.stage_id, 0))
-        journey = self._store.get(self._selection)
-        for stage_id, count in (journey.execution_counts or {}).items():
+        journey = self._store.find(self._selection)
+        for stage_id, count in ((journey and journey.execution_counts) or {}).items():
             counts[stage_id] = max(count, counts.get(stage_id, 0))
-        self._store.update(
-            self._selection,
-            Journey.aggregates.set(aggregates.recount(executions, rules)),
-            Journey.execution_counts.set(counts),
-            Journey.creation.remove(),
-        )
+        try:
+            self._store.update(
+                self._selection,
+                Journey.aggregates.set(aggregates.recount(executions, rules)),
+                Journey.execution_counts.set(counts),
+                Journey.creation.remove(),
+                when=self._is_marked(is_merged=True),
+            )
+        except (ConditionFailedError, NotFoundError) as error:
+            raise self._overtaken() from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Set
+from itertools import chain, islice
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobStateError, TransactionFailedError
@@ -50,33 +51,34 @@ class Deletion:
         journey, an analysis or an execution. If it is interrupted, the same call again finishes it: the job item goes
         last.
         """
-        going = self._deletable(job_id, tree)
-        for each in going:
-            command = command_to_delete(each)
-            if command is not None:
-                raise JobStateError(f"job {each.job_id} is part of something larger: delete that, with `{command}`")
-        return self._delete_all(going)
+        return self._delete_all([_not_of_a_system(each).job_id for each in self._deletable(job_id, tree)])
 
     def delete_for_system(self, job_id: str) -> int:
         """Remove an ended job and those under it, as `delete` does, for the system that has made them."""
-        return self._delete_all(self._deletable(job_id, tree=True))
+        return self._delete_all([each.job_id for each in self._deletable(job_id, tree=True)])
 
-    def _deletable(self, job_id: str, tree: bool) -> list[Job]:
-        """The jobs to delete with a job, children first: they are found by way of their parent."""
+    def _deletable(self, job_id: str, tree: bool) -> Iterator[Job]:
+        """A job and those to delete with it, each before its children."""
         job = self._queries.get_job(job_id)
-        below = list(self._trees.below(job))[::-1]
-        if below and not tree:
-            raise JobStateError(f"job {job_id} has {len(below)} jobs under it: delete them too (tree), or first")
-        for each in (*below, job):
-            if not each.is_final:
-                raise JobStateError(f"job {each.job_id} is {each.status}: cancel it first")
-        return [*below, job]
+        below = self._trees.below(job)
+        if not tree and next(below, None) is not None:
+            raise JobStateError(f"job {job_id} has jobs under it: delete them too (tree), or first")
+        return map(_ended, chain([job], below))
 
-    def _delete_all(self, jobs: list[Job]) -> int:
-        for first in range(0, len(jobs), MOST_ACTIONS):
-            self._mark_as_going(jobs[first : first + MOST_ACTIONS])
-        going = {each.job_id for each in jobs}
-        return sum(self._delete_one(each, going) for each in jobs)
+    def _delete_all(self, job_ids: list[str]) -> int:
+        """Delete jobs, the last first: children are found by way of their parent.
+
+        Only their ids are held: a job with its parameters and its result may have 400 KB, and there may be many.
+        """
+        going = dict.fromkeys(reversed(job_ids))
+        jobs = self._there(going)
+        while some := list(islice(jobs, MOST_ACTIONS)):
+            self._mark_as_going([_ended(each) for each in some])
+        return sum(self._delete_one(each, going.keys()) for each in self._there(going))
+
+    def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:
+        """The jobs as they are now, without those that somebody else has deleted."""
+        return (job for job in self._queries.read_jobs(job_ids) if job is not None)
 
     def _mark_as_going(self, jobs: list[Job]) -> None:
         """Let nobody retry these jobs any more."""
@@ -89,7 +91,7 @@ class Deletion:
             changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
             raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
 
-    def _delete_one(self, job: Job, going: set[str]) -> int:
+    def _delete_one(self, job: Job, going: Set[str]) -> int:
         if self._queries.find_place(job) is not None:
             self._tell_all(job)
         removed = self._dependencies.remove_all(job.job_id)
@@ -116,11 +118,26 @@ class Deletion:
         keys = (_key_of(entity) for entity in under if not isinstance(entity, Job))
         return Batches(self._store).delete_items(main, keys)
 
-    def _reports_to_sweep(self, job: Job, going: set[str]) -> Iterator[JobMetric]:
+    def _reports_to_sweep(self, job: Job, going: Set[str]) -> Iterator[JobMetric]:
         """The copies of a child's metrics that stand under its sweep, unless they go with the sweep itself."""
         sweep_id = sweep_config_of(job).get("sweep_id")
         if sweep_id is not None and sweep_id not in going:
             yield from (each for each in self._queries.list_metrics(sweep_id) if each.child_job_id == job.job_id)
+
+
+def _ended(job: Job) -> Job:
+    """The job, or JobStateError if it has not ended."""
+    if not job.is_final:
+        raise JobStateError(f"job {job.job_id} is {job.status}: cancel it first")
+    return job
+
+
+def _not_of_a_system(job: Job) -> Job:
+    """The job, or JobStateError if it runs a journey, an analysis or an execution."""
+    command = command_to_delete(job)
+    if command is not None:
+        raise JobStateError(f"job {job.job_id} is part of something larger: delete that, with `{command}`")
+    return job
 
 
 def _key_of(entity: Entity) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from tests.access_patterns.albums import DURABLE, STEP, at, task
 from tests.running import run_jobs
 from tests.web.conftest import Served
@@ -12,6 +13,7 @@ from jobtable.access.entities import Role
 from jobtable.albums.entities import TaskStatus, WorkflowType
 from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE
+from jobtable.web.pages import executions as pages
 
 
 def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
@@ -50,3 +52,14 @@ def test_an_image_that_is_not_base64_is_refused(guarded: Served) -> None:
         refused = full.post("/api/v1/execution-runs", json=body | {"image": image})
         assert (refused.status_code, "base64" in refused.text) == (400, True)
     assert full.post("/api/v1/execution-runs", json=body | {"image": "aGVsbG8="}).status_code == 201
+
+
+def test_a_day_with_very_many_executions_is_not_counted_for_the_page(
+    guarded: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_MOST_TODAY", 1)
+    client = guarded.client(Role.READ)
+    for number in range(2):
+        assert ("too many executions" in client.get("/executions").text) == (number == 1)
+        for _ in range(2):
+            guarded.services.album_executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], b"nothing", "shelf.txt")

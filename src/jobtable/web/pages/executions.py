@@ -41,21 +41,23 @@ _MEASURES = (
 def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
     """The executions of both workflow types, and how they compare day by day."""
     sides = [(kind, albums.list_newest_executions(kind, limit=_SHOWN)) for kind in WorkflowType]
-    metrics = {kind: _days(store, kind) for kind in WorkflowType}
+    day = store.clock.now().date()
+    today = {kind: count_if_few(store, day, kind, most=_MOST_TODAY) for kind in WorkflowType}
+    metrics = {kind: _days(store, kind, counted) for kind, counted in today.items()}
     return render(
         request,
         "executions.html",
         title="Executions",
         sides=sides,
         plots=_comparisons(metrics),
+        is_uncounted=None in today.values(),
         waiting=len(list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))),
         most_counted=_MOST_PENDING,
     )
 
 
-def _days(store: Store, kind: WorkflowType) -> list[WorkflowMetrics]:
-    """What was counted of the last days, and today as it is now, unless it has too many to be counted for a page."""
-    today = count_if_few(store, store.clock.now().date(), kind, most=_MOST_TODAY)
+def _days(store: Store, kind: WorkflowType, today: WorkflowMetrics | None) -> list[WorkflowMetrics]:
+    """What was kept of the last days, and today as it is now, unless it has too many to be counted for a page."""
     kept = store.query(WorkflowMetrics.by_period(workflow_type=kind), newest_first=True, limit=_MOST_DAYS)
     days = list(kept)[::-1]
     if today is None or not today.execution_count:

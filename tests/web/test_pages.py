@@ -289,7 +289,7 @@ def test_the_second_page_of_a_queue_leads_back_to_the_first_though_it_is_empty(
 
 def test_all_jobs_under_a_job_can_be_seen(world: World, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_MOST_CHILDREN", 2)
-    address, seen = f"/jobs/{world.group}", []
+    address, seen, listed = f"/jobs/{world.group}", [], ""
     while address:
         listed = browser.get(address).text.partition('id="children"')[2].partition("</section>")[0]
         seen += re.findall("child [0-9]</a>", listed)

@@ -11,7 +11,7 @@ import hashlib
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from jobtable.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, parse_export
 from jobtable.conversations.entities import ConversationRun, JobResult, StoredFile
@@ -303,7 +303,7 @@ def _is_root(job: Job) -> bool:
     return job.job_type == JOB_TYPE and job.parent_job_id is None and job.definition.task is None
 
 
-def _started_with(record: ConversationRun) -> dict[str, object]:
+def _started_with(record: ConversationRun) -> dict[str, Any]:
     """What a run works on, and how: not when and by whom it was started, nor where its export is kept."""
     given = record.model_dump(exclude={"created_at", "created_by", "comments", "votes"})
     return given | {"comments": record.comments.sha256, "votes": record.votes.sha256}

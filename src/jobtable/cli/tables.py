@@ -92,7 +92,8 @@ def create(
 
 def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
     if doomed:
-        confirm(f"Delete {', '.join(map(store.table_name, doomed))} with everything in them?", yes=yes)
+        names = ", ".join(map(store.table_name, doomed))
+        confirm(f"Delete {names} with everything in {'it' if len(doomed) == 1 else 'them'}?", yes=yes)
         store.tables.delete(*doomed)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.albums import workflows as flows
 from tests.clouds import LateIndexes
 from tests.running import jobs_in_memory, jobs_with_s3
 
@@ -14,6 +15,14 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import main
 from jobtable.store import Store
 from jobtable.testing import FakeClock
+
+
+@pytest.fixture(autouse=True)
+def _forget_flows() -> Iterator[None]:
+    """What the workflows of the tests note while they run is of one test alone."""
+    yield
+    for noted in (flows.DELIVERED, flows.RAN, flows.BROKEN):
+        noted.clear()
 
 
 @pytest.fixture

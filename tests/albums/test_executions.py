@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -57,13 +56,6 @@ this is no album
 Nobody - Nothing (1066)
 Kraftwerk - Autobahn (1974)
 """
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    yield
-    for kept in (flows.DELIVERED, flows.RAN, flows.BROKEN):
-        kept.clear()
 
 
 def path(name: str) -> str:

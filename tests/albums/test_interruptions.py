@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -25,11 +25,8 @@ Act = Callable[[Jobs, Any], object]
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _quick_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flows, "STEP_SECONDS", [0.0])
-    yield
-    for kept in (flows.DELIVERED, flows.RAN, flows.BROKEN):
-        kept.clear()
 
 
 def all_executions(jobs: Jobs) -> dict[str, Execution]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -32,11 +31,8 @@ TYPES = ["STEP_ONCE", "DURABLE_ONCE"]
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _quick_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flows, "STEP_SECONDS", [0.0])
-    yield
-    for kept in (flows.DELIVERED, flows.RAN, flows.BROKEN):
-        kept.clear()
 
 
 def failed(jobs: Jobs, name: str, step: str) -> Execution:

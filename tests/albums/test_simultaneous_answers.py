@@ -6,11 +6,9 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
 from tests.albums import workflows as flows
 from tests.running import run_jobs
 
@@ -23,13 +21,6 @@ from jobtable.jobs.engine import Jobs
 
 ANSWERS = 100
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def _fresh() -> Iterator[None]:
-    yield
-    flows.DELIVERED.clear()
-    flows.RAN.clear()
 
 
 def asked(jobs: Jobs) -> tuple[ValidationTask, str]:

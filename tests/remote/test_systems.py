@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from jobtable.access.entities import Role
 from jobtable.albums.entities import ExecutionStatus
 from jobtable.albums.example import PATHS
 from jobtable.app import ServerServices, Services
+from jobtable.cli.background import beside
 from jobtable.cli.main import app
 from jobtable.conversations.analysis.export import write_export
 from jobtable.conversations.analysis.generated import generate_export
@@ -59,23 +59,15 @@ SPACE: dict[str, Any] = {"x": [0, 1, 2]}
 SHELF = b"Radiohead - OK Computer (1997)\nPortishead - Dummy\n"
 
 
-@contextmanager
-def working(served: Served, *queues: str) -> Iterator[None]:
+def working(served: Served, *queues: str) -> AbstractContextManager[None]:
     """Somebody works on queues of the server while the block runs."""
-    is_over = threading.Event()
 
-    def work() -> None:
+    def work(is_over: threading.Event) -> None:
         while not is_over.wait(0.02):
             for queue in queues:
                 run_jobs(served.services.jobs, queue)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()
+    return beside(work, "worker")
 
 
 def sweep(**changed: Any) -> Sweep:

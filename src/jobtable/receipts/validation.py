@@ -265,7 +265,10 @@ class ValidationService:
                 ReceiptValidationCategory.unfinished.set(calls.unfinished or None),
                 ReceiptValidationCategory.finished.set(calls.finished or None),
                 when=unchanged(
-                    category, ReceiptValidationCategory.result_summary, ReceiptValidationCategory.unfinished
+                    category,
+                    ReceiptValidationCategory.result_summary,
+                    ReceiptValidationCategory.unfinished,
+                    ReceiptValidationCategory.finished,
                 ),
             )
         fields = summary.field_summary | {state.field_name: _field_summary(counts)}

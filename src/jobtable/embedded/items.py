@@ -32,14 +32,13 @@ from jobtable.embedded.requests import (
     unshown_constraint,
 )
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import IndexChange, Sized, Storage, Transaction
+from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Storage, Transaction
 from jobtable.embedded.store_writes import prepare_known
 from jobtable.embedded.units import (
-    Units,
     collection_metrics,
     read_report,
-    wanted_capacity,
     wants_collection_metrics,
+    write_report,
 )
 from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
 from jobtable.embedded.writes import (
@@ -253,11 +252,15 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
     wants_metrics = wants_collection_metrics(request)
 
     def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:
-        old = write.old(transaction)
-        new = write.new(old)
-        if new.size > COSTLY_SIZE and write.update is not None and new.item is not None:
-            refuse_costly_update(write.update, new.item)
-        changes = write.apply(transaction, old, new)
+        created = write.create(transaction)
+        if created is not None:
+            old, (new, changes) = NO_ITEM, created
+        else:
+            old = write.old(transaction)
+            new = write.new(old)
+            if new.size > COSTLY_SIZE and write.update is not None and new.item is not None:
+                refuse_costly_update(write.update, new.item)
+            changes = write.apply(transaction, old, new)
         return old, new, changes, collection_metrics(transaction, write.table, write.key) if wants_metrics else None
 
     old, new, changes, metrics = storage.write(action)
@@ -265,11 +268,9 @@ def _write(storage: Storage, request: Request, write: Write) -> Response:
     attributes = _returned(request, write, old.item, new.item)
     if attributes:
         response["Attributes"] = attributes
-    wanted = wanted_capacity(request)
-    if wanted:
-        units = Units()
-        units.add_write(old, new, changes)
-        response["ConsumedCapacity"] = units.report(request["TableName"], wanted)
+    consumed = write_report(request, old, new, changes)
+    if consumed is not None:
+        response["ConsumedCapacity"] = consumed
     if metrics:
         response["ItemCollectionMetrics"] = metrics
     return response

@@ -70,6 +70,18 @@ def read_report(request: Request, table_name: str, size: int) -> dict[str, Any] 
     return Units(units).report(table_name, wanted)
 
 
+def write_report(request: Request, old: Sized, new: Sized, changes: list[IndexChange]) -> dict[str, Any] | None:
+    """The ConsumedCapacity member for replacing one item by another; None if it is not wanted."""
+    wanted = request.get("ReturnConsumedCapacity")
+    if wanted is None or wanted == "NONE":
+        return None
+    if wanted == "TOTAL" and not changes:
+        return {"TableName": request["TableName"], "CapacityUnits": _for_writing(max(old.size, new.size))}
+    units = Units()
+    units.add_write(old, new, changes)
+    return units.report(request["TableName"], wanted)
+
+
 def _capacity(units: float, split: Split | None) -> dict[str, float]:
     return {"CapacityUnits": units} if split is None else {"CapacityUnits": units, split: units}
 

@@ -26,7 +26,7 @@ from jobtable.embedded.numbers import MAX_DIGITS, canonical_number, compare_numb
 from jobtable.embedded.wordings import INVALID, ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, EncodedItem, Item
-from jobtable.store.sizes import number_size, utf8_length
+from jobtable.store.sizes import CONTAINER_BYTES, number_size, utf8_length
 
 MAX_CONTAINER_DEPTH = 31
 """A list or map may have 30 others around it; what is not a list or map may have one more."""
@@ -331,7 +331,7 @@ def _list(content: Any, depth: int) -> tuple[list[AttributeValue], int]:
         raise RequestRefused(TOO_DEEP)
     members = _members(content)
     measured = [_measured(member, depth + 1) for member in members]
-    size = 3 + len(members) + sum([size for _, size in measured])
+    size = CONTAINER_BYTES + len(members) + sum([size for _, size in measured])
     for (new, _), old in zip(measured, members, strict=True):
         if new is not old:
             return [checked for checked, _ in measured], size
@@ -344,7 +344,7 @@ def _map(content: Any, depth: int) -> tuple[dict[str, AttributeValue], int]:
     if type(content) is not dict:
         raise wrong_json_type(content, MAP_OF_VALUES)
     members, size = _measured_members(content, depth + 1)
-    return members, 3 + len(members) + size
+    return members, CONTAINER_BYTES + len(members) + size
 
 
 _MEASURES: dict[str, Callable[[Any, int], tuple[Any, int]]] = {

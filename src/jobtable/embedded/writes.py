@@ -50,6 +50,17 @@ class Write(NamedTuple):
     update: Update | None
     returns_item_on_failure: bool
 
+    def create(self, transaction: Transaction) -> tuple[Sized, list[IndexChange]] | None:
+        """Do it at once if it is a put, may create its item and does; gives the item and what `apply` gives.
+
+        None, and nothing done, if not: what is there has to be looked at. Most puts create their item, and save that.
+        """
+        if self.kind != "put" or (self.condition is not None and not self.condition.holds({})):
+            return None
+        new = self._put()
+        changes = transaction.add(self.table, self.position, new)
+        return None if changes is None else (new, changes)
+
     def old(self, view: View) -> Sized:
         """The item that is there now."""
         return view.read(self.table, self.position)
@@ -61,7 +72,7 @@ class Write(NamedTuple):
             raise ConditionalCheckFailed("The conditional request failed", details=details)
         match self.kind:
             case "put":
-                return Sized(self.key, self.size, self.key.body if isinstance(self.key, EncodedItem) else None)
+                return self._put()
             case "update":
                 return self._updated(old)
             case "check":
@@ -78,6 +89,9 @@ class Write(NamedTuple):
         if old.item is not None:
             return transaction.delete(self.table, self.position, old)
         return []
+
+    def _put(self) -> Sized:
+        return Sized(self.key, self.size, self.key.body if isinstance(self.key, EncodedItem) else None)
 
     def _updated(self, old: Sized) -> Sized:
         item = self.key if old.item is None else old.item

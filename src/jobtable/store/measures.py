@@ -13,7 +13,7 @@ from jobtable.model import wire
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.source import Source
 from jobtable.store.backend import Item
-from jobtable.store.sizes import number_size, utf8_length, value_size
+from jobtable.store.sizes import CONTAINER_BYTES, number_size, utf8_length, value_size
 
 _TEXTS = (wire.Text, wire.Instant, wire.Day)
 _NUMBERS = (wire.Int, wire.Float, wire.DecimalNumber)
@@ -53,16 +53,19 @@ def _known(attributes: dict[str, str]) -> dict[str, str]:
 
 
 def _tag(field: FieldSchema) -> str:
-    """The type of a field's values: S, N, BOOL, "" for another one of a known shape, "?" for one of any shape."""
-    if not _is_plain(field.kind):
+    """The type of a field's values: S, N, BOOL, L or M of texts; "" for another one of a known shape, "?" of any."""
+    kind = field.kind
+    if not _is_plain(kind):
         return "?"
     if field.is_null_written:
         return ""
-    if isinstance(field.kind, _TEXTS):
+    if isinstance(kind, _TEXTS):
         return "S"
-    if isinstance(field.kind, _NUMBERS):
+    if isinstance(kind, _NUMBERS):
         return "N"
-    return "BOOL" if isinstance(field.kind, wire.Bool) else ""
+    if isinstance(kind, wire.Many | wire.Mapped) and isinstance(kind.inner, _TEXTS):
+        return "L" if isinstance(kind, wire.Many) else "M"
+    return "BOOL" if isinstance(kind, wire.Bool) else ""
 
 
 def _is_plain(kind: wire.WireType) -> bool:
@@ -76,17 +79,25 @@ def _sizer(fixed: dict[str, str], loose: dict[str, str]) -> Callable[[Item], int
     """The function for attributes that are always there, and for those that may be."""
     source = Source()
     number, whole = source.names.of(_number_size, "number_size"), source.names.of(value_size, "value_size")
-    texts = [f"item[{name!r}]['S']" for name, tag in fixed.items() if tag == "S"]
-    terms = [str(sum(utf8_length(name) + (tag == "BOOL") for name, tag in fixed.items()))]
-    terms += [f"{number}(item[{name!r}]['N'])" for name, tag in fixed.items() if tag == "N"]
-    terms += [f"{whole}(item[{name!r}])" for name, tag in fixed.items() if tag == ""]
+    terms = {
+        "N": f"{number}({{}}['N'])",
+        "": f"{whole}({{}})",
+        "L": f"{CONTAINER_BYTES} + len({{}}['L'])",
+        "M": f"{CONTAINER_BYTES} + len({{}}['M'])",
+        "BOOL": "1",
+    }
+    # All texts are joined, because the bytes of one are counted as fast as those of many.
+    texts = {"S": "{}['S']", "L": "*[x['S'] for x in {}['L']]", "M": "*{0}['M'], *[x['S'] for x in {0}['M'].values()]"}
+    values = {f"item[{name!r}]": tag for name, tag in fixed.items()}
+    names = sum(utf8_length(name) for name in fixed)
     source.line("def size(item):")
     source.line("    get = item.get")
-    source.line(f"    texts = [{', '.join(texts)}]")
-    source.line(f"    size = {' + '.join(terms)}")
+    source.line(f"    texts = [{', '.join(texts[tag].format(value) for value, tag in values.items() if tag in texts)}]")
+    sizes = [terms[tag].format(value) for value, tag in values.items() if tag in terms]
+    source.line(f"    size = {' + '.join([str(names), *sizes])}")
     for name, tag in loose.items():
-        own = {"S": "", "N": f" + {number}(v['N'])", "BOOL": " + 1", "": f" + {whole}(v)"}[tag]
-        text = "; texts.append(v['S'])" if tag == "S" else ""
+        own = f" + {terms[tag].format('v')}" if tag in terms else ""
+        text = f"; texts += [{texts[tag].format('v')}]" if tag in texts else ""
         source.line(f"    if (v := get({name!r})) is not None: size += {utf8_length(name)}{own}{text}")
     source.line("    text = ''.join(texts)")
     source.line(f"    return size + (len(text) if text.isascii() else {source.names.of(utf8_length, 'utf8')}(text))")

@@ -54,14 +54,27 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> 
     key = {name: item[name] for name in schema.table.primary}
     if verb == "add":
         return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
-    condition = all_of(_is_own_or_none(schema), as_condition(when))
-    return Write(verb, schema, key, {"Item": item} | _conditional(condition, Placeholders(pk=schema.table.pk)))
+    return Write(verb, schema, key, {"Item": item, **_where_it_is_own(schema, when)})
 
 
 @lru_cache
 def _where_there_is_none(pk: str) -> dict[str, Any]:
     """The condition of an add, which is the same for all items of a table."""
     return _conditional(HasAttribute(pk, present=False), Placeholders())
+
+
+def _where_it_is_own(schema: EntitySchema, when: Condition | bool | None) -> dict[str, Any]:
+    """The condition of a put or delete: no item of another entity is there, and what the caller demands."""
+    if when is None:
+        return _where_no_other_is(schema)
+    condition = all_of(_is_own_or_none(schema), as_condition(when))
+    return _conditional(condition, Placeholders(pk=schema.table.pk))
+
+
+@lru_cache(maxsize=4096)
+def _where_no_other_is(schema: EntitySchema) -> dict[str, Any]:
+    """The same where the caller demands nothing."""
+    return _conditional(_is_own_or_none(schema), Placeholders(pk=schema.table.pk))
 
 
 def update(target: Target, updates: Sequence[Update], when: Condition | bool | None) -> Write:
@@ -95,8 +108,7 @@ def _is_own_or_none(schema: EntitySchema) -> Condition | None:
 def delete(target: Target, when: Condition | bool | None) -> Write:
     """Take an item out of the table; without a condition it need not be there."""
     schema, key = schema_of(target), key_of(target)
-    condition = all_of(_is_own_or_none(schema), as_condition(when))
-    return Write("delete", schema, key, {"Key": key} | _conditional(condition, Placeholders(pk=schema.table.pk)))
+    return Write("delete", schema, key, {"Key": key, **_where_it_is_own(schema, when)})
 
 
 def check(target: Target, when: Condition | bool) -> Write:

@@ -10,6 +10,8 @@ from jobtable.store.backend import AttributeValue, Item
 
 MAX_ITEM_SIZE = 400 * 1024
 """No item is larger."""
+CONTAINER_BYTES = 3
+"""What a list or map takes itself, besides one byte for each element."""
 
 
 def item_size(item: Item) -> int:
@@ -110,11 +112,11 @@ def _constant_size(content: bool) -> int:
 
 
 def _list_size(content: list[AttributeValue]) -> int:
-    return 3 + len(content) + sum(map(value_size, content))
+    return CONTAINER_BYTES + len(content) + sum(map(value_size, content))
 
 
 def _map_size(content: Item) -> int:
-    return 3 + len(content) + item_size(content)
+    return CONTAINER_BYTES + len(content) + item_size(content)
 
 
 _SIZES: dict[str, Callable[[Any], int]] = {

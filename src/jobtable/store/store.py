@@ -300,7 +300,8 @@ class Store:
         return {"TableName": self.table_name(table), **request, "ReturnConsumedCapacity": "TOTAL"}
 
     def _write(self, write: Write, returned: str | None = None, *, repeatable: bool = False) -> Response:
-        request = StoreRequest(self._on_table(write.schema.table, write.members))
+        name = self.prefix + write.schema.table.name
+        request = StoreRequest(TableName=name, **write.members, ReturnConsumedCapacity="TOTAL")
         if "ConditionExpression" in request:
             request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         if returned is not None:

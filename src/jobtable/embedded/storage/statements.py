@@ -13,6 +13,7 @@ class TableStatements:
     create: str
     drop: str
     get: str
+    add: str
     put: str
     delete: str
 
@@ -57,6 +58,7 @@ def of_table(table_id: int) -> TableStatements:
         " WITHOUT ROWID",
         drop=f"DROP TABLE {name}",
         get=f"SELECT item, size FROM {name} WHERE position = ?",  # noqa: S608 - the name is made from a number
+        add=f"INSERT OR IGNORE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
         put=f"INSERT OR REPLACE INTO {name} VALUES (?, ?, ?)",  # noqa: S608 - as above
         delete=f"DELETE FROM {name} WHERE position = ?",  # noqa: S608 - as above
     )

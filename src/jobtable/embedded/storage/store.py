@@ -166,6 +166,8 @@ class Storage:
     def cache_for(self, version: int) -> Cache:
         """The schemas as of a version of the catalogue that a write transaction sees."""
         label = self._turn.label(version)
+        if self._cache.version == label:
+            return self._cache
         if self._turn.catalogue_version() != label:
             # A process died between its change of the catalogue and the announcement.
             self._turn.announce(version)

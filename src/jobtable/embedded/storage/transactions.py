@@ -136,13 +136,18 @@ class Transaction(View):
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
         table = self._current(table)
         body = new.body or to_json(new.item)
-        is_same = old.item == new.item
-        self._count(table.id, int(old.item is None), new.size - old.size)
         self._write(statements.of_table(table.id).put, (position, new.size, body))
-        changes = self._keep_in_step(table, position, old, new, is_same=is_same)
-        if table.is_journaled and not is_same:
-            self._journal(table, position, old, body)
-        return changes
+        return self._follow_put(table, position, old, new, body)
+
+    def add(self, table: TableSchema, position: bytes, new: Sized) -> list[IndexChange] | None:
+        """Store an item where there is none, and give what `put` gives; None, and nothing done, if there is one."""
+        table = self._current(table)
+        body = new.body or to_json(new.item)
+        row = (position, new.size, body)
+        if not self.connection.execute(statements.of_table(table.id).add, row).rowcount:
+            return None
+        self.has_written = True
+        return self._follow_put(table, position, NO_ITEM, new, body)
 
     def delete(self, table: TableSchema, position: bytes, old: Sized, *, by_service: bool = False) -> list[IndexChange]:
         """Remove the item that is there, `old`; gives what became of its entries. `by_service`: it expired."""
@@ -228,9 +233,25 @@ class Transaction(View):
         else:
             self._rows.setdefault(sql, []).append(row)
 
+    def _follow_put(
+        self, table: TableSchema, position: bytes, old: Sized, new: Sized, body: bytes
+    ) -> list[IndexChange]:
+        """What follows from storing an item in place of another."""
+        is_same = old.item == new.item
+        self._count(table.id, int(old.item is None), new.size - old.size)
+        changes = self._keep_in_step(table, position, old, new, is_same=is_same)
+        if table.is_journaled and not is_same:
+            self._journal(table, position, old, body)
+        return changes
+
     def _keep_in_step(
         self, table: TableSchema, position: bytes, old: Sized, new: Sized, *, is_same: bool
     ) -> list[IndexChange]:
+        ttl = table.ttl_attribute
+        if ttl is not None and (ttl in (old.item or ()) or ttl in (new.item or ())):
+            self._move_expiry(table, position, old.item, new.item)
+        if not table.indexes:
+            return []
         changes = index_changes(table, old, new, is_same=is_same)
         write = self._write
         for index, before, after, size_before, size_after, _ in changes:
@@ -242,9 +263,6 @@ class Transaction(View):
                     place = index.position(after)
                     write(sql.put, (place + position, len(place) + 1))
             self._count(index.id, (after is not None) - (before is not None), size_after - size_before)
-        ttl = table.ttl_attribute
-        if ttl is not None and (ttl in (old.item or ()) or ttl in (new.item or ())):
-            self._move_expiry(table, position, old.item, new.item)
         return changes
 
     def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
@@ -269,8 +287,6 @@ class Transaction(View):
 
 def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) -> list[IndexChange]:
     """What replacing one item by another, or by the same, does to the indexes in which one of them stands."""
-    if not table.indexes:
-        return []
     befores = _IN_NONE if old.item is None else table.index_values(old.item)
     afters = _IN_NONE if new.item is None else table.index_values(new.item)
     changes = []

@@ -26,11 +26,13 @@ class WalBound:
         self._step = step
         self._commits = 0
 
-    def after_commit(self, connection: sqlite3.Connection) -> None:
-        """Restart the log if it is too long; waits a tenth of a second at most, and tries again when it has grown."""
+    def is_to_be_looked_at(self) -> bool:
+        """To be asked after each commit: whether it is time to look."""
         self._commits += 1
-        if self._commits % _COMMITS_BETWEEN_LOOKS:
-            return
+        return self._commits % _COMMITS_BETWEEN_LOOKS == 0
+
+    def restart_if_long(self, connection: sqlite3.Connection) -> None:
+        """Restart the log if it is too long; waits a tenth of a second at most, and tries again when it has grown."""
         size = os.stat(self._path).st_size
         if size >= self._next_attempt:
             self._restart(connection, size)

@@ -177,8 +177,9 @@ class Writer:
                 connection.execute("ROLLBACK")
         connection.execute("COMMIT")
         # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
-        with contextlib.suppress(sqlite3.Error, OSError):
-            self._wal.after_commit(connection)
+        if self._wal.is_to_be_looked_at():
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._wal.restart_if_long(connection)
         if new_version is not None:
             self._home.catalogue_changed(new_version)
 

@@ -198,6 +198,11 @@ SERVICE_FAULTS: list[tuple[str, Request, str]] = [
         {**keyed("pk = :p AND sk > :s", p=S("p"), s=S("2")), "ExclusiveStartKey": {"pk": S("q"), "sk": S("3")}},
         "The query can return at most one row and cannot be restarted",
     ),
+    # No item has a partition key of so many bytes.
+    *(
+        ("Query", request, "One or more parameter values were invalid: Size of hashkey has exceeded the maximum")
+        for request in (keyed("pk = :p", p=S("ä" * 1025)), {**keyed("g1 = :g", g=S("x" * 2049)), "IndexName": "gall"})
+    ),
     # The filter, then the projection, then paths into keys.
     (
         "Query",

@@ -18,11 +18,10 @@ from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
 KEY_MISMATCH = "The provided key element does not match the schema"
-SORT_TOO_LONG = f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes"
-_TOO_LONG = {
+TOO_LONG = {
     # DynamoDB's message has no space there either.
     MAX_PARTITION_BYTES: f"{INVALID}Size of hashkey has exceeded the maximum size limit of{MAX_PARTITION_BYTES} bytes",
-    MAX_SORT_BYTES: SORT_TOO_LONG,
+    MAX_SORT_BYTES: f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {MAX_SORT_BYTES} bytes",
 }
 """By the limit in bytes: what is said of a key that exceeds it."""
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
@@ -176,7 +175,7 @@ def _check_index_types_and_sizes(table: TableSchema, item: Item, only: frozenset
                         raise SchemaMismatch(_UNSUPPORTED_TYPE)
                     raise _index_type_mismatch(index, attribute, _type(item[attribute.name]))
             if _bytes_of(present, item) > limit:
-                raise SchemaMismatch(_TOO_LONG[limit])
+                raise SchemaMismatch(TOO_LONG[limit])
 
 
 def _index_type_mismatch(index: IndexSchema, attribute: KeyAttribute, found: str) -> SchemaMismatch:
@@ -189,7 +188,7 @@ def _index_type_mismatch(index: IndexSchema, attribute: KeyAttribute, found: str
 def _check_size(table: TableSchema, attribute: KeyAttribute, item: Item) -> None:
     limit = MAX_PARTITION_BYTES if attribute is table.partition else MAX_SORT_BYTES
     if _bytes_of((attribute,), item) > limit:
-        raise SchemaMismatch(_TOO_LONG[limit])
+        raise SchemaMismatch(TOO_LONG[limit])
 
 
 def _bytes_of(attributes: Iterable[KeyAttribute], item: Item) -> int:

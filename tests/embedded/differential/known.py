@@ -627,6 +627,13 @@ KNOWN_DIFFERENCES = (
         ),
     ),
     KnownDifference(
+        "size of a partition key",
+        "No item has a partition key that is larger than a key may be; DynamoDB Local lets a query look for one.",
+        lambda case: (
+            case.operation == "Query" and case.local.code is None and "Size of hashkey" in case.embedded.message
+        ),
+    ),
+    KnownDifference(
         "filter behind a projection",
         "An index knows only the attributes that it projects; DynamoDB Local lets the filter of a scan see all.",
         lambda case: (

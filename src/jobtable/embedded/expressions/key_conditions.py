@@ -19,8 +19,8 @@ from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
 from jobtable.embedded.expressions.tokens import InvalidExpression
-from jobtable.embedded.keys import SORT_TOO_LONG, empty_key_value
-from jobtable.embedded.schema import MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
+from jobtable.embedded.keys import TOO_LONG, empty_key_value
+from jobtable.embedded.schema import MAX_PARTITION_BYTES, MAX_SORT_BYTES, KeyAttribute, SortOperator, key_bytes
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
@@ -102,6 +102,7 @@ class UnmatchedKeyCondition:
         elif not sort and len(given) > 1:
             raise RequestRefused("Query key condition not supported")
         partition_values = tuple(_equality(given, attribute, self._values, index_name) for attribute in partition)
+        _check_bytes(partition, partition_values, MAX_PARTITION_BYTES)
         sort_condition = _sort_condition(given, len(partition), sort, self._values, index_name)
         return KeyCondition(partition_values, *sort_condition)
 
@@ -208,9 +209,8 @@ def _sort_condition(
         used += 1
         operands = _typed_operands(one, attribute, values)
         _check_not_empty(operands, attribute, index_name)
-        before = list(zip(sort, equal, strict=False))
         for operand in operands:
-            _check_sort_bytes([*before, (attribute, operand)])
+            _check_bytes(sort, (*equal, operand), MAX_SORT_BYTES)
         if one.operator != "=":
             if used < len(given):
                 raise RequestRefused("Query key condition not supported")
@@ -264,6 +264,7 @@ def _check_not_empty(values: tuple[AttributeValue, ...], attribute: KeyAttribute
         raise empty_key_value(attribute, index_name)
 
 
-def _check_sort_bytes(sort_values: list[tuple[KeyAttribute, AttributeValue]]) -> None:
-    if key_bytes((attribute, value[attribute.type]) for attribute, value in sort_values) > MAX_SORT_BYTES:
-        raise RequestRefused(SORT_TOO_LONG)
+def _check_bytes(attributes: tuple[KeyAttribute, ...], values: tuple[AttributeValue, ...], limit: int) -> None:
+    """RequestRefused if values of the first of these attributes have more bytes together than a key may have."""
+    if key_bytes([(attributes[at], value[attributes[at].type]) for at, value in enumerate(values)]) > limit:
+        raise RequestRefused(TOO_LONG[limit])

@@ -13,7 +13,8 @@ from tests.embedded.side_by_side import N, Request, S
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.engine import _HANDLERS
 from jobtable.embedded.shapes import REQUESTS, Binary, ListOf, MapOf, Scalar, Shape, Structure
-from jobtable.errors import RequestError
+from jobtable.embedded.table_requests import refuse_what_is_not_kept
+from jobtable.errors import RequestError, RequestRefused
 
 MODEL = "com.amazonaws.dynamodb.v20120810."
 WITHOUT_REQUEST = {"DescribeEndpoints", "DescribeLimits"}
@@ -52,14 +53,27 @@ def assert_same(shape: Shape, model: ModelShape, where: str, seen: frozenset[str
         assert shape.java == JAVA[model.type_name], where
 
 
-@pytest.mark.parametrize("operation", sorted(REQUESTS))
-def test_requests_have_the_members_of_the_service(operation: str) -> None:
+def input_of(operation: str) -> StructureShape:
     session = botocore.session.get_session()
     services = [session.get_service_model(name) for name in ("dynamodb", "dynamodbstreams")]
     [service] = [one for one in services if operation in one.operation_names]
     model = service.operation_model(operation).input_shape
     assert model is not None
-    assert_same(REQUESTS[operation], model, operation)
+    return model
+
+
+@pytest.mark.parametrize("operation", sorted(REQUESTS))
+def test_requests_have_the_members_of_the_service(operation: str) -> None:
+    assert_same(REQUESTS[operation], input_of(operation), operation)
+
+
+@pytest.mark.parametrize("operation", ["CreateTable", "UpdateTable", "RestoreTableToPointInTime"])
+def test_members_of_table_operations_that_are_not_read_are_refused(operation: str) -> None:
+    unread = {*input_of(operation).members} - {*REQUESTS[operation].members, "RestoreDateTime"}
+    assert unread
+    for name in unread:
+        with pytest.raises(RequestRefused, match=name):
+            refuse_what_is_not_kept({name: False})
 
 
 def test_every_operation_has_a_request() -> None:

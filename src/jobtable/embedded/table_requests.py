@@ -39,11 +39,13 @@ _NOT_KEPT = (
     "GlobalTableSourceArn",
     "GlobalTableSettingsReplicationMode",
     "MultiRegionConsistency",
+    "DisassociationProtectionEnabled",
     "ResourcePolicy",
     "VectorIndexes",
     "VectorIndexUpdates",
     "VectorIndexOverride",
 )
+_NOTHING: tuple[object, ...] = (None, "", [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
 
 def refuse_what_is_not_kept(request: Request) -> None:
     """RequestRefused for features that the engine does not have: to ignore them would be to promise them."""
-    refused = [name for name in _NOT_KEPT if request.get(name)]
+    refused = [name for name in _NOT_KEPT if request.get(name) not in _NOTHING]
     if refused:
         raise RequestRefused(f"This engine does not know {', '.join(refused)}")
 

@@ -338,6 +338,20 @@ NO_SUCH_INDEX = (
             "Cannot override MaxWriteRequestUnits for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST",
         ),
         (
+            {
+                **PROVISIONED,
+                "GlobalSecondaryIndexOverride": [
+                    {**BY_GROUP, "ProvisionedThroughput": UNITS, "OnDemandThroughput": {"MaxReadRequestUnits": 5}}
+                ],
+            },
+            "Cannot override MaxReadRequestUnits for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
+            " for index by_group",
+        ),
+        (
+            {"GlobalSecondaryIndexOverride": [{**BY_GROUP, "WarmThroughput": {"ReadUnitsPerSecond": 20_000}}]},
+            "Cannot override WarmThroughput for index by_group",
+        ),
+        (
             {"GlobalSecondaryIndexOverride": [{**BY_GROUP, "Projection": {"ProjectionType": "KEYS_ONLY"}}]},
             NO_SUCH_INDEX,
         ),

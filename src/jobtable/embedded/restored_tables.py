@@ -54,13 +54,14 @@ def restored_record(
     )
 
 
-def _refuse_limits(override: Request, *, is_on_demand: bool) -> None:
-    limits = override["OnDemandThroughput"]
+def _refuse_limits(structure: Request, of_index: str = "", *, is_on_demand: bool) -> None:
+    limits = structure.get("OnDemandThroughput")
     if limits is None or is_on_demand:
         return
     named = next((name for name in _LIMITS if limits.get(name) is not None), _LIMITS[0])
     raise RequestRefused(
         f"{_REFUSED}Cannot override {named} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
+        f"{of_index}"
     )
 
 
@@ -123,12 +124,15 @@ def _refuse_same_names(indexes: tuple[IndexRecord, ...]) -> None:
 def _restored_index(index: IndexRecord, given: Request | None, mode: str | None, *, is_on_demand: bool) -> IndexRecord:
     """An index with the name and the units that it has in the restored table."""
     name = index.name if given is None else given["IndexName"]
+    if given is not None and given.get("WarmThroughput") is not None:
+        raise RequestRefused(f"{_REFUSED}Cannot override WarmThroughput for index {name}")
     if index.is_local:
         return index.model_copy(update={"name": name})
     if is_on_demand:
         _refuse_units(given or {}, mode, f" for index {name}")
         limit = on_demand_limit(given or {}, index.on_demand)
         return index.model_copy(update={"name": name, "throughput": Throughput(), "on_demand": limit})
+    _refuse_limits(given or {}, f" for index {name}", is_on_demand=False)
     if given is None and index.throughput.read:
         return index.model_copy(update={"on_demand": None})
     if given is None or given.get("ProvisionedThroughput") is None:

@@ -34,7 +34,9 @@ _DIGITS = 21
 _LARGEST = 2**62
 _ITERATOR_TYPES = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER", "TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
 _ITERATOR_MEMBERS = {"ShardIteratorType": Member(str, required=True, enum=_ITERATOR_TYPES)}
-_FILTER_MEMBERS = {"Type": Member(str, enum=("CHILD_SHARDS",)), "ShardId": Member(str)}
+_SHARD_ID = Member(str, shortest=28, longest=65)
+_DESCRIBE_MEMBERS = {"ExclusiveStartShardId": _SHARD_ID}
+_FILTER_MEMBERS = {"Type": Member(str, required=True, enum=("CHILD_SHARDS",)), "ShardId": _SHARD_ID}
 _TRIMMED = "The operation attempted to read past the oldest stream record in a shard."
 
 
@@ -95,6 +97,7 @@ def describe(storage: Storage, request: Request) -> Response:
     if arn is None:
         raise RequestRefused("Invalid StreamArn")
     _limit(request, _MOST_STREAMS, "Limit cannot be greater than the maximum allowed size: 100")
+    check_members(request, _DESCRIBE_MEMBERS)
     shard_filter = request.get("ShardFilter")
     if shard_filter is not None:
         check_members(shard_filter, _FILTER_MEMBERS, "shardFilter.")
@@ -106,7 +109,7 @@ def describe(storage: Storage, request: Request) -> Response:
     if stream.last_sequence is not None:
         numbers["EndingSequenceNumber"] = _number(max(stream.last_sequence, stream.after_sequence + 1))
     shard = {"ShardId": _shard(stream), "SequenceNumberRange": numbers}
-    start = optional_text(request, "ExclusiveStartShardId") or ""
+    start = request.get("ExclusiveStartShardId") or ""
     description: dict[str, Any] = {
         "StreamArn": arn,
         "StreamLabel": stream.label,

@@ -20,6 +20,12 @@ def test_tags_are_added_replaced_listed_at_once_and_removed(engine: EmbeddedBack
     assert engine.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": [{"Key": "team", "Value": "data"}]}
 
 
+def test_there_is_no_second_page_of_tags(engine: EmbeddedBackend) -> None:
+    arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
+    with pytest.raises(RequestRefused, match="NextToken"):
+        engine.execute("ListTagsOfResource", {"ResourceArn": arn, "NextToken": "x"})
+
+
 TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided ResourceArn"
 
 

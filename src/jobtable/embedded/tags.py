@@ -81,6 +81,8 @@ def untag(storage: Storage, request: Request) -> Response:
 def list_tags(storage: Storage, request: Request) -> Response:
     """ListTagsOfResource; there are never so many that they would need a second page."""
     name = _resource(request)
+    if optional_text(request, "NextToken") is not None:
+        raise RequestRefused(f"{INVALID}NextToken is not one of this table: all tags are on the first page")
     with storage.read() as view:
         tags = sorted(_existing(view, name, request, "ListTagsOfResource").tags.items())
     return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}

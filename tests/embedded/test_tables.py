@@ -360,6 +360,14 @@ def test_a_table_is_told_of_as_it_was_named(engine: EmbeddedBackend, operation: 
             engine.execute(operation, {"TableName": wrong, **others})
 
 
+def test_a_new_table_may_be_named_by_its_arn(engine: EmbeddedBackend) -> None:
+    arn = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
+    created = engine.execute("CreateTable", table(TableName=arn))["TableDescription"]
+    assert (created["TableName"], created["TableArn"]) == ("tab", arn)
+    with pytest.raises(TableInUse):
+        engine.execute("CreateTable", table())
+
+
 def test_tables_of_batches_and_transactions_are_told_of_as_they_were_named(engine: EmbeddedBackend) -> None:
     arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
     key = {"a": {"S": "1"}}

@@ -132,7 +132,7 @@ _NAMED = {"TableName": _TABLE_NAME}
 _RULES: dict[str, Mapping[str, Rule]] = {
     "CreateTable": {
         "AttributeDefinitions": Rule(is_required=True, members=_DEFINITION),
-        "TableName": _NEW_NAME,
+        **_NAMED,
         **_OPTIONS,
         "KeySchema": _TWO_KEYS,
         "GlobalSecondaryIndexes": Rule(members=_GLOBAL_INDEX),

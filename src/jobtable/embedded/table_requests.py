@@ -13,7 +13,7 @@ from jobtable.embedded.key_schemas import (
     projection,
     simple_key_schema,
 )
-from jobtable.embedded.names import encryption_key_arn
+from jobtable.embedded.names import encryption_key_arn, table_of
 from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.schema import ProjectionType
 from jobtable.embedded.storage.catalogue import OnDemandLimit, Throughput, ViewType, WarmThroughput
@@ -95,7 +95,7 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
     indexes = _local_indexes(request, key, attributes) + _global_indexes(request, attributes, is_on_demand)
     _check_together(key, attributes, indexes)
     return NewTable(
-        name=request["TableName"],
+        name=table_of(request),
         attributes=attributes,
         key=key,
         indexes=indexes,

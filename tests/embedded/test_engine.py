@@ -22,7 +22,7 @@ def test_it_is_a_backend(backend: EmbeddedBackend) -> None:
 
 
 def test_an_unknown_operation_is_refused(backend: EmbeddedBackend) -> None:
-    with pytest.raises(RequestError) as caught:
+    with pytest.raises(RequestError, match="'Nothing'") as caught:
         backend.execute("Nothing", {})
     assert caught.value.code == "UnknownOperationException"
 

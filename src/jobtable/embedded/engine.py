@@ -77,5 +77,5 @@ class EmbeddedBackend:
 def _refuse_operation(operation: str) -> NoReturn:
     reason = _NOT_SUPPORTED.get(operation)
     if reason is None:
-        raise RequestRefused("An unknown operation was requested.", code="UnknownOperationException")
+        raise RequestRefused(f"This engine has no operation {operation!r}", code="UnknownOperationException")
     raise RequestRefused(f"{operation} is not supported: {reason}")

@@ -227,6 +227,14 @@ def test_a_token_makes_a_transaction_happen_once(backend: EmbeddedBackend) -> No
     assert backend.execute("GetItem", {"TableName": "hash", "Key": key("1")})["Item"]["n"] == N(2)
 
 
+def test_members_that_are_null_make_no_other_transaction(backend: EmbeddedBackend) -> None:
+    change = update("1", "ADD n :a", N(1))
+    with_nulls = {"Put": None, "Update": {"ConditionExpression": None, **change["Update"]}}
+    for action in (change, with_nulls):
+        backend.execute("TransactWriteItems", write(action, ClientRequestToken="token"))
+    assert backend.execute("GetItem", {"TableName": "hash", "Key": key("1")})["Item"]["n"] == N(1)
+
+
 def test_a_cancelled_transaction_leaves_its_token_unused(backend: EmbeddedBackend) -> None:
     with pytest.raises(TransactionCanceled):
         backend.execute("TransactWriteItems", write(check("1"), ClientRequestToken="token"))

@@ -97,7 +97,7 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
 
 
 _Prepared: TypeAlias = tuple[list[Write], bytes]
-"""The writes, and what two requests with one token must have in common: all but the order of members."""
+"""The writes, and what two requests with one token must have in common: all but the order of members, and nulls."""
 
 
 def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
@@ -130,7 +130,7 @@ def _prepared(storage: Storage, request: Request) -> _Prepared:
     named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
     writes = prepare_actions(storage, [(_PREPARE[kind], body) for kind, body in named])
     _check_payload([body for _, body in named], writes)
-    return writes, b"" if request.get("ClientRequestToken") is None else _in_order(request["TransactItems"])
+    return writes, b"" if request.get("ClientRequestToken") is None else _in_order(named)
 
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
@@ -259,10 +259,11 @@ class _Run:
         self._consumed = {name: Units(units) for name, units in from_json(read_units_by_table).items()}
 
 
-def _in_order(actions: list[Any]) -> bytes:
-    """The actions as JSON that does not depend on the order of their members."""
+def _in_order(named: list[tuple[str, Request]]) -> bytes:
+    """The actions as JSON that does not depend on the order of their members, nor on members that are null."""
+    given = [(kind, {name: value for name, value in body.items() if value is not None}) for kind, body in named]
     # They have been validated, so there are no circles to look for.
-    return json.JSONEncoder(sort_keys=True, check_circular=False).encode(actions).encode()
+    return json.JSONEncoder(sort_keys=True, check_circular=False).encode(given).encode()
 
 
 def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:

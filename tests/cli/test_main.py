@@ -44,6 +44,23 @@ def test_a_store_is_named_before_the_command_or_behind_it_which_wins(tmp_path: P
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["jobs", "submit", "--task", "mine:work"],
+        ["queues", "list"],
+        ["tokens", "create", "--role", "read"],
+        ["tables", "create"],
+        ["worker", "--inline", "--until-empty"],
+        ["objects", "sweep", "--objects", "file:objects", "--yes"],
+    ],
+)
+def test_a_store_that_would_end_with_the_command_is_refused(cli: CommandLine, command: list[str]) -> None:
+    refused = cli.run(*command, "--store", "memory:", code=2)
+    assert refused.stdout == ""
+    assert "a store in memory is this process's alone, and ends with it: give --store file:PATH" in refused.stderr
+
+
+@pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         ((), "give either --data DIR or --memory"),

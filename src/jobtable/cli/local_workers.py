@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import IO, Self, TypeVar
 
-import typer
-
 from jobtable.cli.output import say
 from jobtable.errors import TaskError
 from jobtable.settings import Settings, variable
@@ -35,12 +33,6 @@ def look_until(
         wait()
 
 
-def refuse_memory(settings: Settings) -> None:
-    """Raise where jobs would run in other processes than the one that has the store."""
-    if settings.server is None and settings.store.startswith("memory:"):
-        raise typer.BadParameter("a store in memory is this process's alone, and jobs run in others: give --store")
-
-
 class LocalWorkers:
     """Worker processes while the block runs. At its end they give back what they have not finished.
 
@@ -59,7 +51,6 @@ class LocalWorkers:
         inline: bool = False,
         quiet: bool = True,
     ) -> None:
-        refuse_memory(settings)
         self._command = _command(settings, queues, slots=slots, preload=preload, inline=inline)
         self._environment = _environment(settings)
         self._count = count

@@ -91,13 +91,21 @@ def names_store(found: Resolved) -> bool:
     return found.sources["store"] == "--store"
 
 
+def refuse_memory(settings: Settings) -> None:
+    """Raise where another process is to see what is stored: one that runs jobs, or the next command."""
+    if settings.server is None and settings.store.startswith("memory:"):
+        raise typer.BadParameter("a store in memory is this process's alone, and ends with it: give --store file:PATH")
+
+
 def store_settings(store: str | None, **flags: Any) -> Settings:
     """The settings of a command that works on a store itself: refused where only a server is named."""
     found = resolved(store=store, **flags)
     is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
     if found.settings.server is not None and not names_store(found) and is_meant:
         raise typer.BadParameter(f"this needs a store itself, and not the server {found.settings.server}: give --store")
-    return found.settings
+    settings = found.settings.model_copy(update={"server": None})
+    refuse_memory(settings)
+    return settings
 
 
 def open_store(store: str | None) -> Store:
@@ -108,7 +116,9 @@ def open_store(store: str | None) -> Store:
 def chosen_settings(store: str | None, objects: str | None = None, **flags: Any) -> Settings:
     """The settings of a command that works on a store or through a server: a store that was named with it wins."""
     found = resolved(store=store, objects=objects, **flags)
-    return found.settings.model_copy(update={"server": None}) if names_store(found) else found.settings
+    settings = found.settings.model_copy(update={"server": None}) if names_store(found) else found.settings
+    refuse_memory(settings)
+    return settings
 
 
 def open_services(store: str | None, objects: str | None = None) -> Services:

@@ -15,8 +15,8 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.background import beside, watched
 from jobtable.cli.demo_progress import demonstrated
-from jobtable.cli.local_workers import LocalWorkers, refuse_memory
-from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, resolved
+from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import say
 from jobtable.connection import store_file, store_url
 from jobtable.errors import SettingsError
@@ -61,6 +61,7 @@ def up(
         _make_folder(data)
         store = store_url(data / "jobtable.db")
     settings = resolved(store=store, objects=objects, host=host, port=port, slots=slots).settings
+    settings = settings.model_copy(update={"server": None})  # what is served here is the store, whoever else is named
     if worker:
         refuse_memory(settings)
     _run(settings, with_worker=worker, demo_folder=_demo_folder(settings) if demo else None)
@@ -115,8 +116,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
 
 
 def _workers(settings: Settings) -> LocalWorkers:
-    here = settings.model_copy(update={"server": None})  # what is served here is the store, whoever else is named
-    return LocalWorkers(here, (*settings.queues, *SYSTEM_QUEUES), slots=settings.slots, quiet=False)
+    return LocalWorkers(settings, (*settings.queues, *SYSTEM_QUEUES), slots=settings.slots, quiet=False)
 
 
 def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:

@@ -17,8 +17,7 @@ import typer
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
 from jobtable.cli.background import watched
-from jobtable.cli.local_workers import refuse_memory
-from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, resolved
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.connection import default_objects_url
 from jobtable.errors import ObjectStoreUnavailable
@@ -82,8 +81,7 @@ def worker(
     """
     queues = tuple(queue) if queue else None
     settings = _settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
-    if not inline:
-        refuse_memory(settings)
+    refuse_memory(settings)
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     if settings.server is None:
         _look_at_objects(settings)

@@ -40,6 +40,9 @@ def test_an_execution_waits_for_a_person_and_goes_on() -> None:
     assert answer("executions", "show", execution_id)["tasks"] == [task] == [answer("tasks", "show", task["task_id"])]
     assert task["execution_id"] == execution_id
     assert "token_sha256" not in json.dumps([started, task])
+    expires = f"{task['expires_at'][:10]} {task['expires_at'][11:19]}Z"
+    for shown in (run("tasks", "list").stdout, run("tasks", "show", task["task_id"]).stdout):
+        assert expires in shown
     token = run("tasks", "token", task["task_id"]).stdout.strip()
     albums = answer("tasks", "show", task["task_id"])["albums"]
     albums[1]["year"] = 1969

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.albums.entities import TaskStatus
+from jobtable.albums.entities import TaskStatus, ValidationTask
 from jobtable.app import Services
 from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
@@ -37,18 +37,21 @@ def list_tasks(
         jobtable tasks list --status timed-out
     """
     with open_services(store, objects) as services:
-        found = [without_token(task) for task in services.albums.list_tasks(status, workflow_type, limit=limit)]
-    print_list(found, _row, as_json=as_json, empty="There are no such tasks.")
+        found = list(services.albums.list_tasks(status, workflow_type, limit=limit))
+    if as_json:
+        print_json([without_token(task) for task in found])
+    else:
+        print_list(found, _row, as_json=False, empty="There are no such tasks.")
 
 
-def _row(task: dict[str, Any]) -> dict[str, Any]:
+def _row(task: ValidationTask) -> dict[str, Any]:
     return {
-        "task": task["task_id"],
-        "status": task["status"],
-        "workflow type": task["workflow_type"],
-        "execution": task["execution_id"],
-        "albums": len(task["albums"]),
-        "expires": task["expires_at"],
+        "task": task.task_id,
+        "status": task.status,
+        "workflow type": task.workflow_type,
+        "execution": task.execution_id,
+        "albums": len(task.albums),
+        "expires": task.expires_at,
     }
 
 
@@ -61,15 +64,16 @@ def show(task_id: TaskId, store: StoreUrl = None, objects: ObjectsUrl = None, as
         jobtable tasks show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --json
     """
     with open_services(store, objects) as services:
-        task = without_token(services.albums.get_task(task_id))
+        task = services.albums.get_task(task_id)
+    shown = without_token(task)
     if as_json:
-        print_json(task)
+        print_json(shown)
         return
-    print_fields({name: value for name, value in task.items() if name not in ("albums", "validated_data")})
+    print_fields({name: getattr(task, name) for name in shown if name not in ("albums", "validated_data")})
     for name in ("albums", "validated_data"):
-        if task[name]:
+        if shown[name]:
             say("Asked about:" if name == "albums" else "Answered:")
-            print_table(task[name])
+            print_table(shown[name])
 
 
 @app.command()

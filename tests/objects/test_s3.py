@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import tracemalloc
 import urllib.request
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from jobtable.errors import ObjectStoreError, ObjectStoreUnavailable, ValueRefusedError
-from jobtable.objects.s3 import PART_SIZE, S3ObjectStore
+from jobtable.objects.s3 import ATTEMPTS, PART_SIZE, S3ObjectStore
 from jobtable.testing.servers import free_port
 
 if TYPE_CHECKING:
@@ -152,8 +153,25 @@ def test_no_server_is_an_error_that_names_the_place(monkeypatch: pytest.MonkeyPa
 
 def test_a_place_that_does_not_answer_is_given_up_soon() -> None:
     objects = opened("http://127.0.0.1:9", "bucket")
-    assert objects._client.meta.config.connect_timeout <= 5
+    config = objects._client.meta.config
+    assert config.connect_timeout <= 5
+    assert config.read_timeout * config.retries["total_max_attempts"] <= 60
     objects.close()
+
+
+def test_a_server_that_takes_connections_and_never_answers_may_be_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)  # the pauses between attempts
+    monkeypatch.setattr("jobtable.objects.s3.READ_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        objects = opened(f"http://127.0.0.1:{silent.getsockname()[1]}", "bucket")
+        with pytest.raises(ObjectStoreUnavailable, match="cannot get a in s3://bucket"):
+            objects.get("a")
+        objects.close()
+        silent.setblocking(False)
+        for _ in range(ATTEMPTS):
+            silent.accept()[0].close()
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 class Unreliable(BaseHTTPRequestHandler):

@@ -37,14 +37,18 @@ if TYPE_CHECKING:
 PART_SIZE = 16 << 20
 """An object over this size is uploaded in parts of it, one at a time; so this is what a put takes of memory."""
 
+CONNECT_SECONDS = 5
+READ_SECONDS = 15
+"""So long a server that was asked may say nothing."""
+ATTEMPTS = 4
+"""So often all is tried that may succeed later. One that takes every connection and never answers costs a minute."""
+
 MAX_PARTS = 10_000
 MAX_URL_TIME = timedelta(days=7)
 _SHA256 = "sha256"
 _MISSING = {"NoSuchKey", "NotFound", "404"}
 _PASSING = {"SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequests"}
 _SERVER_FAILED = 500
-_BROKEN_ANSWERS = 4
-"""So often an answer is asked for again that broke off: as often as the client repeats other requests."""
 
 
 class S3ObjectStore:
@@ -64,8 +68,9 @@ class S3ObjectStore:
         credentials: tuple[str, str] | None = None,
     ) -> None:
         config = Config(
-            retries={"mode": "standard", "total_max_attempts": 5},
-            connect_timeout=5,
+            retries={"mode": "standard", "total_max_attempts": ATTEMPTS},
+            connect_timeout=CONNECT_SECONDS,
+            read_timeout=READ_SECONDS,
             # Servers other than AWS's rarely answer to bucket names as host names. On AWS, left to itself, the client
             # signs URLs as new buckets do not take them, and for a host that sends them on to another one.
             signature_version="s3v4",
@@ -188,7 +193,7 @@ class S3ObjectStore:
 
     def _read(self, key: str, **options: Any) -> bytes:
         """Read an answer to its end. The client repeats requests, but not one whose answer breaks off."""
-        for _ in range(_BROKEN_ANSWERS):
+        for _ in range(ATTEMPTS - 1):
             stream = self._opened(key, **options)
             with stream, contextlib.suppress(ObjectStoreUnavailable):
                 return stream.read()

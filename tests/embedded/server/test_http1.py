@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -198,6 +199,22 @@ def test_connections_over_the_bound_are_refused_with_an_answer() -> None:
         assert first.ask(b"GET /again HTTP/1.1\r\n\r\n")["target"] == "/again"
         first.close()
         second.close()
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /never HTTP/1.1\r\n"], ids=["nothing", "a part"])
+def test_the_most_silent_connection_makes_room_for_another(sent: bytes) -> None:
+    with Server(echo, max_connections=2, timeouts=Timeouts(spare=0.2)) as server:
+        silent = Client(server)
+        silent.send(sent)
+        busy = Client(server)
+        time.sleep(0.3)
+        assert busy.ask(b"GET / HTTP/1.1\r\n\r\n")["target"] == "/"
+        another = Client(server)
+        assert another.ask(b"GET /another HTTP/1.1\r\n\r\n")["target"] == "/another"
+        assert silent.is_closed()
+        assert busy.ask(b"GET /again HTTP/1.1\r\n\r\n")["target"] == "/again"
+        for client in (silent, busy, another):
+            client.close()
 
 
 def test_closing_answers_what_is_under_way_and_ends_idle_connections() -> None:

@@ -6,6 +6,7 @@ The standard library's server spends most of its time in an e-mail parser; this 
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import re
 import socket
@@ -53,6 +54,8 @@ class Timeouts:
     """From the first byte of a request to its last."""
     response: float = 30.0
     """Until a response is taken."""
+    spare: float = 1.0
+    """Without a byte, where all connections are in use: then it is cut for somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +79,15 @@ class HttpResponse:
 
 
 class HttpConnection:
-    """The two directions of one client's socket. Used by one thread."""
+    """The two directions of one client's socket. Used by one thread; others may only look at it and shut it."""
 
     def __init__(self, client: socket.socket, timeouts: Timeouts) -> None:
         self._socket = client
         self._timeouts = timeouts
         self._buffer = bytearray()
         self._deadline: float | None = None
+        self.silent_since: float | None = None
+        """Since when a request, or the rest of one, is waited for; None while one is answered."""
 
     def next_request(self) -> HttpRequest | None:
         """Wait for a whole request; None when the client is gone or idle too long. HttpError ends the connection."""
@@ -91,6 +96,7 @@ class HttpConnection:
             return None
         method, target, version, headers = _parse_head(head)
         body = self._read_body(headers)
+        self.silent_since = None
         connection = headers.get("connection", "").lower()
         keep_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
         return HttpRequest(method, target, headers, body, keep_alive)
@@ -105,6 +111,15 @@ class HttpConnection:
         head = "\r\n".join(lines) + "\r\n\r\n"
         self._socket.settimeout(self._timeouts.response)
         self._socket.sendall(head.encode("latin-1") + (response.body if has_body else b""))
+
+    def shut(self, how: int) -> None:
+        """Let nothing more through, in one direction or in both."""
+        with contextlib.suppress(OSError):  # The client may have gone in between.
+            self._socket.shutdown(how)
+
+    def close(self) -> None:
+        """Give the socket back."""
+        self._socket.close()
 
     def drain(self, seconds: float = 2.0) -> None:
         """Read away what the client still sends, so that it sees the last answer and not a reset connection."""
@@ -183,6 +198,7 @@ class HttpConnection:
 
     def _receive(self) -> bool:
         """Read what is there. False: the client is gone, or idle between two requests for too long."""
+        self.silent_since = time.monotonic()
         if self._deadline is None:
             self._socket.settimeout(self._timeouts.idle)
             try:

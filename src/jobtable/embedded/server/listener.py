@@ -36,7 +36,7 @@ class Server:
         self._max_connections = max_connections
         self._listening = _listening_socket(host, port)
         self._lock = threading.Lock()
-        self._connections: dict[socket.socket, threading.Thread] = {}
+        self._connections: dict[HttpConnection, threading.Thread] = {}
         self._stopping = False
         self._accepting = threading.Thread(target=self._accept, name="jobtable-accept", daemon=True)
 
@@ -71,12 +71,12 @@ class Server:
         self._listening.close()
         with self._lock:
             left = dict(self._connections)
-        for client in left:
-            _shut(client, socket.SHUT_RD)
-        for client, thread in left.items():
+        for connection in left:
+            connection.shut(socket.SHUT_RD)
+        for connection, thread in left.items():
             thread.join(max(deadline - time.monotonic(), 0))
             if thread.is_alive():
-                _shut(client, socket.SHUT_RDWR)
+                connection.shut(socket.SHUT_RDWR)
 
     def __enter__(self) -> Server:
         self.start()
@@ -104,30 +104,40 @@ class Server:
 
     def _take(self, client: socket.socket) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        thread = threading.Thread(target=self._serve, args=(client,), name="jobtable-connection", daemon=True)
+        connection = HttpConnection(client, self._timeouts)
+        thread = threading.Thread(target=self._serve, args=(connection,), name="jobtable-connection", daemon=True)
         with self._lock:
-            is_full = len(self._connections) >= self._max_connections
-            if not is_full:
-                self._connections[client] = thread
-        if is_full:
+            has_room = len(self._connections) < self._max_connections or self._cut_most_silent()
+            if has_room:
+                self._connections[connection] = thread
+        if not has_room:
             _refuse(client, f"All {self._max_connections} connections are in use")
             return
         try:
             thread.start()
         except RuntimeError as error:  # The system gives no more threads.
-            self._forget(client)
+            self._forget(connection)
             _refuse(client, str(error))
 
-    def _serve(self, client: socket.socket) -> None:
+    def _cut_most_silent(self) -> bool:
+        """End the connection whose client has sent nothing for the longest time; False if all are in use."""
+        silent = {each: since for each in self._connections if (since := each.silent_since) is not None}
+        longest = min(silent, key=silent.__getitem__, default=None)
+        if longest is None or time.monotonic() - silent[longest] < self._timeouts.spare:
+            return False
+        longest.silent_since = None  # It is not cut twice until its thread has ended.
+        longest.shut(socket.SHUT_RD)
+        return True
+
+    def _serve(self, connection: HttpConnection) -> None:
         try:
-            connection = HttpConnection(client, self._timeouts)
             while self._serve_one(connection):
                 pass
         except OSError as error:
             _log.debug("A connection ended: %s", error)
         finally:
-            self._forget(client)
-            client.close()
+            self._forget(connection)
+            connection.close()
 
     def _serve_one(self, connection: HttpConnection) -> bool:
         """Answer one request; False when no other will follow."""
@@ -147,9 +157,9 @@ class Server:
     def _is_stopping(self) -> bool:
         return self._stopping
 
-    def _forget(self, client: socket.socket) -> None:
+    def _forget(self, connection: HttpConnection) -> None:
         with self._lock:
-            self._connections.pop(client, None)
+            self._connections.pop(connection, None)
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
@@ -162,8 +172,3 @@ def _refuse(client: socket.socket, reason: str) -> None:
     with client, contextlib.suppress(OSError):
         connection = HttpConnection(client, Timeouts(response=0.1))
         connection.send(http_error_response(HttpError(503, "ServiceUnavailable", reason)), keep_alive=False)
-
-
-def _shut(client: socket.socket, how: int) -> None:
-    with contextlib.suppress(OSError):  # The client may have gone in between.
-        client.shutdown(how)

@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -161,6 +162,24 @@ def test_what_nobody_has_foreseen_does_not_end_live_views(
             writer.post("/api/v1/jobs", json={"name": "seen"})
         assert wait_for(stream, lambda event: event[0] == "overview") == ("overview", "made")
     assert "unforeseen" in caplog.text
+
+
+def test_no_burst_of_viewers_passes_their_bound(serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jobtable.web.live._MOST_VIEWERS", 3)
+    server = serve()
+
+    async def look_at_once() -> list[httpx.Response]:
+        async with httpx.AsyncClient(base_url=server.url, timeout=60) as client, AsyncExitStack() as streams:
+            looking = (client.stream("GET", "/api/v1/live", params={"topic": "jobs"}) for _ in range(30))
+            return await asyncio.gather(*map(streams.enter_async_context, looking))
+
+    answers = asyncio.run(look_at_once())
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [503] * 27
+    assert {answer.headers["retry-after"] for answer in answers if answer.status_code == 503} == {"10"}
+    until = time.monotonic() + 20
+    while server.app.state.feed.viewers and time.monotonic() < until:
+        time.sleep(0.01)
+    assert server.app.state.feed.viewers == 0
 
 
 def test_nothing_is_read_while_nobody_looks(serve: Callable[..., Served]) -> None:

@@ -19,6 +19,7 @@ from jobtable.model import Table
 from jobtable.store import Store
 from jobtable.store.changes import Change, Feed
 from jobtable.web.events import encode, encode_changes, topics_of
+from jobtable.web.problems import Refused
 
 _log = logging.getLogger(__name__)
 
@@ -86,11 +87,6 @@ class LiveFeed:
         """How many look on."""
         return len(self._viewers)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no more viewers are taken."""
-        return len(self._viewers) >= _MOST_VIEWERS
-
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Lets viewers come while the block runs."""
@@ -111,9 +107,11 @@ class LiveFeed:
 
     @asynccontextmanager
     async def viewer(self, topics: frozenset[str]) -> AsyncIterator[Viewer]:
-        """A viewer of these topics for as long as the block runs."""
+        """A viewer of these topics for as long as the block runs; Refused with 503 where there are too many."""
         viewer = Viewer(asyncio.get_running_loop(), topics)
         with self._lock:
+            if len(self._viewers) >= _MOST_VIEWERS:
+                raise Refused(503, "too many live views; look again later", {"Retry-After": "10"})
             self._viewers.add(viewer)
             if self._is_reading:
                 viewer.send(READY)

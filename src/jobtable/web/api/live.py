@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from jobtable.jobs.entities import Job
 from jobtable.journeys.entities import Journey
 from jobtable.web.guard import READ, Guard, GuardedRoute, allow
-from jobtable.web.live import LiveFeed
-from jobtable.web.problems import Refused
+from jobtable.web.live import LiveFeed, Viewer
 
 router = APIRouter(route_class=GuardedRoute)
 
@@ -23,13 +22,7 @@ _TOPIC = r"^(overview|jobs|queues|journeys|executions|job:.{1,1000}|journey:.{1,
 Topic = Annotated[str, Query(pattern=_TOPIC)]
 
 
-@router.get(
-    "/live",
-    response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
-)
-@allow(READ)
-async def watch(
+async def look_on(
     request: Request,
     topic: Annotated[
         list[Topic],
@@ -40,27 +33,35 @@ async def watch(
             examples=[["jobs"]],
         ),
     ],
-) -> StreamingResponse:
+) -> AsyncIterator[Viewer]:
+    """A viewer until the answer has ended: it takes its place before the answer begins, or is refused."""
+    feed: LiveFeed = request.app.state.feed
+    async with feed.viewer(frozenset(_in_keys(each) for each in topic)) as viewer:
+        yield viewer
+
+
+@router.get(
+    "/live",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+@allow(READ)
+async def watch(request: Request, viewer: Annotated[Viewer, Depends(look_on)]) -> StreamingResponse:
     """A stream of events: `ready` when every change from here on is told; `changes`; `reload` when some were missed.
 
     Read what is to be shown after `ready`, and again after each `reload`. The stream ends when the token does.
     """
-    feed: LiveFeed = request.app.state.feed
     guard: Guard = request.app.state.guard
     clock = request.app.state.services.store.clock
-    if feed.is_full:
-        raise Refused(503, "too many live views; look again later", {"Retry-After": "10"})
-    topics = frozenset(_in_keys(each) for each in topic)
 
     async def events() -> AsyncIterator[bytes]:
         checked_at = clock.monotonic()
-        async with feed.viewer(topics) as viewer:
-            while (event := await viewer.next(_KEEP_ALIVE_SECONDS)) is not None:
-                if clock.monotonic() - checked_at >= _CHECK_SECONDS:
-                    if not await guard.still_admits(request, READ):
-                        return
-                    checked_at = clock.monotonic()
-                yield event
+        while (event := await viewer.next(_KEEP_ALIVE_SECONDS)) is not None:
+            if clock.monotonic() - checked_at >= _CHECK_SECONDS:
+                if not await guard.still_admits(request, READ):
+                    return
+                checked_at = clock.monotonic()
+            yield event
 
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events(), media_type="text/event-stream", headers=headers)

@@ -154,9 +154,9 @@ def template(
     Example:
         jobtable tables template --prefix prod- > template.yaml
     """
-    # Whoever can take jobs must not be able to make tokens, or to look at the answers to others' requests.
-    closed = (AccessToken, AnsweredRequest)
-    made = cloudformation_template(_chosen(system, conversation_index), prefix=prefix, closed_to_workers=closed)
+    # Who only looks or takes jobs must not be able to make tokens, or to look at the answers to others' requests.
+    of_servers = (AccessToken, AnsweredRequest)
+    made = cloudformation_template(_chosen(system, conversation_index), prefix=prefix, of_servers=of_servers)
     if as_json:
         print_json(made)
     else:

@@ -22,10 +22,12 @@ _DESCRIBE = ("DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive")
 _READ_STREAMS = ("DescribeStream", "GetRecords", "GetShardIterator")
 
 
-def policies(tables: Mapping[str, Table], bucket: str, closed_to_workers: Iterable[type[Entity]]) -> dict[str, Json]:
+def policies(tables: Mapping[str, Table], bucket: str, of_servers: Iterable[type[Entity]]) -> dict[str, Json]:
     """The resources `ReadPolicy`, `FullPolicy` and `WorkerPolicy`, given tables and the bucket by their logical ids."""
+    closed = _closed_items(tables, of_servers)
     read = [
         _items(tables, (*_READ_ITEMS, *_DESCRIBE)),
+        *closed,
         *_streams(tables),
         _listing_of_tables(),
         _bucket(bucket, ("ListBucket",)),
@@ -41,7 +43,7 @@ def policies(tables: Mapping[str, Table], bucket: str, closed_to_workers: Iterab
     ]
     work = [
         _items(tables, (*_READ_ITEMS, *_WRITE_ITEMS)),
-        *_closed_items(tables, closed_to_workers),
+        *closed,
         _bucket(bucket, ("ListBucket",)),
         _objects(bucket, ("AbortMultipartUpload", "DeleteObject", "GetObject", "PutObject")),
     ]

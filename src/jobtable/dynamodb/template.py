@@ -20,19 +20,19 @@ _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
 def cloudformation_template(
-    tables: Iterable[Table], *, prefix: str = "", closed_to_workers: Iterable[type[Entity]] = ()
+    tables: Iterable[Table], *, prefix: str = "", of_servers: Iterable[type[Entity]] = ()
 ) -> Json:
     """The template as it is written to a file: tables as `store.tables.create` makes them, and protected from deletion.
 
     `prefix` stands before every table's name, as in `dynamodb://REGION?prefix=NAME`. Items of the entities in
-    `closed_to_workers` can neither be read nor written with the policy of workers.
+    `of_servers` can neither be read nor written with the policies of readers and workers.
     """
     by_id = _by_logical_id(tables)
     resources = {logical_id: _table(table, prefix + table.name) for logical_id, table in by_id.items()}
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": "Tables, bucket and policies of Jobtable.",
-        "Resources": {**resources, **_bucket(), **policies(by_id, BUCKET, closed_to_workers)},
+        "Resources": {**resources, **_bucket(), **policies(by_id, BUCKET, of_servers)},
         "Outputs": _outputs(prefix),
     }
 

@@ -14,6 +14,7 @@ from jobtable.albums.example import PATHS
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.metrics import count_and_compare
 from jobtable.app import Services
+from jobtable.cli.completion import complete_execution
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
@@ -25,7 +26,9 @@ from jobtable.settings import Settings
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
-ExecutionId = Annotated[str, typer.Argument(metavar="ID", help="The execution's id.")]
+ExecutionId = Annotated[
+    str, typer.Argument(metavar="ID", help="The execution's id.", autocompletion=complete_execution)
+]
 SubmitOnly = Annotated[
     bool, typer.Option("--submit-only", help="Start no worker: those of the queue `albums` do the work.")
 ]

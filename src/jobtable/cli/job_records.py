@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from jobtable.cli.completion import complete_job
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import (
     colour_of,
@@ -28,7 +29,7 @@ from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependenc
 from jobtable.jobs.timing import Timing
 from jobtable.jobs.waiting import Waiting
 
-JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.")]
+JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
 
 _SHOWN_STATUSES = 20
 _DEEPEST_JSON = 100

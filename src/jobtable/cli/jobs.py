@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from jobtable.cli import job_logs, job_records, job_submission
+from jobtable.cli.completion import complete_job
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
@@ -35,7 +36,7 @@ for name, command in job_records.COMMANDS.items():
     app.command(name)(command)
 app.command("logs")(job_logs.logs)
 
-JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="The ids of jobs.")]
+JobIds = Annotated[list[str], typer.Argument(metavar="ID", help="The ids of jobs.", autocompletion=complete_job)]
 Message = Annotated[str | None, typer.Option("--message", help="Why; it stands in the job's history.")]
 Alone = Annotated[bool, typer.Option("--alone", help="Leave the jobs under it as they are.")]
 _NO_JOBS = "There are no jobs yet; submit one with `jobtable jobs submit --task MODULE:FUNCTION`."

@@ -44,7 +44,7 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
   ```
 
 - What deletes something for good asks first. `--yes` says yes beforehand; where there is no terminal, it must.
-- `jobtable --install-completion` lets your shell complete commands and options.
+- `jobtable --install-completion` lets your shell complete commands, options and ids of jobs, sweeps and executions.
 - An error is one line on stderr, and an exit code that scripts can use:
 """
 

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.cli.completion import complete_sweep
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_line, print_json
 from jobtable.sweeps.service import TrialResult
 
-SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.")]
+SweepId = Annotated[str, typer.Argument(metavar="ID", help="The sweep's id.", autocompletion=complete_sweep)]
 
 
 def export(sweep_id: SweepId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:

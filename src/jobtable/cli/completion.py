@@ -1,0 +1,82 @@
+"""Ids as the shell completes them: those of the newest, if the store answers soon. It never says a word."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.options import chosen_settings, give
+from jobtable.connection import store_file
+from jobtable.jobs.listing import JobFilter, newest_first
+from jobtable.settings import Settings
+
+_PATIENCE_SECONDS = 1.5
+_MOST = 100
+_FLAGS = ("server", "token", "store", "objects")
+
+Listed = Callable[[Services], Iterator[str]]
+
+
+def _completed(listed: Listed) -> Callable[[typer.Context, str], list[str]]:
+    """What completes an argument: the first ids that are listed, and begin as what is typed."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        found: list[str] = []
+        # Whatever goes wrong, the line that is being typed must stay as it is; the command itself will tell.
+        with contextlib.suppress(Exception):
+            settings = _settings(ctx)
+            if _is_there(settings):
+                look = threading.Thread(target=_look, args=(settings, listed, found), daemon=True)
+                look.start()
+                look.join(_PATIENCE_SECONDS)
+        return [each for each in list(found) if each.startswith(incomplete)]
+
+    return complete
+
+
+def _look(settings: Settings, listed: Listed, found: list[str]) -> None:
+    with contextlib.suppress(Exception), Services.from_settings(settings) as services:
+        found.extend(islice(listed(services), _MOST))
+
+
+def _settings(ctx: typer.Context) -> Settings:
+    """The settings of the command that is typed; its callbacks have not run."""
+    given = {name: value for params in _params(ctx) for name, value in params.items() if name in _FLAGS and value}
+    give(**given)
+    return chosen_settings(None)
+
+
+def _params(ctx: Any) -> Iterator[dict[str, str | None]]:
+    """The parameters from the first command to the last."""
+    if ctx.parent is not None:
+        yield from _params(ctx.parent)
+    yield ctx.params
+
+
+def _is_there(settings: Settings) -> bool:
+    """Whether there is something to look into: who only types makes no store."""
+    in_file = settings.server is None and settings.store.startswith("file:")
+    return not in_file or store_file(settings.store).is_file()
+
+
+def _job_ids(services: Services) -> Iterator[str]:
+    return (job.job_id for job in newest_first(services.store, JobFilter(), chunk=_MOST))
+
+
+def _sweep_ids(services: Services) -> Iterator[str]:
+    return (sweep.job_id for sweep in services.sweeps.list_sweeps().take(_MOST))
+
+
+def _execution_ids(services: Services) -> Iterator[str]:
+    return (execution.execution_id for execution in services.albums.list_newest_executions(limit=_MOST))
+
+
+complete_job = _completed(_job_ids)
+complete_sweep = _completed(_sweep_ids)
+complete_execution = _completed(_execution_ids)

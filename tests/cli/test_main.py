@@ -43,6 +43,19 @@ def test_a_store_is_named_before_the_command_or_behind_it_which_wins(tmp_path: P
     assert (both.returncode, "--data and --store both say where" in both.stderr) == (2, True)
 
 
+def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" jobs list', "sh", str(tmp_path / "gone"), str(JOBTABLE)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: the current folder is not there any more: change to another one\n"
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -21,7 +21,7 @@ from typer.main import get_command
 import jobtable
 from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
-from jobtable.errors import JobtableError
+from jobtable.errors import JobtableError, SettingsError
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "up": ("up", "Run the server with its web pages and API, and a worker, until Ctrl-C."),
@@ -139,7 +139,10 @@ def main(
     ] = False,
 ) -> None:
     """The options that stand before a command; a store may be named behind it as well."""
-    folder = str(Path.cwd())  # where a worker looks for tasks, stages and definitions, every command does
+    try:
+        folder = str(Path.cwd())  # where a worker looks for tasks, stages and definitions, every command does
+    except FileNotFoundError as error:
+        raise SettingsError("the current folder is not there any more: change to another one") from error
     if folder not in sys.path:
         sys.path.insert(0, folder)
     give(server=server, token=token, store=store, objects=objects)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import tracemalloc
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.journeys.stages import Scripted, script
 from tests.journeys.worlds import World, stage, world_on
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError, JobStateError
+from jobtable.errors import AlreadyExistsError, ArchiveError, ConflictError, JobStateError, ValueRefusedError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import InstanceJob, JobDependency, main
@@ -34,6 +35,7 @@ from jobtable.journeys.runner import JourneyRunner
 from jobtable.journeys.stage import Stage
 from jobtable.journeys.stage_jobs import JourneyJobs
 from jobtable.objects import ObjectStore
+from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Item
 from jobtable.testing import FakeClock
@@ -91,8 +93,8 @@ def test_export_wipe_import_gives_the_same_items_and_objects(world: World, tmp_p
     before = contents(world)
     kinds = {item["TYPE"]["S"] for item in before[0] if "TYPE" in item}
     assert kinds >= {"JOB", "JOB_STATUS", "JOB_LOG", "JOB_DEPENDENCY", "INSTANCE_JOB"}
-    manifest = backups_of(world).get_journey_complete("J1", tmp_path / "j.zip")
-    assert (manifest.item_count, len(manifest.objects)) == (len(before[0]), len(before[1]))
+    exported = backups_of(world).get_journey_complete("J1", tmp_path / "j.zip")
+    assert (exported.items, exported.objects) == (len(before[0]), len(before[1]))
     assert backups_of(world).delete_journey("J1") == len(before[0])
     assert contents(world) == ([], {})
     done = backups_of(world).import_journey_complete(tmp_path / "j.zip")
@@ -272,6 +274,33 @@ def test_two_exports_to_one_file_do_not_meet_and_it_is_private(quick: World, tmp
     assert path.stat().st_mode & 0o777 == 0o600
     with archive_check.checked_archive(path) as whole:
         assert whole.manifest.items.count == len(list(whole.items()))
+
+
+def test_an_export_holds_of_each_object_no_more_than_the_directory_of_the_file(tmp_path: Path) -> None:
+    objects = MemoryObjectStore()
+    keys = [f"journeys/J1/stages/one/executions/JOB-{number:040d}/logs/first.json" for number in range(3000)]
+    for key in keys:
+        objects.put(key, b"{}")
+    peaks = []
+    for count in (1000, 3000):
+        tracemalloc.start()
+        try:
+            archive.write_archive(
+                tmp_path / "j.zip", archive.Contents("J1", (), (), iter(keys[:count])), objects, lambda: None
+            )
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    assert (peaks[1] - peaks[0]) / 2000 < 700
+
+
+def test_an_export_says_so_where_a_journey_has_more_objects_than_a_file_can_have(
+    quick: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MOST_OBJECTS", 3)
+    with pytest.raises(ValueRefusedError, match="J1 has more than the 3 objects"):
+        backups_of(quick).get_journey_complete("J1", tmp_path / "j.zip")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_paused_journey_goes_on_where_it_was_imported(tmp_path: Path) -> None:

@@ -155,8 +155,8 @@ class TestJourneys:
         assert remote.journey_runner.resume("R1").status is JourneyStatus.RUNNING
         run_jobs(served.services.jobs, "journeys")
         assert remote.journeys.get_journey("R1").status is JourneyStatus.COMPLETED
-        manifest = remote.journey_backups.get_journey_complete("R1", tmp_path / "r1.zip")
-        assert manifest.journey_id == "R1"
+        exported = remote.journey_backups.get_journey_complete("R1", tmp_path / "r1.zip")
+        assert exported.journey_id == "R1"
         assert remote.journey_backups.delete_journey("R1") > 10
         imported = remote.journey_backups.import_journey_complete(tmp_path / "r1.zip")
         assert imported.items > 10

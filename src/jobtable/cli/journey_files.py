@@ -35,12 +35,12 @@ def export(
     target = path or Path(object_key(f"{journey_id}.zip"))  # an id may have slashes; the file stands in this folder
     file = file_to_write(target)
     with open_services(store, objects) as services:
-        manifest = services.journey_backups.get_journey_complete(journey_id, file)
+        made = services.journey_backups.get_journey_complete(journey_id, file)
     if as_json:
-        told = {"file": str(target), "journey": journey_id, "items": manifest.item_count}
-        print_json(told | {"objects": len(manifest.objects), "bytes": target.stat().st_size})
+        told = {"file": str(target), "journey": journey_id, "items": made.items, "objects": made.objects}
+        print_json(told | {"bytes": target.stat().st_size})
     else:
-        say(f"Wrote {target}: {manifest.item_count} items and {len(manifest.objects)} objects.")
+        say(f"Wrote {target}: {made.items} items and {made.objects} objects.")
 
 
 def import_journey(

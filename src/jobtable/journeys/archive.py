@@ -15,6 +15,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from typing import IO, Annotated, BinaryIO, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from jobtable.errors import ValueRefusedError
 from jobtable.files import whole_file
 from jobtable.objects import ObjectStore
 from jobtable.store.backend import Item
@@ -79,6 +82,20 @@ class Manifest(_Checked):
         """How many items there are, of the journey and of its jobs."""
         return self.items.count + (0 if self.jobs is None else self.jobs.count)
 
+    def exported(self) -> Exported:
+        """How much there is of everything."""
+        return Exported(self.journey_id, self.item_count, len(self.objects))
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What an export has written."""
+
+    journey_id: str
+    items: int
+    """Of the journey and of its jobs."""
+    objects: int
+
 
 @dataclass(frozen=True)
 class Contents:
@@ -123,7 +140,7 @@ class Archive:
         return self.members.open(entry.name)
 
 
-def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: Callable[[], None]) -> Manifest:
+def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: Callable[[], None]) -> Exported:
     """Write a file, which is there as a whole or not at all; not if `check` raises when everything is read.
 
     Like everything that Jobtable stores in files, it is readable by its user alone.
@@ -132,15 +149,13 @@ def write_archive(path: Path, contents: Contents, objects: ObjectStore, check: C
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             items = _write_items(archive, ITEMS, contents.items)
             jobs = _write_items(archive, JOBS, contents.jobs)
-            keys = enumerate(sorted(contents.keys), 1)
-            entries = [_write_object(archive, number, key, objects) for number, key in keys]
-            manifest = Manifest(journey_id=contents.journey_id, items=items, jobs=jobs, objects=entries)
-            archive.writestr(MANIFEST, manifest.model_dump_json(indent=1))
+            manifest = Manifest(journey_id=contents.journey_id, items=items, jobs=jobs, objects=[])
+            count = _write_objects(archive, manifest, contents.keys, objects)
             archive.comment = b"0" * DIGEST_BYTES
         file.flush()
         seal(Path(file.name))
         check()
-    return manifest
+    return Exported(contents.journey_id, manifest.item_count, count)
 
 
 def _write_items(archive: zipfile.ZipFile, name: str, items: Iterable[Item]) -> ItemsEntry:
@@ -153,6 +168,26 @@ def _write_items(archive: zipfile.ZipFile, name: str, items: Iterable[Item]) -> 
             size += len(line)
             count += 1
     return ItemsEntry(count=count, size=size, sha256=digest.hexdigest())
+
+
+def _write_objects(archive: zipfile.ZipFile, manifest: Manifest, keys: Iterable[str], objects: ObjectStore) -> int:
+    """Write the objects, and then the manifest with them. A journey may have many: their entries wait on disk."""
+    count = 0
+    with tempfile.SpooledTemporaryFile(CHUNK) as entries:
+        for key in keys:
+            count += 1
+            if count > MOST_OBJECTS:
+                raise ValueRefusedError(
+                    f"journey {manifest.journey_id} has more than the {MOST_OBJECTS:,} objects that a file can have"
+                )
+            entry = _write_object(archive, count, key, objects)
+            entries.write(f"{',' if count > 1 else ''}\n{entry.model_dump_json()}".encode())
+        entries.seek(0)
+        with archive.open(MANIFEST, "w") as stream:
+            stream.write(manifest.model_dump_json().removesuffix("]}").encode())
+            shutil.copyfileobj(entries, stream)
+            stream.write(b"]}\n")
+    return count
 
 
 def _write_object(archive: zipfile.ZipFile, number: int, key: str, objects: ObjectStore) -> ObjectEntry:

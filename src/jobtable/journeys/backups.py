@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jobtable.errors import ConditionFailedError, ConflictError
 from jobtable.jobs.stopping import STOPPING_SECONDS, await_workers
-from jobtable.journeys.archive import Contents, Manifest, write_archive
+from jobtable.journeys.archive import Contents, Exported, write_archive
 from jobtable.journeys.archive_check import MOST_BYTES, checked_archive
 from jobtable.journeys.creation import DELETION, incomplete
 from jobtable.journeys.entities import Journey, journeys
@@ -33,7 +33,7 @@ class JourneyBackups:
         self._objects = runner.jobs.objects
         self._jobs = JourneyJobs(runner.jobs)
 
-    def get_journey_complete(self, journey_id: str, path: Path) -> Manifest:
+    def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
         """Write a journey with every item and object of it and of its ended jobs to one file, whole or not at all.
 
         ConflictError if a worker runs it, or if it changes meanwhile: pause a journey that runs.

@@ -71,9 +71,11 @@ class JourneyJobs:
 
     def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
         """Every item of jobs as it is stored, in key order, but no edges to jobs of somebody else."""
-        ids = sorted(job_ids, key=_partition_of)
+        ids = dict.fromkeys(sorted(job_ids, key=_partition_of))
+        encode = InstanceJob.__schema__.codec.encode
         runs = (run for job_id in ids for run in self._jobs.queries.find_instances_of_job(job_id))
-        yield from sorted((InstanceJob.__schema__.codec.encode(run) for run in runs), key=position)
+        # Sorted before they are encoded: all of them are in memory here, and items take much more of it.
+        yield from map(encode, sorted(runs, key=lambda run: position(encode(run))))
         for job_id in ids:
             for item in list_partition(self._store, main, _key(job_id)):
                 entity = entity_of(main, item)

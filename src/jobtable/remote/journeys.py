@@ -12,7 +12,7 @@ from pydantic_core import to_jsonable_python
 from jobtable.clock import Clock
 from jobtable.files import whole_file
 from jobtable.jobs.engine import Jobs
-from jobtable.journeys.archive import Manifest
+from jobtable.journeys.archive import Exported
 from jobtable.journeys.archive_check import MOST_BYTES, checked_archive
 from jobtable.journeys.backups import JourneyBackups
 from jobtable.journeys.entities import Journey, SecondBrainRule, StageDefinition
@@ -120,14 +120,14 @@ class ServerBackups(JourneyBackups):
         super().__init__(runner)
         self._server = server
 
-    def get_journey_complete(self, journey_id: str, path: Path) -> Manifest:
+    def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
         """Write a journey to a file, which is checked and then there whole, or not at all."""
         with whole_file(path) as file:
             with self._server.open(path_of("journeys", journey_id, "export")) as stream:
                 shutil.copyfileobj(stream, file, CHUNK_SIZE)
             file.flush()
             with checked_archive(Path(file.name)) as archive:
-                return archive.manifest
+                return archive.manifest.exported()
 
     def import_journey_complete(
         self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES

@@ -286,6 +286,25 @@ def test_the_sweep_leaves_what_records_name_and_removes_the_rest(world: World) -
     assert left == everything - unnamed - {place.file("second", "unfinished.bin")}
 
 
+def test_the_sweep_of_reports_reads_the_records_of_an_execution_once(world: World) -> None:
+    def report_often(step: Stage) -> None:
+        for number in range(30):
+            step.report(f"R{number}")
+
+    script(one__first=report_often)
+    world.runner.run("J1")
+    world.work()
+    (one,) = world.executions("one")
+    reports = sorted(found.key for found in world.jobs.objects.list("journeys") if f"{one.job_id}/reports" in found.key)
+    with world.jobs.store.capacity.measure() as spent:
+        assert all(map(world.records.is_referenced, reports))
+    assert len(reports) > 30
+    assert spent["JobReport.key"].calls == 1
+    for record in list(world.verbs.list_job_reports(one.job_id)):
+        world.jobs.store.delete(record)
+    assert not any(map(world.records.is_referenced, reports)), "what another sweep was told does not count"
+
+
 def test_keys_are_read_back() -> None:
     place = Place("J/1", "a b", "JOB#1")
     for key in (place.log("s"), place.report("s"), place.file("s", "x", "y")):

@@ -26,6 +26,7 @@ class ExecutionRecords:
         self._objects = objects
         self._clock = clock
         self._journeys = Journeys(store, clock=clock)
+        self._reports_to_come: set[str] = set()
 
     def get_job_logs(
         self, journey_id: str, stage_name: str, job_id: str, step_name: str | None = None
@@ -94,8 +95,7 @@ class ExecutionRecords:
             return False
         place = found.place
         if found.kind is Kind.REPORT:
-            records = self._store.query(JobReport.key(journey_id=place.journey_id, job_id=place.job_id))
-            return any(key_of(record.s3_location) == key for record in records)
+            return self._is_report(place, key)
         try:
             execution = self._execution(place.journey_id, place.stage_id, place.job_id)
         except NotFoundError:
@@ -104,6 +104,19 @@ class ExecutionRecords:
             return any(run.log is not None and place.log(run.step_id) == key for run in execution.steps)
         unfinished = {run.step_id for run in execution.steps if run.end_time is None}
         return found.rest[0] not in unfinished or execution.end_time is None
+
+    def _is_report(self, place: Place, key: str) -> bool:
+        """Whether a report's record names the object.
+
+        A sweep asks about the reports of an execution one after the other, and about each of them once: the records
+        that are read for the first answer for the others too, but never twice for one.
+        """
+        if key not in self._reports_to_come:
+            records = self._store.query(JobReport.key(journey_id=place.journey_id, job_id=place.job_id))
+            self._reports_to_come = {key_of(record.s3_location) for record in records}
+        is_named = key in self._reports_to_come
+        self._reports_to_come.discard(key)
+        return is_named
 
     def _execution(self, journey_id: str, stage_id: str, job_id: str) -> JobExecution:
         execution = self._journeys.get_execution(job_id)

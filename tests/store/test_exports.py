@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jobtable import connect
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ArchiveError, ConflictError
+from jobtable.errors import ArchiveError, ConflictError, RequestRefused
 from jobtable.model import Attr, Entity, Json, Key, Table, default
 from jobtable.store import Item, Store
 from jobtable.store.exports import check_export, export_table, import_table
@@ -102,12 +102,76 @@ def test_a_file_of_another_table_is_refused(file: Path) -> None:
 
 @pytest.mark.parametrize("line", ["[]", "3", "{", '{"PK":{"S":"a"}}', '{"PK":{"S":"a"},"SK":"b"}'])
 def test_a_file_with_something_that_is_no_item_is_refused(file: Path, line: str) -> None:
-    """Also where whoever made it has made the digest fit."""
-    content = '{"format":"jobtable table 1","table":"exports-notes"}\n' + line + "\n"
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    file.write_text(content + json.dumps({"items": 1, "sha256": digest}) + "\n")
+    forge(file, line)
     with connect("memory:") as store, pytest.raises(ArchiveError, match="line 2 is no item"):
         import_table(store, notes, file)
+
+
+def forge(file: Path, *lines: str) -> None:
+    """Make a file whose digest fits."""
+    content = '{"format":"jobtable table 1","table":"exports-notes"}\n' + "".join(f"{line}\n" for line in lines)
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    file.write_text(content + json.dumps({"items": len(lines), "sha256": digest}) + "\n")
+
+
+def deep(levels: int) -> Item:
+    return {"S": "x"} if levels == 0 else {"L": [deep(levels - 1)]}
+
+
+UNSTORABLE: dict[str, Item] = {
+    "a type that there is not": {"x": {"T": "x"}},
+    "a text that is none": {"x": {"S": 1}},
+    "a number that is none": {"x": {"N": "1e"}},
+    "a number that is too long": {"x": {"N": "1" * 39}},
+    "no base64": {"x": {"B": "a"}},
+    "a flag that is none": {"x": {"BOOL": 7}},
+    "null that is false": {"x": {"NULL": False}},
+    "an empty set": {"x": {"SS": []}},
+    "a set with a member twice": {"x": {"NS": ["1", "1"]}},
+    "a set of something else": {"x": {"BS": ["AA==", 1]}},
+    "a list that is none": {"x": {"L": {}}},
+    "a map that is none": {"x": {"M": []}},
+    "a value deep inside": {"x": {"M": {"y": {"L": [{"S": None}]}}}},
+    "lists that are too deep": {"x": deep(32)},
+    "no name": {"": {"S": "x"}},
+    "a key of another type": {"PK": {"N": "1"}},
+    "an empty key": {"SK": {"S": ""}},
+    "a key that is too long": {"SK": {"S": "x" * 1025}},
+    "too much": {"x": {"S": "x" * (400 << 10)}},
+}
+
+
+@pytest.mark.parametrize("name", UNSTORABLE)
+def test_a_table_is_not_emptied_for_a_file_that_it_cannot_hold(file: Path, name: str) -> None:
+    item = {"PK": {"S": "a"}, "SK": {"S": "b"}, **UNSTORABLE[name]}
+    forge(file, json.dumps(item))
+    with connect("memory:") as store:
+        store.tables.create(notes)
+        store.put(Note(name="kept"))
+        before = items_of(store)
+        with pytest.raises(RequestRefused):
+            store.backend.execute("PutItem", {"TableName": store.table_name(notes), "Item": item})
+        with pytest.raises(ArchiveError, match="line 2 is no item of table exports-notes: "):
+            import_table(store, notes, file, "replace")
+        assert items_of(store) == before
+
+
+def test_what_the_backends_take_can_be_imported(store: Store, file: Path) -> None:
+    values: Item = {
+        "n": {"N": "-1.5E-7"},
+        "m": {"M": {"y": {"L": []}, "z": {"M": {}}}},
+        "ss": {"SS": ["a", ""]},
+        "ns": {"NS": ["0.1", "2"]},
+        "bs": {"BS": ["AA==", ""]},
+        "flags": {"L": [{"BOOL": False}, {"NULL": True}, {"B": ""}]},
+        "deep": deep(31),
+    }
+    item = {"PK": {"S": "a"}, "SK": {"S": "b"}, **values}
+    store.backend.execute("PutItem", {"TableName": store.table_name(notes), "Item": item})
+    before = items_of(store)
+    export_table(store, notes, file)
+    import_table(store, notes, file, "replace")
+    assert items_of(store) == before
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,19 @@ or added unnoticed, and any tool that reads lines can read the items.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from pydantic_core import from_json, to_json
 
-from jobtable.errors import ArchiveError, ConflictError
+from jobtable.errors import ArchiveError, ConflictError, ValueRefusedError
 from jobtable.files import whole_file
 from jobtable.model.table import Table
 from jobtable.store.backend import Item, Request
 from jobtable.store.batches import Batches
+from jobtable.store.foreign_items import ItemCheck
 from jobtable.store.scans import Scan
 from jobtable.store.store import Store
 
@@ -60,21 +61,23 @@ def export_table(store: Store, table: Table, file: Path, progress: Progress = la
     return Export(table.name, count, digest.hexdigest())
 
 
-def check_export(file: Path, primary: Sequence[str] = ()) -> Export:
+def check_export(file: Path, table: Table | None = None) -> Export:
     """What a file holds, after every byte of it was checked; ArchiveError if it is not as it was written.
 
-    `primary` names the attributes that every item must have.
+    With the `table` that it is for, also if that cannot hold one of the items: whoever made the file may have made its
+    digest fit.
     """
+    item_check = None if table is None else ItemCheck(table)
     with file.open("rb") as stream:
-        table = _table_named_in(stream, file)
-        digest = hashlib.sha256(_header_line(table))
+        named = _table_named_in(stream, file)
+        digest = hashlib.sha256(_header_line(named))
         for count, line in enumerate(_lines(stream, file)):
             if line.startswith(_LAST):
                 if line != _last_line(count, digest.hexdigest()) or stream.read(1):
                     break
-                return Export(table, count, digest.hexdigest())
-            if not _is_item(line, primary):
-                raise ArchiveError(f"{file} is altered: line {count + 2} is no item of table {table}")
+                return Export(named, count, digest.hexdigest())
+            if item_check is not None:
+                _check_line(line, item_check, f"{file} is altered: line {count + 2} is no item of table {named}")
             digest.update(line)
     raise ArchiveError(f"{file} is cut off or altered: it does not end with the digest of what is in it")
 
@@ -86,7 +89,7 @@ def import_table(
 
     Nothing is written before everything is checked. If it is interrupted, the same call with mode "merge" finishes it.
     """
-    found = check_export(file, table.primary)
+    found = check_export(file, table)
     if found.table != table.name:
         raise ArchiveError(f"{file} holds table {found.table}, not {table.name}")
     store.tables.create(table)
@@ -109,14 +112,11 @@ def _items(store: Store, table: Table, **members: Any) -> Iterator[Item]:
     return iter(scan)
 
 
-def _is_item(line: bytes, primary: Sequence[str]) -> bool:
+def _check_line(line: bytes, item_check: ItemCheck, fault: str) -> None:
     try:
-        item = from_json(line)
-    except ValueError:
-        return False
-    if not isinstance(item, dict) or not all(name in item for name in primary):
-        return False
-    return all(isinstance(value, dict) and len(value) == 1 for value in item.values())
+        item_check.check(from_json(line))
+    except (ValueError, ValueRefusedError) as error:
+        raise ArchiveError(f"{fault}: {error}") from error
 
 
 def _read(file: Path, count: int, progress: Progress) -> Iterator[Item]:

@@ -532,6 +532,8 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes]], Any], str]] = {
     "an item twice": (with_items(lambda items: items.insert(1, items[0])), "twice"),
     "no journey": (with_items(without_the_journey), "items are not"),
     "an item without its shape": (with_items(lambda items: items[0].update(Data={"S": "x"})), "no item"),
+    "an attribute that cannot be": (with_items(lambda items: items[0].update(more={"SS": []})), "no item.*more"),
+    "a job's attribute that cannot be": (with_jobs(lambda items: items[0].update(more={"T": 1})), "no item.*more"),
     "no item at all": (with_items(lambda items: items.insert(0, [1])), "no item"),
     "a deep item": (with_item_text(b"[" * 100_000 + b"\n"), "no item"),
     "an endless item": (with_item_text(b" " * (5 << 20) + b"\n"), "larger than it can be"),

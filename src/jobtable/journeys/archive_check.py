@@ -44,6 +44,7 @@ from jobtable.model import Entity, Table
 from jobtable.objects import key_parts
 from jobtable.store.backend import Item
 from jobtable.store.collections import entity_of
+from jobtable.store.foreign_items import ItemCheck
 
 MOST_BYTES = 1 << 40
 """How large the contents may be, unpacked, unless the caller says otherwise."""
@@ -162,6 +163,7 @@ def _checked_items(archive: Archive, name: str, entry: ItemsEntry, table: Table)
     """The items of a member with their entities; they must be in key order, and be what the manifest says."""
     digest, size, count = hashlib.sha256(), 0, 0
     last = (b"", b"")
+    item_check = ItemCheck(table)
     with archive.members.open(name) as stream:
         while line := stream.readline(_LONGEST_LINE + 1):
             size += len(line)
@@ -169,7 +171,7 @@ def _checked_items(archive: Archive, name: str, entry: ItemsEntry, table: Table)
             if len(line) > _LONGEST_LINE or size > entry.size:
                 raise ArchiveError(f"item {count} of {name} is larger than it can be")
             digest.update(line)
-            item, entity = _item_of(line, table, f"item {count} of {name}")
+            item, entity = _item_of(line, table, item_check, f"item {count} of {name}")
             place = position(item)
             if place <= last:
                 raise ArchiveError(f"item {count} of {name} is out of order, or there twice")
@@ -179,16 +181,13 @@ def _checked_items(archive: Archive, name: str, entry: ItemsEntry, table: Table)
         raise ArchiveError(f"{name}: the items are not what the manifest says")
 
 
-def _item_of(line: bytes, table: Table, what: str) -> tuple[Item, Entity]:
+def _item_of(line: bytes, table: Table, item_check: ItemCheck, what: str) -> tuple[Item, Entity]:
     try:
-        item: dict[str, Any] = dict(json.loads(line))
-        entity = entity_of(table, item)
-        is_keyed = all(isinstance(item[name]["S"], str) and item[name]["S"] for name in ("PK", "SK"))
-    except (ValueError, RecursionError, AttributeError, TypeError, KeyError, ItemShapeError) as error:
+        item: dict[str, Any] = json.loads(line)
+        item_check.check(item)
+        return item, entity_of(table, item)
+    except (ValueError, RecursionError, KeyError, ItemShapeError) as error:
         raise ArchiveError(f"{what} is no item of a journey: {str(error)[:300]}") from error
-    if not is_keyed:
-        raise ArchiveError(f"{what} is no item of a journey: it has no key")
-    return item, entity
 
 
 def _check_items(archive: Archive) -> set[str]:

@@ -14,7 +14,9 @@ _LEAST_TRIALS = 4
 def parameter_importance(trials: Sequence[tuple[Mapping[str, Any], float]]) -> list[tuple[str, float]]:
     """For each parameter the share of the objective's variance that its value explains by itself, the largest first.
 
-    Numbers are put into five groups of equal size, other values are groups of their own. Few trials say nothing.
+    Numbers are put into five groups of equal size, other values are groups of their own. What so many groups would
+    explain by chance is taken off, and parameters that explain the same share it: together they are 1 at most. Few
+    trials say nothing.
     """
     if len(trials) < _LEAST_TRIALS:
         return []
@@ -23,12 +25,19 @@ def parameter_importance(trials: Sequence[tuple[Mapping[str, Any], float]]) -> l
     if total == 0:
         return []
     names = sorted({name for params, _ in trials for name in params})
-    shares = {name: _between_groups(_grouped(name, trials), mean) / total for name in names}
-    return sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))
+    shares = {name: _share(_grouped(name, trials), mean, total) for name in names}
+    whole = max(1.0, sum(shares.values()))
+    return sorted(((name, share / whole) for name, share in shares.items()), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _between_groups(groups: list[list[float]], mean: float) -> float:
-    return sum(len(group) * (fmean(group) - mean) ** 2 for group in groups)
+def _share(groups: list[list[float]], mean: float, total: float) -> float:
+    """How much of the variance lies between groups, beyond what lies there if values are put into them at random."""
+    count = sum(map(len, groups))
+    if count == len(groups):
+        return 0.0  # each trial is a group of its own, of which nothing follows
+    between = sum(len(group) * (fmean(group) - mean) ** 2 for group in groups)
+    within = (total - between) / (count - len(groups))
+    return max(0.0, 1 - within / (total / (count - 1)))
 
 
 def _grouped(name: str, trials: Sequence[tuple[Mapping[str, Any], float]]) -> list[list[float]]:

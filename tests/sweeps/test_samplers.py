@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +20,8 @@ from tests.sweeps.spaces import EVERYTHING, spaces
 from tests.sweeps.test_space import as_stored
 
 from jobtable.errors import TaskError
-from jobtable.sweeps.ask_and_tell import _distribution, _sampler
+from jobtable.sweeps import samplers
+from jobtable.sweeps.ask_and_tell import _distribution, _sampler, find_problem
 from jobtable.sweeps.parameters import Params, float_range, int_range
 from jobtable.sweeps.samplers import Ended, Grid, Optuna, Proposal, Question, RandomChoice, Sampler
 from jobtable.sweeps.space import Space
@@ -162,4 +164,19 @@ def test_options_that_a_sampler_does_not_take_are_told_in_one_line(
     ],
 )
 def test_options_that_a_sampler_takes_are_no_problem(name: str, options: dict[str, Any]) -> None:
-    assert Optuna.model_validate({"name": name, "options": options}).find_problem() is None
+    assert find_problem(name, options) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "install"),
+    [("tpe", "optuna", "'jobtable.sweeps.'"), ("cmaes", "cmaes", "'jobtable.sweeps.'"), ("gp", "torch", "torch")],
+)
+def test_what_a_sampler_needs_and_is_not_installed_is_told(
+    monkeypatch: pytest.MonkeyPatch, name: str, module: str, install: str
+) -> None:
+    monkeypatch.setattr(samplers, "find_spec", lambda asked: None if asked == module else object())
+    problem = Optuna.model_validate({"name": name}).find_problem()
+    assert problem is not None
+    assert re.fullmatch(
+        f"the sampler {name} needs {module}, which is not installed here: pip install {install}", problem
+    )

@@ -20,6 +20,8 @@ from jobtable.sweeps.space import Space
 
 Direction: TypeAlias = Literal["minimize", "maximize"]
 Ending: TypeAlias = Literal["completed", "stopped", "failed"]
+_NEEDED_BESIDE_OPTUNA = {"cmaes": "cmaes", "gp": "torch", "qmc": "scipy"}
+"""The modules that some samplers import in the middle of a sweep."""
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,11 @@ class Optuna(_Sampler):
         return self.name != "qmc"
 
     def find_problem(self) -> str | None:
-        """Why Optuna's sampler does not take the options, in one line; None if it does, or Optuna is not here."""
-        if find_spec("optuna") is None:
-            return None  # The workers have it, and tell.
+        """Why Optuna's sampler cannot be used here, or not with the options, in one line; None if it can."""
+        for module in ("optuna", _NEEDED_BESIDE_OPTUNA.get(self.name, "optuna")):
+            if find_spec(module) is None:
+                needed = module if module == "torch" else "'jobtable[sweeps]'"
+                return f"the sampler {self.name} needs {module}, which is not installed here: pip install {needed}"
         from jobtable.sweeps.ask_and_tell import find_problem  # noqa: PLC0415 - as below
 
         return find_problem(self.name, self.options)

@@ -32,6 +32,7 @@ from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.jobs.runs import Runs
 from jobtable.store import Store
+from jobtable.sweeps import samplers
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.desk import SweepDesk
 from jobtable.sweeps.parameters import float_range
@@ -135,7 +136,9 @@ def test_no_more_is_planned_when_the_target_was_reached(direction: str) -> None:
         progress = sweeps.get_progress("s")
         assert (progress.made, progress.total, progress.open) == (planned, 24, 0)
         assert (progress.target, progress.has_reached_target) == (target, True)
-        sweeps.extend("s", trials=8)
+        with pytest.raises(JobStateError, match=r"reached its target of .*: submit another sweep"):
+            sweeps.extend("s", trials=8)
+        assert sweeps.extend("s", total=24) == 24, "as it is already"
         sweeps.resume("s")
         driver.run()
         assert sweeps.get_progress("s").made == planned
@@ -478,6 +481,15 @@ def test_a_sweep_whose_sampler_does_not_take_its_options_is_not_submitted() -> N
         driver = Driver.on(store)
         with pytest.raises(ValueRefusedError, match="the sampler tpe has no option n_start;"):
             Sweeps(driver.jobs).submit(plane(sampler={"name": "tpe", "options": {"n_start": 3}}))
+        assert list(driver.jobs.queries.list_jobs()) == []
+
+
+def test_a_sweep_whose_sampler_is_not_installed_is_not_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samplers, "find_spec", lambda module: None)
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        with pytest.raises(ValueRefusedError, match="the sampler tpe needs optuna, which is not installed here: pip"):
+            Sweeps(driver.jobs).submit(plane(sampler=TPE))
         assert list(driver.jobs.queries.list_jobs()) == []
 
 

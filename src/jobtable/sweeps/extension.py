@@ -14,6 +14,7 @@ from jobtable.errors import ConflictError, JobStateError, TransactionFailedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, SweepEntry
 from jobtable.jobs.records import Status
+from jobtable.jobs.reports import final_name
 from jobtable.model import unchanged
 from jobtable.sweeps.parameters import MOST_POINTS
 from jobtable.sweeps.planner import planning_id, planning_job_id
@@ -38,11 +39,25 @@ class Extension:
             parent = get_parent(self._store, sweep_id)
             known = sweep_of(parent).trial_count()
             wanted = _enlarged(parent, known, known + more if total is None else total)
+            if wanted.trial_count() > known:
+                self._refuse_reached(sweep_id, wanted)
             if self._declare(parent, wanted):
                 self.plan_the_rest(sweep_id, known, by)
                 return wanted.trial_count()
             self._jobs.clock.sleep(_LOOK_SECONDS)
         raise ConflictError(f"sweep {sweep_id} was not extended: its trials are being planned; try again")
+
+    def _refuse_reached(self, sweep_id: str, sweep: Sweep) -> None:
+        """A sweep whose target is reached plans no trials, however many it may have."""
+        if sweep.target is None:
+            return
+        highest = sweep.direction == "maximize"
+        best = self._jobs.queries.find_best_metric(sweep_id, final_name(sweep.objective), highest=highest)
+        if best is not None and sweep.is_reached_by(best.value):
+            raise JobStateError(
+                f"sweep {sweep_id} has reached its target of {sweep.target:g} with {best.value:g}, and makes no more "
+                "trials: submit another sweep, with another target or none"
+            )
 
     def _declare(self, parent: Job, wanted: Sweep) -> bool:
         """Let the definition say how many trials there are; False if a worker plans, or something has changed."""

@@ -78,7 +78,7 @@ class Sweeps:
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
         """Submit a sweep, whole or not at all; gives its parent job. The same id again finds the first one.
 
-        ValueRefusedError for options that its sampler does not take.
+        ValueRefusedError for options that its sampler does not take, and where what the sampler needs is not installed.
         """
         sweep_id = sweep_id or str(uuid.uuid4())
         parent = self._store.find(Job.key(job_id=sweep_id))
@@ -135,7 +135,7 @@ class Sweeps:
         """Give a sweep that runs or is COMPLETED so many `trials` more, or so many in `total`; gives how many it has.
 
         It decides what it would have decided, had it been so large from the beginning. With a `total` the same call
-        again changes nothing, and finishes one that was interrupted.
+        again changes nothing, and finishes one that was interrupted. JobStateError if its target is reached.
         """
         if (total is None) == (trials is None) or (trials is not None and trials <= 0):
             raise ValueRefusedError(f"sweep {sweep_id} is extended by some trials, or to a total: give one of the two")

@@ -111,11 +111,12 @@ class ExecutionRecords:
         A sweep asks about the reports of an execution one after the other, and about each of them once: the records
         that are read for the first answer for the others too, but never twice for one.
         """
-        if key not in self._reports_to_come:
+        named = self._reports_to_come  # another thread may sweep as well, and put others there
+        if key not in named:
             records = self._store.query(JobReport.key(journey_id=place.journey_id, job_id=place.job_id))
-            self._reports_to_come = {key_of(record.s3_location) for record in records}
-        is_named = key in self._reports_to_come
-        self._reports_to_come.discard(key)
+            named = self._reports_to_come = {key_of(record.s3_location) for record in records}
+        is_named = key in named
+        named.discard(key)
         return is_named
 
     def _execution(self, journey_id: str, stage_id: str, job_id: str) -> JobExecution:

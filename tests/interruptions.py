@@ -194,24 +194,44 @@ def _do_again(verb: Verb, jobs: Jobs, given: Any) -> None:
 # --- two at once ------------------------------------------------------------------------------------------------------
 
 
-class _DisturbedBackend:
-    """Lets something else happen before one of the requests that it passes on, be it a read or a write."""
+class _Disturbance:
+    """Something else that happens before one of the calls to the store and to the objects, be it a read or a write."""
 
-    def __init__(self, backend: Backend, requests: int, other: Callable[[], object]) -> None:
-        self._backend = backend
-        self._requests = requests
+    def __init__(self, calls: int, other: Callable[[], object]) -> None:
+        self._calls = calls
         self._other = other
-        self.was_disturbed = False
+
+    @property
+    def has_happened(self) -> bool:
+        return self._calls < 0
+
+    def before_call(self) -> None:
+        self._calls -= 1
+        if self._calls == -1:
+            self._other()
+
+
+class _DisturbedBackend:
+    def __init__(self, backend: Backend, disturbance: _Disturbance) -> None:
+        self._backend = backend
+        self._disturbance = disturbance
 
     def execute(self, operation: str, request: Request) -> Response:
-        if self._requests == 0:
-            self.was_disturbed = True
-            self._other()
-        self._requests -= 1
+        self._disturbance.before_call()
         return self._backend.execute(operation, request)
 
     def close(self) -> None:
         """It belongs to another store."""
+
+
+class _DisturbedObjects:
+    def __init__(self, objects: ObjectStore, disturbance: _Disturbance) -> None:
+        self._objects = objects
+        self._disturbance = disturbance
+
+    def __getattr__(self, name: str) -> Any:
+        self._disturbance.before_call()
+        return getattr(self._objects, name)
 
 
 def interleaved(
@@ -220,13 +240,15 @@ def interleaved(
     act: Callable[[Jobs, Any], object],
     other: Callable[[Jobs, Any], object],
 ) -> Iterator[list[str]]:
-    """Let another one act before each request of the first, either of which may be refused; gives what is left."""
-    for requests in count():
+    """Let another one act before each call of the first, either of which may be refused; gives what is left."""
+    for calls in count():
         with surroundings.world() as jobs:
             given = before(jobs)
-            backend = _DisturbedBackend(jobs.store.backend, requests, lambda: _try(other, jobs, given))  # noqa: B023 - called in this round
-            _try(act, Jobs(Store(backend, clock=jobs.clock), jobs.objects, clock=jobs.clock), given)
-            if not backend.was_disturbed:
+            disturbance = _Disturbance(calls, lambda: _try(other, jobs, given))  # noqa: B023 - called in this round
+            store = Store(_DisturbedBackend(jobs.store.backend, disturbance), clock=jobs.clock)
+            objects: Any = _DisturbedObjects(jobs.objects, disturbance)
+            _try(act, Jobs(store, objects, clock=jobs.clock), given)
+            if not disturbance.has_happened:
                 return
             yield surroundings.settled(jobs)
 

@@ -351,39 +351,6 @@ def test_a_job_of_a_run_is_not_deleted_without_it(jobs: Jobs, small: tuple[bytes
             jobs.delete(job_id, tree=True)
 
 
-def test_a_start_that_was_interrupted_is_finished_by_the_next(
-    jobs: Jobs, small: tuple[bytes, bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    runs = ConversationRuns(jobs)
-    for verb in ("open_group", "submit_many", "seal"):
-        with monkeypatch.context() as patched:
-            patched.setattr(jobs, verb, interrupted)
-            with pytest.raises(KeyboardInterrupt):
-                runs.start("36324", *small, run_id="my-run")
-    assert analysed(jobs, small, run_id="my-run").progress == 100
-
-
-def interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def test_a_rerun_that_was_interrupted_is_finished_by_the_next(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
-    analysed(jobs, small, run_id="run")
-    for writes in range(100):
-        rerun = partial(_rerun, f"again-{writes}")
-        was_interrupted = dies_after(jobs.store, jobs.objects, writes, rerun)
-        rerun(jobs.store, jobs.objects)
-        run_jobs(jobs, QUEUE)
-        assert ConversationRuns(jobs).get(f"again-{writes}").status is Status.COMPLETED
-        if not was_interrupted:
-            assert writes > 4
-            return
-
-
-def _rerun(new_run_id: str, store: Store, objects: ObjectStore) -> None:
-    ConversationRuns(Jobs(store, objects)).rerun("run", Stage.TOPICS, new_run_id=new_run_id)
-
-
 @pytest.mark.parametrize(
     "export",
     [

@@ -17,7 +17,14 @@ from jobtable.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, pa
 from jobtable.conversations.entities import ConversationRun, JobResult, StoredFile
 from jobtable.conversations.pipeline import PIPELINE, REUSE_TASK, STAGE_OF, Stage, stage_job_id, stages_from
 from jobtable.conversations.service import Conversations
-from jobtable.errors import AlreadyExistsError, ConflictError, JobStateError, NotFoundError, ValueRefusedError
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    JobStateError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ValueRefusedError,
+)
 from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -113,7 +120,7 @@ class ConversationRuns:
             embed=settings.embed,
             includes_moderated=settings.includes_moderated,
         )
-        return self._submit(self._add(record, comments_csv, votes_csv), queue, frozenset(Stage))
+        return self._start(record, (comments_csv, votes_csv), queue, frozenset(Stage))
 
     def rerun(
         self,
@@ -141,7 +148,7 @@ class ConversationRuns:
                 )
         new_id = new_run_id or str(uuid.uuid4())
         old = source.record
-        comments_csv, votes_csv = (self._jobs.objects.get(file.key) for file in (old.comments, old.votes))
+        comments_csv, votes_csv = self._export_of(old)
         record = old.replace(
             run_id=new_id,
             created_at=self._jobs.clock.now(),
@@ -152,41 +159,37 @@ class ConversationRuns:
             source_run_id=run_id,
             first_stage=first.value,
         )
-        return self._submit(self._add(record, comments_csv, votes_csv), queue, anew)
+        return self._start(record, (comments_csv, votes_csv), queue, anew)
 
-    def _add(self, record: ConversationRun, comments_csv: bytes, votes_csv: bytes) -> ConversationRun:
-        """Keep the export, then store the record that names it; or give what an earlier call with this id stored."""
-        there = self._store.find(ConversationRun.key(run_id=record.run_id))
-        if there is None:
-            job = self._store.find(Job.key(job_id=record.run_id))
-            if job is not None and not _is_root(job):
-                raise ConflictError(f"job {job.job_id} is there already, and is no analysis: give the run another id")
-            self._jobs.objects.put(record.comments.key, comments_csv)
-            self._jobs.objects.put(record.votes.key, votes_csv)
-            try:
-                self._store.add(record)
-            except AlreadyExistsError:  # another start with this id came first: it may have been another one
-                return self._add(record, comments_csv, votes_csv)
-            return record
-        if _started_with(there) != _started_with(record):
-            raise AlreadyExistsError(f"run {record.run_id} was started before with another export or other settings")
-        return there
+    def _export_of(self, record: ConversationRun) -> tuple[bytes, bytes]:
+        try:
+            return self._jobs.objects.get(record.comments.key), self._jobs.objects.get(record.votes.key)
+        except ObjectNotFoundError as error:  # it is the first that goes
+            raise NotFoundError(f"run {record.run_id} has no export any more: it is being deleted") from error
 
-    def _submit(self, record: ConversationRun, queue: str, anew: frozenset[Stage]) -> Run:
+    def _start(self, record: ConversationRun, export: tuple[bytes, bytes], queue: str, anew: frozenset[Stage]) -> Run:
+        """Keep the export, then store the record that names it with all jobs, in one transaction.
+
+        What an earlier call with this id has stored is found instead.
+        """
         run_id = record.run_id
-        self._jobs.open_group(
-            NewJob(
-                name=f"conversation {record.conversation_id}",
-                job_id=run_id,
-                job_type=JOB_TYPE,
-                queue=queue,
-                user=record.created_by,
-                config={"conversation_id": record.conversation_id, "seed": record.seed},
-            )
-        )
-        self._jobs.submit_many(self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in Stage)
-        self._jobs.seal(run_id)
-        return self.get(run_id)
+        if not self._is_started(run_id):
+            for file, content in zip((record.comments, record.votes), export, strict=True):
+                self._jobs.objects.put(file.key, content)
+            stages = (self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in Stage)
+            self._jobs.submit_together([_root_job(record, queue), *stages], record)
+        run = self.get(run_id)  # another start with this id may have come first
+        if _started_with(run.record) != _started_with(record):
+            raise AlreadyExistsError(f"run {run_id} was started before with another export or other settings")
+        return run
+
+    def _is_started(self, run_id: str) -> bool:
+        root = self._store.find(Job.key(job_id=run_id))
+        if root is not None and not _is_root(root):
+            raise ConflictError(f"job {run_id} is there already, and is no analysis: give the run another id")
+        if root is not None and root.deleted_at is not None:
+            raise ConflictError(f"run {run_id} is being deleted: delete it again, to the end")
+        return root is not None
 
     def _stage_job(self, record: ConversationRun, stage: Stage, queue: str, *, is_anew: bool) -> NewJob:
         declaration = PIPELINE[stage]
@@ -296,6 +299,17 @@ class ConversationRuns:
         keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
         found = (job for job in self._store.batch_get(keys) if job is not None)
         return [job for job in found if job.parent_job_id == run_id or _is_root(job)]
+
+
+def _root_job(record: ConversationRun, queue: str) -> NewJob:
+    return NewJob(
+        name=f"conversation {record.conversation_id}",
+        job_id=record.run_id,
+        job_type=JOB_TYPE,
+        queue=queue,
+        user=record.created_by,
+        config={"conversation_id": record.conversation_id, "seed": record.seed},
+    )
 
 
 def _is_root(job: Job) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
@@ -65,11 +64,13 @@ class Submission:
         for _ in range(_MOST_TRIES):
             known = self._jobs_named_in(new, new)
             prepared = [self._prepare_sealed(each, known) for each in new if each.job_id not in known]
-            if not prepared:
-                return [_same(known[str(each.job_id)], each) for each in new]
             version = self._refuse_cycles(prepared, known)
-            with suppress(TransactionFailedError):  # then some of it is there now, or has changed
-                self._add(prepared, version, beside)
+            try:
+                if prepared:
+                    self._add(prepared, version, beside)
+            except TransactionFailedError:  # then some of it is there now, or has changed
+                continue
+            return [_same(known[str(each.job_id)], each) for each in new]
         raise ConflictError(f"job {new[0].job_id} could not be submitted: what it is tied to changes all the time")
 
     # --- what is there already --------------------------------------------------------------------------------------

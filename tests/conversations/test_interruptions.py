@@ -111,6 +111,7 @@ def test_of_two_starts_with_one_id_each_finds_its_own_export_or_is_refused() -> 
 INTERLEAVINGS: dict[str, tuple[Callable[[Jobs], Any], Act, Act]] = {
     "start, and delete": (nothing, start, stop_and_delete),
     "rerun, and delete": (analysed, rerun, delete),
+    "delete, and retry and start": (cancelled, delete, retry_and_start),
 }
 
 

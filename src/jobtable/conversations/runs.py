@@ -269,6 +269,7 @@ class ConversationRuns:
         if stop:
             self._stop(run_id, by)
         self._refuse_running(run_id)
+        self._jobs.mark_as_going(self._jobs_of(run_id))  # nothing of a run is taken away that may still be retried
         record = self._store.find(ConversationRun.key(run_id=run_id))
         if record is not None:  # before the results: as long as the export is there, who takes them over gets them all
             for file in (record.comments, record.votes):

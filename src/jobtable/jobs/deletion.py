@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain, islice
 
 from jobtable.clock import Clock
@@ -57,6 +57,20 @@ class Deletion:
         """Remove an ended job and those under it, as `delete` does, for the system that has made them."""
         return self._delete_all([each.job_id for each in self._deletable(job_id, tree=True)])
 
+    def mark_as_going(self, jobs: Sequence[Job]) -> None:
+        """Let nobody retry these jobs any more: before the system that has made them takes away what they made, too.
+
+        JobStateError if one of them has not ended, or changes meanwhile: then none is marked.
+        """
+        tx = self._store.transaction()
+        for job in map(_ended, jobs):
+            tx.update(job, Job.deleted_at.set(self._clock.now()), when=unchanged(job, Job.status, Job.changed_at))
+        try:
+            tx.commit()
+        except TransactionFailedError as error:
+            changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
+            raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
+
     def _deletable(self, job_id: str, tree: bool) -> Iterator[Job]:
         """A job and those to delete with it, each before its children."""
         job = self._queries.get_job(job_id)
@@ -73,23 +87,12 @@ class Deletion:
         going = dict.fromkeys(reversed(job_ids))
         jobs = self._there(going)
         while some := list(islice(jobs, MOST_ACTIONS)):
-            self._mark_as_going([_ended(each) for each in some])
+            self.mark_as_going(some)
         return sum(self._delete_one(each, going.keys()) for each in self._there(going))
 
     def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:
         """The jobs as they are now, without those that somebody else has deleted."""
         return (job for job in self._queries.read_jobs(job_ids) if job is not None)
-
-    def _mark_as_going(self, jobs: list[Job]) -> None:
-        """Let nobody retry these jobs any more."""
-        tx = self._store.transaction()
-        for job in jobs:
-            tx.update(job, Job.deleted_at.set(self._clock.now()), when=unchanged(job, Job.status, Job.changed_at))
-        try:
-            tx.commit()
-        except TransactionFailedError as error:
-            changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
-            raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
 
     def _delete_one(self, job: Job, going: Set[str]) -> int:
         if self._queries.find_place(job) is not None:

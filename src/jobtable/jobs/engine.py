@@ -81,6 +81,7 @@ class Jobs:
         self.prioritise = control.prioritise
         self.delete = deletion.delete
         self.delete_for_system = deletion.delete_for_system
+        self.mark_as_going = deletion.mark_as_going
         self.add_dependency = dependencies.add
         self.why_waiting = Waits(store, self.clock, self.queries).why
         self.timing_of = Timings(store, self.clock).of

@@ -1,11 +1,11 @@
-"""Every verb of receipts that reads before it writes, or writes more than once, interrupted and done again."""
+"""Every verb of receipts that reads before it writes, or writes more than once, interrupted or met by another one."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.interruptions import Fault, Surroundings, Verb, check_repetition
+from tests.interruptions import Fault, Surroundings, Verb, check_repetition, interleaved
 from tests.receipts.legacy.table import legacy_items
 from tests.receipts.legacy.test_tags import WORD
 from tests.receipts.pictures import NOON
@@ -34,7 +34,9 @@ def validation(jobs: Jobs) -> ValidationService:
 
 
 def check(jobs: Jobs) -> None:
-    if AnalysisService(jobs.store).list_of_receipt("a", 1):
+    """The counts of a validation equal a recount, unless it is being deleted; nothing is left of one that is gone."""
+    parts = AnalysisService(jobs.store).list_of_receipt("a", 1)
+    if parts and validation(jobs).get_summary("a", 1).deleted_at is None:
         assert_in_step(validation(jobs))
 
 
@@ -78,6 +80,9 @@ VERBS = {
     "remove a result": Verb(
         lambda jobs, _: validation(jobs).remove_result("a", 1, "date", 1), validated, refused="there is no"
     ),
+    "delete a validation": Verb(
+        lambda jobs, _: validation(jobs).delete("a", 1), validated, refused="there is no receipt validation summary"
+    ),
     "add a second pass": Verb(lambda jobs, _: validation(jobs).second_pass(SECOND_PASS), validated),
     "move labels": Verb(lambda jobs, given: LabelService(jobs.store).move(given, "VALID"), labelled),
     "relabel": Verb(lambda jobs, given: LabelService(jobs.store).relabel(given[1], "DATE"), labelled),
@@ -106,3 +111,22 @@ VERBS = {
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_that_was_interrupted_may_be_repeated(name: str, fault: Fault) -> None:
     check_repetition(VERBS[name], HERE, fault)
+
+
+@pytest.mark.parametrize(
+    ("first", "other"),
+    [
+        ("add findings", "remove a result"),
+        ("add findings", "delete a validation"),
+        ("add many findings", "delete a validation"),
+        ("remove a result", "remove a result"),
+        ("remove a result", "delete a validation"),
+        ("add a second pass", "delete a validation"),
+        ("delete a validation", "add findings"),
+        ("delete a validation", "remove a result"),
+        ("delete a validation", "add a second pass"),
+        ("delete a validation", "delete a validation"),
+    ],
+)
+def test_a_validation_that_two_change_at_once_is_in_step_or_gone(first: str, other: str) -> None:
+    assert list(interleaved(HERE, validated, VERBS[first].act, VERBS[other].act))

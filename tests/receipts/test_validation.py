@@ -11,7 +11,7 @@ from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.jobs.entities import main
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.receipts.analyses import AnalysisService
@@ -82,6 +82,18 @@ def test_findings_move_the_category_and_the_summary(store: Store) -> None:
         service.remove_result("a", 1, "date", 2)
     with pytest.raises(NotFoundError):
         service.add_findings("a", 2, "date", [ERROR])
+
+
+def test_a_result_that_is_taken_back_again_takes_no_newer_one_with_it(store: Store) -> None:
+    service = ValidationService(store)
+    service.start("a", 1, version="1")
+    service.add_findings("a", 1, "date", [SUCCESS, ERROR])
+    service.remove_result("a", 1, "date", 1)
+    (newer,) = service.add_findings("a", 1, "date", [WARNING])
+    with pytest.raises(NotFoundError):
+        service.remove_result("a", 1, "date", 1)  # by somebody who did not get the answer
+    assert newer.result_index == 2
+    assert_in_step(service)
 
 
 def test_many_findings_go_in_steps(store: Store) -> None:
@@ -239,35 +251,16 @@ def test_a_validation_is_deleted_whole_and_begins_anew(store: Store) -> None:
         image_id="a", receipt_id=1, timestamp=NOON, original_status="INVALID", revised_status="VALID"
     )
     service.second_pass(second)
-    assert dies_after(store, MemoryObjectStore(), 1, lambda dying, _: ValidationService(dying).delete("a", 1))
+    assert dies_after(store, MemoryObjectStore(), 2, lambda dying, _: ValidationService(dying).delete("a", 1))
     with pytest.raises(AlreadyExistsError):
         service.start("a", 1, version="2")
+    with pytest.raises(ConflictError, match="of image a, receipt 1 is being deleted: delete it again, to the end"):
+        service.add_findings("a", 1, "date", [SUCCESS])
     assert service.delete("a", 1) == 1
     assert analyses.list_of_receipt("a", 1) == [structure]
     assert len(analyses.list_of_receipt("a", 2)) == 4
     service.start("a", 1, version="2")
     service.add_findings("a", 1, "date", [SUCCESS])
-    assert_in_step(service)
-    assert service.delete("a", 1) == 3
-
-
-def test_findings_that_come_while_a_validation_is_deleted_are_not_lost_unseen(store: Store) -> None:
-    class Adding:
-        """A backend on which somebody adds a finding when the parts are gone."""
-
-        def execute(self, operation: str, request: Request) -> Response:
-            if operation == "DeleteItem":
-                service.add_findings("a", 1, "date", [ERROR])
-            return store.backend.execute(operation, request)
-
-        def close(self) -> None:
-            """It belongs to another store."""
-
-    service = ValidationService(store)
-    service.start("a", 1, version="1")
-    service.add_findings("a", 1, "date", [ERROR, WARNING])
-    with pytest.raises(ConditionFailedError):
-        ValidationService(Store(Adding(), prefix=store.prefix)).delete("a", 1)
     assert_in_step(service)
     assert service.delete("a", 1) == 3
 

@@ -11,8 +11,8 @@ from functools import partial
 from typing import NamedTuple
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.errors import AlreadyExistsError, ConflictError
-from jobtable.model import Json, unchanged
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
+from jobtable.model import Json, Update, unchanged
 from jobtable.receipts.attempts import until_undisturbed
 from jobtable.receipts.entities import (
     FieldSummary,
@@ -98,7 +98,10 @@ class ValidationService:
         return added
 
     def remove_result(self, image_id: str, receipt_id: int, field_name: str, result_index: int) -> None:
-        """Take a result back, and bring its category and the summary into step, in one transaction."""
+        """Take a result back, and bring its category and the summary into step, in one transaction.
+
+        No later result gets its index, so the same call again raises NotFoundError.
+        """
         receipt = _Receipt(image_id, receipt_id)
         until_undisturbed(partial(self._remove, receipt, field_name, result_index), self._clock)
 
@@ -113,22 +116,23 @@ class ValidationService:
     def delete(self, image_id: str, receipt_id: int) -> int:
         """Delete a receipt's validation with all its parts, or raise NotFoundError; gives the number of items.
 
-        The summary goes last: until then no other validation begins, and the same call again completes this.
-        ConditionFailedError where findings or a second pass came meanwhile: they are there, as is the summary.
+        From the first moment nothing is added to it any more. The summary goes last: until then no other validation
+        begins, and the same call again completes this.
         """
-        summary = self.get_summary(image_id, receipt_id)
-        first = ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id)
+        key = ReceiptValidationSummary.key(image_id=image_id, receipt_id=receipt_id)
+        summary = self._store.update(key, ReceiptValidationSummary.deleted_at.set(self._clock.now()))
         last = ReceiptChatGPTValidation.key(image_id=image_id, receipt_id=receipt_id)
-        found = self._store.collection(first, until=last)
+        found = self._store.collection(key, until=last)
         parts = (
             entity
             for entity in found
             if isinstance(entity, ReceiptValidationCategory | ReceiptValidationResult | ReceiptChatGPTValidation)
         )
         deleted = self._store.batch_delete(parts)
-        read = (ReceiptValidationSummary.field_summary, ReceiptValidationSummary.overall_status)
-        self._store.delete(summary, when=unchanged(summary, *read))
-        return deleted + 1
+        try:
+            return deleted + self._store.delete(summary, when=ReceiptValidationSummary.deleted_at.exists())
+        except NotFoundError:  # somebody else deletes it, too, and was faster
+            return deleted
 
     @access_pattern("000", "List the categories of a validation")
     def list_categories(self, image_id: str, receipt_id: int) -> Query[ReceiptValidationCategory]:
@@ -180,8 +184,7 @@ class ValidationService:
                 f"the same findings about {field_name} of image {receipt.image_id}, receipt {receipt.receipt_id} were "
                 "stored to the end by another call meanwhile: nothing is left to add"
             )
-        following = 0 if state.last is None else state.last.result_index + 1
-        results = _results(state, step.findings, following)
+        results = _results(state, step.findings, state.following)
         with self._store.transaction() as transaction:
             for result in results:
                 transaction.add(result)
@@ -190,18 +193,19 @@ class ValidationService:
                 state,
                 field_category or field_name,
                 _count(state.counts, results, 1),
-                state.calls.with_step(step, [*done, following]),
+                state.calls.with_step(step, [*done, state.following]),
             )
         return results
 
     def _remove(self, receipt: _Receipt, field_name: str, result_index: int) -> None:
         key = ReceiptValidationResult.key(**receipt._asdict(), field_name=field_name, result_index=result_index)
-        result = self._store.get(key)
         state = self._read(receipt, field_name)
+        result = self._store.get(key)  # behind the counts: else it might be gone, and not be counted in them
         with self._store.transaction() as transaction:
             transaction.delete(key, when=ReceiptValidationResult.type == result.type)
             counts = _count(state.counts, [result], -1)
-            self._bring_into_step(transaction, state, field_name, counts, state.calls)
+            used = ReceiptValidationCategory.next_index.set(state.following)  # whoever removes it again finds nothing
+            self._bring_into_step(transaction, state, field_name, counts, state.calls, used)
 
     def _revise(self, validation: ReceiptChatGPTValidation) -> None:
         place = {"image_id": validation.image_id, "receipt_id": validation.receipt_id}
@@ -213,26 +217,33 @@ class ValidationService:
                 f"image {validation.image_id}, receipt {validation.receipt_id} has another second pass of "
                 f"{validation.timestamp:%Y-%m-%dT%H:%M:%S.%fZ}: give this one a time of its own"
             )
-        summary = self.get_summary(validation.image_id, validation.receipt_id)
+        summary = self._open_summary(_Receipt(validation.image_id, validation.receipt_id))
         with self._store.transaction() as transaction:
             transaction.add(validation)
             transaction.update(
                 summary,
                 ReceiptValidationSummary.overall_status.set(validation.revised_status),
                 ReceiptValidationSummary.overall_reasoning.set(validation.reasoning),
-                when=unchanged(summary, ReceiptValidationSummary.overall_status),
+                when=unchanged(summary, ReceiptValidationSummary.overall_status, ReceiptValidationSummary.deleted_at),
             )
 
     def _read(self, receipt: _Receipt, field_name: str) -> _State:
         """What a change starts from; the transaction that makes it goes through only if this still holds."""
         place = receipt._asdict()
         results = ReceiptValidationResult.key(**place, field_name=field_name)
-        return _State(
-            field_name,
-            self.get_summary(*receipt),
-            self._store.find(ReceiptValidationCategory.key(**place, field_name=field_name)),
-            self._store.query(results, newest_first=True, limit=1).first(),
-        )
+        category = self._store.find(ReceiptValidationCategory.key(**place, field_name=field_name))
+        last = self._store.query(results, newest_first=True, limit=1).first()
+        # Behind its parts: where they are being taken away, it says so.
+        return _State(field_name, self._open_summary(receipt), category, last)
+
+    def _open_summary(self, receipt: _Receipt) -> ReceiptValidationSummary:
+        summary = self.get_summary(*receipt)
+        if summary.deleted_at is not None:
+            raise ConflictError(
+                f"the validation of image {receipt.image_id}, receipt {receipt.receipt_id} is being deleted: "
+                "delete it again, to the end"
+            )
+        return summary
 
     def _bring_into_step(
         self,
@@ -241,6 +252,7 @@ class ValidationService:
         field_category: str,
         counts: ResultSummary,
         calls: _Calls,
+        *more: Update,
     ) -> None:
         summary, category = state.summary, state.category
         if category is None:
@@ -264,11 +276,13 @@ class ValidationService:
                 ReceiptValidationCategory.status.set(_status(counts)),
                 ReceiptValidationCategory.unfinished.set(calls.unfinished or None),
                 ReceiptValidationCategory.finished.set(calls.finished or None),
+                *more,
                 when=unchanged(
                     category,
                     ReceiptValidationCategory.result_summary,
                     ReceiptValidationCategory.unfinished,
                     ReceiptValidationCategory.finished,
+                    ReceiptValidationCategory.next_index,
                 ),
             )
         fields = summary.field_summary | {state.field_name: _field_summary(counts)}
@@ -276,7 +290,7 @@ class ValidationService:
             summary,
             ReceiptValidationSummary.field_summary.set(fields),
             ReceiptValidationSummary.overall_status.set(_overall_status(fields)),
-            when=unchanged(summary, ReceiptValidationSummary.field_summary),
+            when=unchanged(summary, ReceiptValidationSummary.field_summary, ReceiptValidationSummary.deleted_at),
         )
 
 
@@ -289,6 +303,12 @@ class _State(NamedTuple):
     @property
     def counts(self) -> ResultSummary:
         return self.category.result_summary if self.category else ResultSummary()
+
+    @property
+    def following(self) -> int:
+        """The index of the next result: none that there was before has it, also if it was taken back."""
+        used = 0 if self.category is None else self.category.next_index or 0
+        return used if self.last is None else max(used, self.last.result_index + 1)
 
     @property
     def calls(self) -> _Calls:

@@ -55,6 +55,8 @@ class ReceiptValidationSummary(ReceiptAnalysis, table=main, type="RECEIPT_VALIDA
     validation_timestamp: Timestamp
     version: str
     field_summary: Attr[dict[str, FieldSummary]] = default({})
+    deleted_at: Attr[Timestamp | None] = default(None)
+    """Since when it is being deleted: nothing is added to it any more."""
 
 
 class ReceiptValidationCategory(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_CATEGORY"):
@@ -74,6 +76,8 @@ class ReceiptValidationCategory(ReceiptAnalysis, table=main, type="RECEIPT_VALID
     """Calls that add findings and have not come to their end: the first index of each step that is stored."""
     finished: Attr[dict[str, list[int]] | None] = default(None)
     """The last calls with an id that have come to their end, in the same form."""
+    next_index: Attr[Number | None] = default(None)
+    """Once a result was taken back: the index behind all that there were. None is given a second time."""
 
 
 class ReceiptValidationResult(ReceiptAnalysis, table=main, type="RECEIPT_VALIDATION_RESULT"):

@@ -130,3 +130,28 @@ def test_a_verb_that_was_interrupted_may_be_repeated(name: str, fault: Fault) ->
 )
 def test_a_validation_that_two_change_at_once_is_in_step_or_gone(first: str, other: str) -> None:
     assert list(interleaved(HERE, validated, VERBS[first].act, VERBS[other].act))
+
+
+def two_labels(jobs: Jobs) -> list[Any]:
+    LabelService(jobs.store).add([label(1), label(1, "DATE")])
+    return list(LabelService(jobs.store).list_by_receipt("a", 1))
+
+
+def test_a_label_that_another_one_gives_way_to_does_not_go_at_the_same_time() -> None:
+    def relabel_to_the_other(jobs: Jobs, given: Any) -> None:
+        LabelService(jobs.store).relabel(given[1], "DATE")
+
+    def relabel_the_other(jobs: Jobs, given: Any) -> None:
+        LabelService(jobs.store).relabel(given[0], "TIME")
+
+    left = list(interleaved(HERE, two_labels, relabel_to_the_other, relabel_the_other))
+    assert [len(labels) for labels in left] == [2, 2, 2]
+
+
+def test_labels_that_are_moved_while_they_are_consolidated_are_consolidated() -> None:
+    def move(jobs: Jobs, _: object) -> None:
+        LabelService(jobs.store).move(LabelService(jobs.store).list_by_label("TTL"), "VALID")
+
+    left = list(interleaved(HERE, aliased, VERBS["consolidate"].act, move))
+    assert left
+    assert all(sum('{"S": "LABEL#TOTAL"}' in item for item in labels) == 3 for labels in left)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConditionFailedError, ConflictError, ValueRefusedError
 from jobtable.model import Selection, unchanged
+from jobtable.model.conditions import HasAttribute
+from jobtable.receipts.attempts import until_undisturbed
 from jobtable.receipts.entities import (
     LabelHygieneResult,
     LabelMetadata,
@@ -65,6 +68,8 @@ class LabelService:
             transaction.delete(label, when=unchanged(label, ReceiptWordLabel.validation_status))
             if known is None:
                 transaction.add(renamed)
+            else:
+                transaction.check(known, HasAttribute(ReceiptWordLabel.__schema__.table.pk))
         return known or renamed
 
     @access_pattern("000", "List the words with a label", index="GSI1")
@@ -185,11 +190,15 @@ class LabelHygieneService:
         self._note_alias(canonical, alias)
         changed = 0
         for indexed in self._labels.list_by_label(alias):
-            label = self._store.find(_key_of(indexed))
-            if label is not None:  # an index may still show what is gone
-                self._labels.relabel(label, canonical)
-                changed += 1
+            changed += until_undisturbed(partial(self._relabel, indexed, canonical), self._clock)
         return changed
+
+    def _relabel(self, indexed: ReceiptWordLabel, canonical: str) -> bool:
+        label = self._store.find(_key_of(indexed))
+        if label is None:  # an index may still show what is gone
+            return False
+        self._labels.relabel(label, canonical)
+        return True
 
     def _note_alias(self, canonical: str, alias: str) -> None:
         description = self.find_description(canonical)

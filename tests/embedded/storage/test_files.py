@@ -48,6 +48,18 @@ def test_a_copy_that_sqlite_makes_while_the_file_is_used_has_everything(storage:
     copy.close()
 
 
+def test_the_folders_of_a_new_file_are_synced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "folder" / "inside" / "test.db"
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_ino))
+    Storage(path).close()
+    assert {folder.stat().st_ino for folder in list(path.parents)[:3]} <= set(synced)
+    synced.clear()
+    Storage(path).close()
+    Storage(None).close()
+    assert synced == []
+
+
 @pytest.mark.parametrize("content", [b"not a database, but long enough to be read as one" * 30, b"\x00" * 5000])
 def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.db"

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from jobtable.embedded.storage.problems import cannot_open
 from jobtable.errors import StorageError
+from jobtable.files import sync_folders_above
 
 Durability = Literal["full", "normal", "off"]
 
@@ -71,7 +72,7 @@ def inspect(path: str) -> None:
 def upgrade(path: str, durability: Durability) -> None:
     """Bring the database to this version, while no other process writes; StorageError if it cannot be written."""
     with _opened(path, durability) as connection:
-        _upgrade(connection)
+        _upgrade(path, connection, durability)
 
 
 class Whereabouts:
@@ -112,10 +113,13 @@ def _opened(path: str, durability: Durability) -> Iterator[sqlite3.Connection]:
         raise cannot_open(path, error) from error
 
 
-def _upgrade(connection: sqlite3.Connection) -> None:
+def _upgrade(path: str, connection: sqlite3.Connection, durability: Durability) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     version = _format_of(connection)
+    if version == 0 and durability != "off":
+        # Before the commit: whoever finds a database with a format may write to it, and be sure that it stays.
+        sync_folders_above(Path(path))
     for step in MIGRATIONS[version:]:
         step(connection)
     if version < FORMAT:

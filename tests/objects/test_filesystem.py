@@ -51,6 +51,36 @@ def test_everything_is_private_to_the_user(objects: FilesystemObjectStore, root:
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
 
 
+@pytest.fixture
+def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The inodes of what is synced, in order."""
+    inodes: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda file: inodes.append(os.fstat(file).st_ino))
+    return inodes
+
+
+def test_the_folders_of_a_new_store_are_synced_once(tmp_path: Path, synced: list[int]) -> None:
+    root = tmp_path / "new" / "objects"
+    FilesystemObjectStore(root)
+    assert {tmp_path.stat().st_ino, root.parent.stat().st_ino} <= set(synced)
+    synced.clear()
+    FilesystemObjectStore(root)
+    assert synced == []
+
+
+def test_a_put_relies_on_nobody_else_to_sync_a_new_folder(
+    objects: FilesystemObjectStore, root: Path, synced: list[int]
+) -> None:
+    (root / "a").mkdir()  # as another writer does that has not come further
+    objects.put("a/b/c", b"")
+    file, *folders = synced
+    assert file == (root / "a" / "b" / "c").stat().st_ino
+    assert folders == [folder.stat().st_ino for folder in (root, root / "a", root / "a" / "b")]
+    synced.clear()
+    objects.put("a/b/d", b"")
+    assert synced == [(root / "a" / "b" / "d").stat().st_ino, (root / "a" / "b").stat().st_ino]
+
+
 def test_links_are_never_followed(objects: FilesystemObjectStore, root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

@@ -25,6 +25,7 @@ from urllib.parse import unquote_to_bytes
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ObjectStoreUnavailable
+from jobtable.files import sync_folders_above
 from jobtable.objects.keys import content_type, key_parts, object_key
 from jobtable.objects.store import CHUNK_SIZE, ListedObject, ObjectInfo, Source, check_range, chunks
 
@@ -47,6 +48,9 @@ class FilesystemObjectStore:
         self._clock = clock
         with self._io_errors("open"):
             self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not (self._root / _INCOMING).is_dir():
+                # Before that folder is made: whoever finds it may put objects, and be sure that the root stays.
+                sync_folders_above(self._root)
             with self._folder((_INCOMING,), create=True):
                 pass
 
@@ -225,14 +229,26 @@ def _names(key: str) -> list[str]:
 
 def _subfolder(parent: int, name: str, *, create: bool) -> int:
     try:
-        return os.open(name, _OPEN_FOLDER, dir_fd=parent)
+        folder = os.open(name, _OPEN_FOLDER, dir_fd=parent)
     except FileNotFoundError:
         if not create:
             raise
-    with contextlib.suppress(FileExistsError):  # another writer was faster
-        os.mkdir(name, 0o700, dir_fd=parent)
-    os.fsync(parent)
-    return os.open(name, _OPEN_FOLDER, dir_fd=parent)
+        with contextlib.suppress(FileExistsError):  # another writer was faster
+            os.mkdir(name, 0o700, dir_fd=parent)
+        folder = os.open(name, _OPEN_FOLDER, dir_fd=parent)
+    try:
+        # Nothing comes into a folder before its name is durable. So one that holds something is, whoever has made it.
+        if create and name != _INCOMING and _is_empty(folder):
+            os.fsync(parent)
+    except OSError:
+        os.close(folder)
+        raise
+    return folder
+
+
+def _is_empty(folder: int) -> bool:
+    with os.scandir(folder) as entries:
+        return next(entries, None) is None
 
 
 def _opened(name: str, folder: int) -> BinaryIO:

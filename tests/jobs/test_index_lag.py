@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
@@ -38,14 +39,18 @@ class Cloud:
         for lagging in self._lagging:
             lagging.stop()
 
+    def close(self) -> None:
+        for lagging in self._lagging:
+            lagging.close()
+        self.jobs.store.close()
+
     def status(self, job: Job) -> Status:
         return self.jobs.queries.get_job(job.job_id).status
 
 
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
-    cloud = Cloud()
-    with cloud.jobs.store:
+    with closing(Cloud()) as cloud:
         yield cloud
 
 

@@ -6,6 +6,7 @@ import gc
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -125,7 +126,8 @@ def test_a_worker_outlives_a_store_that_fails(seed: int, jobs: Jobs, tmp_path: P
     def open_badly() -> Jobs:
         return Jobs(Store(backend, backoff=Backoff(attempts=2, first_seconds=0.001)), MemoryObjectStore())
 
-    report = Worker(open_badly, ["default"], mode="inline", lease_seconds=1.5, until_empty=True).run()
+    with closing(backend):
+        report = Worker(open_badly, ["default"], mode="inline", lease_seconds=1.5, until_empty=True).run()
     assert [jobs.queries.get_job(job.job_id).result for job in (*submitted, last)] == list(range(61))
     assert report.failed == 0
     assert sum(backend.injected.values()) > 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
 
@@ -55,8 +57,10 @@ class Disturbed:
 
 
 @pytest.fixture
-def disturbed() -> Disturbed:
-    return Disturbed()
+def disturbed() -> Iterator[Disturbed]:
+    made = Disturbed()
+    with made.jobs.store:
+        yield made
 
 
 def finished(job: Job) -> DependsOn:

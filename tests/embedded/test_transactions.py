@@ -227,6 +227,12 @@ def test_a_token_makes_a_transaction_happen_once(backend: EmbeddedBackend) -> No
     assert backend.execute("GetItem", {"TableName": "hash", "Key": key("1")})["Item"]["n"] == N(2)
 
 
+@pytest.mark.parametrize("other", [{"Delete": None}, {"Unknown": {}}])
+def test_members_beside_an_action_say_nothing(backend: EmbeddedBackend, other: Request) -> None:
+    request = write(put("1") | other)
+    assert consumed(backend, request) == [{"TableName": "hash", "CapacityUnits": 2.0, "WriteCapacityUnits": 2.0}]
+
+
 def test_members_that_are_null_make_no_other_transaction(backend: EmbeddedBackend) -> None:
     change = update("1", "ADD n :a", N(1))
     with_nulls = {"Put": None, "Update": {"ConditionExpression": None, **change["Update"]}}

@@ -89,15 +89,18 @@ _READ_MEMBERS = {
 
 def transact_write_items(storage: Storage, request: Request) -> Response:
     """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
-    writes, text = _prepared_known(storage, request) or _prepared(storage, request)
+    writes, actions, text = _prepared_known(storage, request) or _prepared(storage, request)
     refuse_same_item([(write.table, write.position) for write in writes])
-    run = _Run(writes, request, text)
+    run = _Run(writes, actions, request, text)
     storage.write(run)
     return run.response()
 
 
-_Prepared: TypeAlias = tuple[list[Write], bytes]
-"""The writes, and what two requests with one token must have in common: all but the order of members, and nulls."""
+_Actions: TypeAlias = list[tuple[str, Request]]
+"""The actions of a request, each with its kind."""
+_Prepared: TypeAlias = tuple[list[Write], _Actions, bytes]
+"""The writes, the actions that ask for them, and what two requests with one token must have in common: all but the
+order of members, and nulls."""
 
 
 def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
@@ -108,12 +111,12 @@ def _prepared_known(storage: Storage, request: Request) -> _Prepared | None:
     text = _text_of(named)
     if len(text) > MAX_BYTES:
         return None
-    return prepare_actions(storage, [(_PREPARE_KNOWN[kind], body) for kind, body in named]), text
+    return prepare_actions(storage, [(_PREPARE_KNOWN[kind], body) for kind, body in named]), named, text
 
 
-def _text_of(named: list[tuple[str, Request]]) -> bytes:
+def _text_of(named: _Actions) -> bytes:
     """All that a StoreRequest asks for. Items that are JSON already stand behind the rest."""
-    bare: list[tuple[str, Request]] = []
+    bare: _Actions = []
     items: list[bytes] = []
     for kind, body in named:
         item = body.get("Item")
@@ -130,7 +133,7 @@ def _prepared(storage: Storage, request: Request) -> _Prepared:
     named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
     writes = prepare_actions(storage, [(_PREPARE[kind], body) for kind, body in named])
     _check_payload([body for _, body in named], writes)
-    return writes, b"" if request.get("ClientRequestToken") is None else _in_order(named)
+    return writes, named, b"" if request.get("ClientRequestToken") is None else _in_order(named)
 
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
@@ -191,9 +194,9 @@ def _news(outcomes: Sequence[Sized | RequestError]) -> list[Sized]:
 class _Run:
     """One transaction of writes, to be run by the storage, and its response."""
 
-    def __init__(self, writes: list[Write], request: Request, text: bytes) -> None:
+    def __init__(self, writes: list[Write], actions: _Actions, request: Request, text: bytes) -> None:
         self._writes = writes
-        self._actions: list[Request] = request["TransactItems"]
+        self._actions = actions
         self._token: str | None = request.get("ClientRequestToken")
         self._identity = hashlib.sha256(text).digest()
         self._capacity = wanted_capacity(request)
@@ -231,7 +234,7 @@ class _Run:
         """The response, after the transaction has been run."""
         response: Response = {}
         if self._capacity:
-            given = given_names(action for actions in self._actions for action in actions.values())
+            given = given_names(body for _, body in self._actions)
             response["ConsumedCapacity"] = [
                 units.report(given.get(name, name), self._capacity, self._split)
                 for name, units in self._consumed.items()
@@ -259,7 +262,7 @@ class _Run:
         self._consumed = {name: Units(units) for name, units in from_json(read_units_by_table).items()}
 
 
-def _in_order(named: list[tuple[str, Request]]) -> bytes:
+def _in_order(named: _Actions) -> bytes:
     """The actions as JSON that does not depend on the order of their members, nor on members that are null."""
     given = [(kind, {name: value for name, value in body.items() if value is not None}) for kind, body in named]
     # They have been validated, so there are no circles to look for.

@@ -16,6 +16,7 @@ EXPERIMENTS = (
     "fairness",
     "disk_full",
     "io_errors",
+    "power_cuts",
     "differential",
     "logs",
     "machine",

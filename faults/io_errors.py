@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import os
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from faults import workload
 from faults.disk_full import missing, put
+from faults.preloaded import compiled
 
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.checks import inconsistencies
@@ -37,7 +37,7 @@ def run(trials: int = 20, seed: int = 1) -> Iterator[dict[str, object]]:
     problems: list[str] = []
     failures = 0
     with tempfile.TemporaryDirectory(prefix="jobtable-io-") as name:
-        library = failing_disk(Path(name))
+        library = compiled("failing_disk", Path(name))
         for trial in range(trials):
             path = Path(name) / f"trial-{trial}.db"
             found, number = one_process(path, library, seed + trial)
@@ -49,16 +49,6 @@ def run(trials: int = 20, seed: int = 1) -> Iterator[dict[str, object]]:
     for problem in problems:
         print(problem, file=sys.stderr)
     yield {"fault": "io_errors", "trials": trials, "violations": len(problems), "failed_system_calls": failures}
-
-
-def failing_disk(folder: Path) -> Path:
-    """Compile the library; FileNotFoundError where there is no C compiler."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        raise FileNotFoundError("there is no C compiler to make a failing disk with")
-    library, source = folder / "failing_disk.so", Path(__file__).with_name("failing_disk.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
-    return library
 
 
 def one_process(path: Path, library: Path, seed: int) -> tuple[list[str], int]:

@@ -45,11 +45,11 @@ def _key(partition: str, sort: str | None = None) -> list[dict[str, str]]:
     return hash_ if sort is None else [*hash_, {"AttributeName": sort, "KeyType": "RANGE"}]
 
 
-def put(transaction: Transaction, item: Item) -> None:
+def put(transaction: Transaction, item: Item, table_name: str = TABLE) -> None:
     """Store an item, whatever is there."""
-    table = transaction.table(TABLE)
+    table = transaction.table(table_name)
     if table is None:
-        raise LookupError(TABLE)
+        raise LookupError(table_name)
     position = table.position(item)
     transaction.put(table, position, Sized(item, item_size(item)), transaction.read(table, position))
 

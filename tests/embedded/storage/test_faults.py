@@ -53,6 +53,13 @@ def test_a_failing_disk() -> None:
     assert outcome["violations"] == 0
 
 
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler to record a disk with")
+def test_power_cuts() -> None:
+    outcome = experiment("power_cuts", 25)
+    assert outcome["notes"] > 0
+    assert outcome["violations"] == 0
+
+
 def test_an_unknown_experiment_is_refused() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "faults", "nonsense"], cwd=REPOSITORY, capture_output=True, text=True, check=False

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests.interruptions import Fault, Surroundings, Verb, check_repetition, interleaved
 from tests.receipts.legacy.table import legacy_items
 from tests.receipts.legacy.test_tags import WORD
-from tests.receipts.pictures import NOON
+from tests.receipts.pictures import NOON, ocr_result
 from tests.receipts.test_batches import completion
 from tests.receipts.test_labels import finding, label
 from tests.receipts.test_validation import ERROR, SUCCESS, WARNING, assert_in_step
@@ -17,11 +19,12 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import main
 from jobtable.receipts.analyses import AnalysisService
 from jobtable.receipts.batches import BatchService
-from jobtable.receipts.entities import BatchSummary, ReceiptChatGPTValidation
+from jobtable.receipts.entities import BatchSummary, Image, ReceiptChatGPTValidation
 from jobtable.receipts.labels import LabelHygieneService, LabelService
 from jobtable.receipts.legacy.entities import legacy
 from jobtable.receipts.legacy.service import LegacyService
 from jobtable.receipts.migration import Migration
+from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.validation import ValidationService
 
 SECOND_PASS = ReceiptChatGPTValidation(
@@ -155,3 +158,30 @@ def test_labels_that_are_moved_while_they_are_consolidated_are_consolidated() ->
     left = list(interleaved(HERE, aliased, VERBS["consolidate"].act, move))
     assert left
     assert all(sum('{"S": "LABEL#TOTAL"}' in item for item in labels) == 3 for labels in left)
+
+
+OLD, NEW = (ocr_result("a", lines=lines, words=30, letters=1) for lines in (2, 1))
+OTHER = replace(OLD, words=[word.replace(text="other") for word in OLD.words])
+
+
+def check_image(jobs: Jobs) -> None:
+    """An image that stands is one of the results as a whole; nothing is left of one that is gone."""
+    found = OcrService(jobs.store).list_images().first()
+    under = [each for each in jobs.store.collection(Image.key(image_id="a")) if not isinstance(each, Image)]
+    results = [] if found is None else [sorted(map(repr, each.under_the_image())) for each in (OLD, NEW, OTHER)]
+    assert sorted(map(repr, under)) in (results or [[]])
+
+
+@pytest.mark.parametrize("other", [lambda ocr: ocr.store(OTHER), lambda ocr: ocr.delete_image("a")])
+@pytest.mark.parametrize("act", [lambda ocr: ocr.store(NEW), lambda ocr: ocr.delete_image("a")])
+@pytest.mark.parametrize("before", [lambda ocr: ocr.store(OLD), lambda ocr: ocr.store(NEW)])
+def test_of_two_who_store_or_delete_an_image_at_once_one_wins_wholly(
+    before: Callable[[OcrService], object], act: Callable[[OcrService], object], other: Callable[[OcrService], object]
+) -> None:
+    left = interleaved(
+        Surroundings((main,), check_image),
+        lambda jobs: before(OcrService(jobs.store)),
+        lambda jobs, _: act(OcrService(jobs.store)),
+        lambda jobs, _: other(OcrService(jobs.store)),
+    )
+    assert list(left)

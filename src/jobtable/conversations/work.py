@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -26,15 +26,13 @@ from jobtable.conversations.pipeline import STAGE_OF, Stage, stage_job_id
 from jobtable.conversations.service import Conversations
 from jobtable.errors import NotFoundError, ObjectNotFoundError, ValueRefusedError
 from jobtable.jobs.leases import check_lease, lost_if_refused
-from jobtable.store.sizes import item_size
+from jobtable.store.transactions import packed
 
 if TYPE_CHECKING:
     from jobtable.jobs.context import JobContext
 
 R = TypeVar("R", bound=JobResult)
-_MOST_RESULTS = 50
-_MOST_BYTES = 2_000_000
-"""DynamoDB takes 100 actions and 4 MB in one transaction."""
+_RESULTS_A_STEP = 50
 
 
 class StageWork:
@@ -115,28 +113,13 @@ class StageWork:
         LeaseLostError once another worker may run the stage: later stages may have added to its results meanwhile.
         """
         stored = 0
-        for some in _packed(results):
+        for some in packed(results, _RESULTS_A_STEP):
             with lost_if_refused(self._lease), self._store.transaction() as tx:
                 check_lease(tx, self._lease)
                 for result in some:
                     tx.put(result)
             stored += len(some)
         return stored
-
-
-def _packed(results: Iterable[JobResult]) -> Iterator[list[JobResult]]:
-    """Results in groups that fit into one transaction each."""
-    group: list[JobResult] = []
-    size = 0
-    for result in results:
-        of_result = item_size(type(result).__schema__.codec.encode(result))
-        if group and (len(group) == _MOST_RESULTS or size + of_result > _MOST_BYTES):
-            yield group
-            group, size = [], 0
-        group.append(result)
-        size += of_result
-    if group:
-        yield group
 
 
 class _Stamp(SystemClock):

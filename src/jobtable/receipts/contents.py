@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from jobtable.model import Entity
 from jobtable.receipts.entities import (
     Image,
+    ImageChange,
     Letter,
     Line,
     Receipt,
@@ -74,6 +75,8 @@ class ImageContents:
         match entity:
             case Image():
                 self.image = entity
+            case ImageChange():
+                pass  # it tells of a change, not of the image
             case Line():
                 self.lines.append(entity)
             case Word():

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from pydantic import ConfigDict
 
-from jobtable.errors import NotFoundError, ValueRefusedError
-from jobtable.model import Entity
+from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError, ValueRefusedError
+from jobtable.model import Entity, unchanged
 from jobtable.receipts.contents import ImageContents, ReceiptContents, image_contents, receipt_contents
 from jobtable.receipts.entities import (
     Image,
+    ImageChange,
     Letter,
     Line,
     Receipt,
@@ -26,13 +29,14 @@ from jobtable.receipts.entities import (
     ReceiptWordLabel,
     Word,
 )
-from jobtable.store import Query, Store, Undeclared
+from jobtable.store import Query, Store, Transaction, Undeclared
 from jobtable.store.patterns import access_pattern
+from jobtable.store.transactions import packed
 
 Progress = Callable[[int, int], None]
 """Called with how many items are done, and how many there are."""
 
-_ITEMS_A_STEP = 100
+_ITEMS_A_STEP = 90
 
 
 @dataclass(frozen=True)
@@ -104,30 +108,39 @@ class OcrService:
 
         It writes what is missing or differs. What only the older one had goes: a word with its labels, a receipt with
         its merchant, its fields and its analyses. The image itself comes last: where it stands, everything under it
-        does. One that is there goes first.
+        does. One that is there goes first. ConflictError where another call begins to store or delete it meanwhile: of
+        two at once the later one is there in the end, whole.
         """
         result.check()
+        plan = self._plan(result)
+        if plan.is_done:
+            if progress:
+                progress(plan.total, plan.total)
+            return Stored(0, plan.kept + 1)
+        change = _Change(self._store, result.image.image_id)
+        plan = self._plan(result)  # from now on nobody else writes there
+        if plan.has_image:  # nobody is to take a part of it for the whole
+            change.delete([result.image])
+        done = plan.kept
+        for apply, entities in ((change.put, plan.missing), (change.delete, plan.outdated)):
+            for step in packed(entities, _ITEMS_A_STEP):
+                apply(step)
+                done += len(step)
+                if progress:
+                    progress(done, plan.total)
+        change.end(result.image)
+        if progress:
+            progress(plan.total, plan.total)
+        return Stored(len(plan.missing) + 1, plan.kept, len(plan.outdated))
+
+    def _plan(self, result: OcrResult) -> _Plan:
         image_id = result.image.image_id
         there = {_name(e): e for e in self._store.collection(Image.key(image_id=image_id))}
         under = list(result.under_the_image())
         missing = [entity for entity in under if there.get(_name(entity)) != entity]
         outdated = list(_outdated(chain(there.values(), self._fields(image_id)), result))
-        total = len(under) + 1 + len(outdated)
-        done = len(under) - len(missing)
-        is_there = there.get(_name(result.image)) == result.image and not missing and not outdated
-        if (missing or outdated) and _name(result.image) in there:  # nobody is to take a part of it for the whole
-            self._store.delete(result.image)
-        for change, entities in ((self._store.batch_put, missing), (self._store.batch_delete, outdated)):
-            for step in _steps(entities):
-                done += change(step)
-                if progress:
-                    progress(done, total)
-        if not is_there:
-            self._store.put(result.image)
-        if progress:
-            progress(total, total)
-        written = len(missing) + (not is_there)
-        return Stored(written, len(under) + 1 - written, len(outdated))
+        image = there.get(_name(result.image))
+        return _Plan(missing, outdated, len(under) - len(missing), image is not None, image == result.image)
 
     @access_pattern("000", "Everything under an image")
     def read_image(self, image_id: str) -> ImageContents:
@@ -203,16 +216,91 @@ class OcrService:
     def delete_image(self, image_id: str) -> int:
         """Delete an image and everything under it; gives the number of items. Called again it completes.
 
-        The image goes first, so that nobody takes what is left for the whole. Items of unknown kinds stay.
+        The image goes before what lies under it, so that nobody takes what is left for the whole. Items of unknown
+        kinds stay. ConflictError where another call begins to store or delete it meanwhile.
         """
-        deleted = int(self._store.delete(Image.key(image_id=image_id)))
+        change = _Change(self._store, image_id)
+        deleted = change.delete_all(self._fields(image_id))
+        while some := change.delete_all(self._declared(image_id)):  # others may add to it until all of it is gone
+            deleted += some
+        change.end()
+        return deleted
+
+    def _declared(self, image_id: str) -> Iterator[Entity]:
         under = self._store.collection(Image.key(image_id=image_id))
-        declared = (entity for entity in under if not isinstance(entity, Undeclared))
-        return deleted + self._store.batch_delete(chain(declared, self._fields(image_id)))
+        return (entity for entity in under if not isinstance(entity, Undeclared | ImageChange))
 
     def _fields(self, image_id: str) -> Query[ReceiptField]:
         """The fields of an image's receipts, which stand in partitions of their own."""
         return self._store.query(ReceiptField.by_receipt(image_id=image_id))
+
+
+class _Plan(NamedTuple):
+    """What is to be done so that a result is stored."""
+
+    missing: list[Entity]
+    outdated: list[Entity]
+    kept: int
+    """How much of what lies under the image is there as it is to be."""
+    has_image: bool
+    is_same_image: bool
+
+    @property
+    def is_done(self) -> bool:
+        return self.is_same_image and not self.missing and not self.outdated
+
+    @property
+    def total(self) -> int:
+        return self.kept + len(self.missing) + len(self.outdated) + 1
+
+
+class _Change:
+    """A change of what lies under an image, in steps. Once another one begins, this one is refused: no two mix."""
+
+    def __init__(self, store: Store, image_id: str) -> None:
+        self._store = store
+        self._own = ImageChange(image_id=image_id, change_id=str(uuid.uuid4()))
+        store.put(self._own)
+
+    def put(self, entities: Iterable[Entity]) -> None:
+        with self._step() as transaction:
+            for entity in entities:
+                transaction.put(entity)
+
+    def delete(self, entities: Iterable[Entity]) -> None:
+        with self._step() as transaction:
+            for entity in entities:
+                transaction.delete(entity)
+
+    def delete_all(self, entities: Iterable[Entity]) -> int:
+        waiting, deleted = iter(entities), 0
+        while step := list(islice(waiting, _ITEMS_A_STEP)):
+            self.delete(step)
+            deleted += len(step)
+        return deleted
+
+    def end(self, image: Image | None = None) -> None:
+        """Say that it is done, with the image, if that stands for the whole now."""
+        with self._refusing(), self._store.transaction() as transaction:
+            transaction.delete(self._own, when=unchanged(self._own, ImageChange.change_id))
+            if image is not None:
+                transaction.put(image)
+
+    @contextmanager
+    def _step(self) -> Iterator[Transaction]:
+        with self._refusing(), self._store.transaction() as transaction:
+            transaction.check(self._own, unchanged(self._own, ImageChange.change_id))
+            yield transaction
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except TransactionFailedError as error:
+            raise ConflictError(
+                f"image {self._own.image_id} was stored or deleted by another call meanwhile: "
+                "do it again if this was to be the last"
+            ) from error
 
 
 def _outdated(there: Iterable[Entity], result: OcrResult) -> Iterator[Entity]:
@@ -237,9 +325,3 @@ def _outdated(there: Iterable[Entity], result: OcrResult) -> Iterator[Entity]:
 def _name(entity: Entity) -> str:
     """The sort key, which tells apart what lies under one image."""
     return "" if isinstance(entity, Undeclared) else str(type(entity).__schema__.codec.key_of(entity)["SK"]["S"])
-
-
-def _steps(entities: Iterable[Entity]) -> Iterator[list[Entity]]:
-    iterator = iter(entities)
-    while step := list(islice(iterator, _ITEMS_A_STEP)):
-        yield step

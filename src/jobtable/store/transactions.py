@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from jobtable.errors import TransactionCanceled, TransactionConflict, TransactionFailedError, ValueRefusedError
 from jobtable.model.conditions import Condition
@@ -18,11 +18,15 @@ from jobtable.store import requests
 from jobtable.store.backend import Request, Response, StoreRequest
 from jobtable.store.collections import entity_of, own_entity
 from jobtable.store.requests import Target, Write
+from jobtable.store.sizes import item_size
 
 if TYPE_CHECKING:
     from jobtable.store.store import Store
 
+E = TypeVar("E", bound=Entity)
 MOST_ACTIONS = 100
+_PACKED_BYTES = 2_000_000
+"""A transaction takes 4 MB."""
 _ACTION = {"add": "Put", "put": "Put", "update": "Update", "delete": "Delete", "check": "ConditionCheck"}
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 """Reasons that say nothing of the items: the same transaction may succeed when it is sent again."""
@@ -174,3 +178,18 @@ def _read_together(store: Store, request: Request, pattern: str) -> Response:
                 raise
             conflict = error
     raise TransactionConflict("writers are in the way all the time") from conflict
+
+
+def packed(entities: Iterable[E], most: int) -> Iterator[list[E]]:
+    """The entities in groups of so many at most that can be put in one transaction each."""
+    group: list[E] = []
+    size = 0
+    for entity in entities:
+        of_entity = item_size(type(entity).__schema__.codec.encode(entity))
+        if group and (len(group) == most or size + of_entity > _PACKED_BYTES):
+            yield group
+            group, size = [], 0
+        group.append(entity)
+        size += of_entity
+    if group:
+        yield group

@@ -29,6 +29,7 @@ from jobtable.receipts.entities.labels import (
 )
 from jobtable.receipts.entities.ocr import (
     Image,
+    ImageChange,
     Letter,
     Line,
     Receipt,
@@ -60,6 +61,7 @@ __all__ = [
     "FieldWord",
     "FoundLabel",
     "Image",
+    "ImageChange",
     "LabelHygieneResult",
     "LabelMetadata",
     "Letter",

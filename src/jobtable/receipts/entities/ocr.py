@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.jobs.entities import main
-from jobtable.model import Key
+from jobtable.model import Attr, Entity, Key
 from jobtable.receipts.records import (
     ImageRecord,
     LetterRecord,
@@ -20,6 +20,15 @@ class Image(ImageRecord, table=main, type="IMAGE"):
     """A photograph or scan. It is stored after everything under it: where it stands, its OCR is complete."""
 
     by_image = Key("IMAGE#{image_id}", "IMAGE", index="GSI1")
+
+
+class ImageChange(Entity, table=main, type="IMAGE_CHANGE"):
+    """Who stores or deletes what lies under an image: whoever began last. Everybody else is refused from then on."""
+
+    key = Key("IMAGE#{image_id}", "CHANGE")
+
+    image_id: str
+    change_id: Attr[str]
 
 
 class Line(LineRecord, table=main, type="LINE"):

@@ -32,6 +32,7 @@ from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.jobs.runs import Runs
 from jobtable.store import Store
+from jobtable.store.capacity import Units
 from jobtable.sweeps import samplers
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.desk import SweepDesk
@@ -142,6 +143,23 @@ def test_no_more_is_planned_when_the_target_was_reached(direction: str) -> None:
         sweeps.resume("s")
         driver.run()
         assert sweeps.get_progress("s").made == planned
+
+
+def test_a_sequence_goes_on_in_the_next_generation() -> None:
+    trials = made(sweep_tasks.bowl, sampler="qmc", target=-1.0).trials
+    assert len({str(trial.params) for trial in trials}) == 24
+
+
+@pytest.mark.parametrize(("sampler", "calls"), [("random", 0), ("qmc", 1), (TPE, 1)])
+def test_trials_are_read_again_only_for_a_sampler_that_looks_back(sampler: Any, calls: int) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        finish(driver, plane(stopper=ASHA, sampler=sampler, target=-1.0))
+        sweep = Sweeps(driver.jobs).get_definition("s")
+        with store.capacity.measure() as spent:
+            proposals, limits = Planner(driver.jobs)._decide("s", sweep, range(16, 24))
+        assert (len(proposals), bool(limits)) == (8, True)
+        assert spent.get("batch.BatchGetItem", Units()).calls == calls
 
 
 # --- the records ----------------------------------------------------------------------------------------------------

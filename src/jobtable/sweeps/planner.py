@@ -30,6 +30,8 @@ PLAN_GENERATION = "jobtable.sweeps.planning:plan_generation"
 _ATTEMPTS = 3
 Rungs: TypeAlias = dict[int, dict[str, float]]
 """The values at each rung, by trial."""
+Finals: TypeAlias = dict[str | None, float]
+"""The objectives of the trials that ran to their end."""
 
 
 def planning_id(sweep_id: str) -> str:
@@ -96,23 +98,38 @@ class Planner:
     def _decide(self, sweep_id: str, sweep: Sweep, numbers: range) -> tuple[list[Proposal], dict[int, float]]:
         """The parameters of trials, and what they must reach at each rung, given the records of those before."""
         count = numbers.start if sweep.is_in_generations else 0
-        rungs = self._rungs(sweep_id, sweep) if count else {}
-        earlier = self._earlier(sweep_id, sweep, count, rungs)
-        if any(ended.value is not None and sweep.is_reached_by(ended.value) for ended in earlier):
+        finals = self._finals(sweep_id, sweep) if count else {}
+        if self._has_reached_target(sweep_id, sweep, count, finals):
             return [], {}
+        rungs = self._rungs(sweep_id, sweep) if count else {}
+        earlier = self._earlier(sweep_id, sweep, count, rungs, finals)
         given = [sweep.space.restored(params) for params in sweep.begin_with[numbers.start : numbers.stop]]
         question = Question(sweep.space, sweep.seed, sweep.direction, earlier, numbers.start, len(numbers), given)
         return sweep.sampler.propose(question), _cutoffs(sweep_id, sweep, count, rungs)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
-    def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs) -> list[Ended]:
-        """What became of the first trials, in the order of their numbers; those that were deleted are left out."""
-        if count == 0:
+    def _finals(self, sweep_id: str, sweep: Sweep) -> Finals:
+        if not sweep.sampler.looks_back and sweep.target is None:
+            return {}
+        metrics = self._jobs.queries.list_metric(sweep_id, final_name(sweep.objective))
+        return {metric.child_job_id: metric.value for metric in metrics}
+
+    def _has_reached_target(self, sweep_id: str, sweep: Sweep, count: int, finals: Finals) -> bool:
+        """Whether one of the first trials has; one that was put back into the queue does not count."""
+        ids = (trial_id(sweep_id, number) for number in range(count))
+        good = [job_id for job_id in ids if job_id in finals and sweep.is_reached_by(finals[job_id])]
+        found = self._jobs.store.batch_get(Job.key(job_id=job_id) for job_id in good)
+        return any(job is not None and job.status is Status.COMPLETED for job in found)
+
+    def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs, finals: Finals) -> list[Ended]:
+        """What became of the first trials, in the order of their numbers; those that were deleted are left out.
+
+        They are read only for a sampler that looks back: that is most of what planning takes.
+        """
+        if count == 0 or not sweep.sampler.looks_back:
             return []
         found = self._jobs.store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in range(count))
-        metrics = self._jobs.queries.list_metric(sweep_id, final_name(sweep.objective))
-        finals = {metric.child_job_id: metric.value for metric in metrics}
         return [_told(sweep, job, finals.get(job.job_id), rungs) for job in found if job is not None]
 
     def _rungs(self, sweep_id: str, sweep: Sweep) -> Rungs:

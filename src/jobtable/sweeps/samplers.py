@@ -54,7 +54,7 @@ class Question:
     seed: int
     direction: Direction
     ended: Sequence[Ended]
-    """In the order of their numbers; empty where no trial waits for another."""
+    """In the order of their numbers; empty for samplers that do not look back, or where no trial waits for another."""
     first_number: int
     count: int
     given: Sequence[Params] = ()
@@ -67,6 +67,11 @@ class _Sampler(BaseModel):
     @property
     def learns(self) -> bool:
         """Whether results change what is proposed."""
+        return False
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it is to be told of the trials before; one that does not learn may note in them how far it is."""
         return False
 
 
@@ -115,6 +120,11 @@ class Optuna(_Sampler):
     def learns(self) -> bool:
         """Whether results change what is proposed."""
         return self.name != "qmc"
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether it is to be told of the trials before."""
+        return True
 
     def find_problem(self) -> str | None:
         """Why Optuna's sampler cannot be used here, or not with the options, in one line; None if it can."""

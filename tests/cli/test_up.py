@@ -22,6 +22,7 @@ from jobtable.app import Services
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Instance
 from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.testing.servers import free_port
 
 _JOBTABLE = [sys.executable, "-m", "jobtable"]
 _START_SECONDS = 60
@@ -146,6 +147,37 @@ from jobtable.cli.main import run
 up.watched = lambda services: nullcontext(signal.raise_signal(signal.SIGTERM))
 run()
 """
+
+
+def test_a_reader_of_what_is_said_may_go_away(cli: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "quick.py").write_text("from jobtable.jobs.tasks import task\n\n@task\ndef run(): pass\n")
+    cli.store = f"file:{tmp_path / 'jobtable.db'}"
+    with up(tmp_path) as running:
+        running.read_until("Jobtable is at", _START_SECONDS)
+        assert running.process.stderr is not None
+        running.process.stderr.close()
+        running.process.stderr = None
+        (ended,) = cli.json("jobs", "submit", "--task", "quick:run", "--wait", "--timeout", str(_START_SECONDS))
+        assert ended["status"] == "COMPLETED"
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(timeout=60) == 0
+
+
+def test_it_runs_where_every_stream_is_closed(tmp_path: Path) -> None:
+    address = f"http://127.0.0.1:{(port := free_port())}"
+    command = [*_JOBTABLE, "up", "--no-worker", "--port", str(port), "--data", str(tmp_path)]
+    with subprocess.Popen(["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command]) as running:
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while running.poll() is None and time.monotonic() < deadline:
+                with contextlib.suppress(OSError):
+                    assert fetch(f"{address}/healthz") == "ok\n"
+                    running.terminate()
+                    break
+                time.sleep(0.05)
+            assert running.wait(timeout=60) == 0
+        finally:
+            running.kill()
 
 
 def test_a_signal_while_it_starts_ends_it(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from enum import IntEnum
 from typing import Any, Literal
@@ -218,7 +218,9 @@ def visible(text: str) -> str:
 
 def say(message: str) -> None:
     """Tell the person something that is no data: it goes to stderr, so that stdout has only data."""
-    typer.echo(visible(message), err=True)
+    # A reader that is gone, or a full disk under its file, must not end a server or a worker that has something to say.
+    with suppress(OSError):
+        typer.echo(visible(message), err=True)
 
 
 def exit_code_of(error: JobtableError) -> ExitCode:

@@ -155,6 +155,7 @@ def server_on(app: FastAPI) -> uvicorn.Server:
         app,
         http="h11",
         log_level="warning",
+        use_colors=False,  # left to itself, it asks stdout whether it is a terminal, also where that is closed
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,

@@ -193,7 +193,9 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
         problem = problem_of(error, has_body=request.method not in _WITHOUT_BODY)
         request_id = getattr(request.state, "request_id", None)
         if problem.status >= 500:
-            _log.error("request %s: %s %s", request_id, request.method, request.url.path, exc_info=error)
+            # Where a store is away, every request says so, and a health check asks every few seconds: a line is enough.
+            trace = None if problem.status == 503 else error
+            _log.error("request %s: %s %s: %s", request_id, request.method, request.url.path, error, exc_info=trace)
             if getattr(request.state, "caller", None) is None:
                 # A store's error names files, addresses and accounts, which are not for those whom nobody knows.
                 problem = _problem(problem.status, _LOGGED)

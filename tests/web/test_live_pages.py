@@ -256,6 +256,36 @@ def test_what_is_told_is_not_undone_by_a_page_that_was_made_before(watched: Watc
     expect(progress).to_have_text("61%")
 
 
+def test_what_the_server_refuses_to_tell_is_asked_for_again(page: Page, served: Served) -> None:
+    run = Run(served, "refused")
+    open_live(page, f"/jobs/{run.job_id}")
+    page.route("**/jobs/**", lambda route: route.fulfill(status=503))
+    run.tell("report", progress=12, message="nobody hears it")
+    lost = page.get_by_text("what you see may be old")
+    lost.wait_for()
+    page.unroute("**/jobs/**")
+    page.get_by_text("nobody hears it").first.wait_for()
+    expect(lost).to_be_hidden()
+
+
+def test_lines_that_the_server_refuses_to_tell_are_asked_for_again(page: Page, served: Served) -> None:
+    page.add_init_script(NO_SHARED_WORKER)
+    run = Run(served, "refused lines")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/api/v1/live**", hold, times=1)
+    page.route("**/logs?**", lambda route: route.fulfill(status=503), times=1)
+    page.goto(f"/jobs/{run.job_id}")
+    while not held:
+        page.wait_for_timeout(50)
+    run.log(1)
+    held[0].continue_()
+    page.get_by_text("line 1").wait_for()
+
+
 def test_charts_of_metrics_grow_while_the_job_runs(watched: Watched, served: Served) -> None:
     page = watched.page
     run = Run(served, "measured")

@@ -160,7 +160,7 @@ function watchTopic() {
     },
     reload: ({ isFirst = false }) => {
       document.dispatchEvent(new CustomEvent("reload"));
-      if (isFirst) refreshRegions().catch(() => {});
+      if (isFirst) refreshRegions();
       else refreshSoon();
     },
     // Perhaps the login is over: who must log in again is led there.

@@ -2,7 +2,7 @@
 import { askServer } from "./server.js";
 import { leaveFor } from "./app.js";
 import { draw } from "./charts.js";
-import { refreshRegions, refreshSoon } from "./regions.js";
+import { refreshRegions, refreshSoon, tryAgainLater } from "./regions.js";
 
 const jobId = document.body.dataset.jobPage;
 const log = document.querySelector("[data-log]");
@@ -129,7 +129,8 @@ async function readNewLines() {
     try {
       addLines(await fetchLines(from));
     } catch {
-      readFrom = from; // the stream is lost as well: it is read when that is ready again
+      readFrom = from;
+      tryAgainLater(readNewLines);
       break;
     }
   }
@@ -262,7 +263,7 @@ document.addEventListener("changes", ({ detail }) => {
     if (type === "Job") hasNewStatus = values.status.toLowerCase() !== status().textContent;
   }
   if (told.length) addLines(told);
-  if (hasNewStatus) refreshRegions().catch(() => {});
+  if (hasNewStatus) refreshRegions();
   else if (isOther) refreshSoon(); // some jobs tell how far they are many times a second
 });
 

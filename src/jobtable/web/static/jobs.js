@@ -1,6 +1,6 @@
 // The list of jobs: rows change in place, new jobs are announced, and several can be acted on at once.
 import { askServer, toast } from "./server.js";
-import { fetchPage } from "./regions.js";
+import { fetchPage, tryAgainLater } from "./regions.js";
 
 const rowsOf = (page) => [...page.querySelectorAll("tr[data-job]")];
 const findRow = (jobId) => document.querySelector(`tr[data-job="${CSS.escape(jobId)}"]`);
@@ -54,7 +54,7 @@ let newsTimer;
 function lookForNewSoon() {
   newsTimer ??= setTimeout(() => {
     newsTimer = undefined;
-    lookForNew().catch(() => {});
+    lookForNew().catch(() => tryAgainLater(lookForNewSoon));
   }, 700 + Math.random() * 1300);
 }
 

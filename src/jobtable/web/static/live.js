@@ -1,4 +1,5 @@
 // Live events of the page's topics, from the stream that all tabs share.
+import { tellOld } from "./server.js";
 import { join } from "./stream.js";
 
 function showState(state) {
@@ -6,7 +7,7 @@ function showState(state) {
     place.dataset.state = state;
     place.querySelector("[data-live-name]").textContent = state;
   }
-  for (const banner of document.querySelectorAll("[data-lost]")) banner.hidden = state !== "lost";
+  tellOld("stream", state === "lost");
 }
 
 function streamOfItsOwn() {

@@ -1,8 +1,9 @@
 // Live regions: the page is fetched again, and what differs in its regions is changed. What is the same stays as it is,
 // with its focus, selection, scrolling, typed text and opened parts.
-import { logInAgain, reach } from "./server.js";
+import { logInAgain, reach, tellOld } from "./server.js";
 
 const longestMilliseconds = 30000; // a page that takes longer does not come any more
+const pauseMilliseconds = 5000;
 
 const naming = ["id", "data-job", "data-act", "data-send", "href", "name"];
 
@@ -89,12 +90,31 @@ export async function fetchPage(address) {
   const answer = await reach(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(longestMilliseconds) });
   if (answer.redirected && new URL(answer.url).pathname === "/login") logInAgain();
   document.querySelector("[data-gone]").hidden = answer.status !== 404;
+  if (answer.status >= 500 || answer.status === 429) throw new Error(`The server answered ${answer.status}.`);
   return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : undefined;
+}
+
+// A tab that is not looked at reads everything when it is looked at again.
+export function tryAgainLater(work) {
+  setTimeout(() => document.hidden || work(), pauseMilliseconds);
+}
+
+// What was told is not told again: a page that did not come is fetched until it does.
+async function fetchThisPage() {
+  try {
+    const page = await fetchPage(location.href);
+    tellOld("page", false);
+    return page;
+  } catch {
+    tellOld("page", true);
+    tryAgainLater(refreshSoon);
+    return undefined;
+  }
 }
 
 async function refresh() {
   const askedAt = performance.now();
-  const fresh = await fetchPage(location.href);
+  const fresh = await fetchThisPage();
   if (!fresh) return;
   for (const region of document.querySelectorAll("[data-region]")) {
     const other = fresh.querySelector(`[data-region="${region.dataset.region}"]`);
@@ -107,7 +127,7 @@ async function refresh() {
 let current;
 let next;
 export function refreshRegions() {
-  if (current) return (next ??= current.catch(() => {}).then(refreshRegions));
+  if (current) return (next ??= current.then(refreshRegions));
   next = undefined;
   current = refresh().finally(() => (current = undefined));
   return current;
@@ -123,7 +143,7 @@ export function refreshSoon() {
   // All who look on are told at once: a different moment for each keeps the server's load even.
   refreshTimer ??= setTimeout(() => {
     refreshTimer = undefined;
-    refreshRegions().catch(() => {});
+    refreshRegions();
   }, 700 + Math.random() * 1300);
 }
 

@@ -40,3 +40,12 @@ export function toast(text, isProblem = false) {
   document.querySelector("[data-toasts]").append(shown);
   setTimeout(() => shown.remove(), isProblem ? 9000 : 2500);
 }
+
+const oldParts = new Set();
+
+// What is shown may be old as long as any part of it could not be had.
+export function tellOld(part, isOld) {
+  if (isOld) oldParts.add(part);
+  else oldParts.delete(part);
+  document.querySelector("[data-lost]").hidden = oldParts.size === 0;
+}

@@ -529,6 +529,29 @@ def test_who_must_log_in_again_is_led_there_though_nothing_is_clicked(browser: B
     shown.close()
 
 
+def test_what_is_typed_stays_when_the_login_is_over(browser: Browser, guarded: Served) -> None:
+    shown = Watched(browser, guarded)
+    page, context = shown.page, shown.page.context
+
+    def log_in(tab: Page) -> None:
+        tab.get_by_label("Token").fill(guarded.token(Role.FULL))
+        tab.get_by_role("button", name="Log in").click()
+
+    page.goto("/login?next=/submit")
+    log_in(page)
+    page.get_by_label("Task").fill("a:b")
+    page.get_by_label("Parameters").fill('{"typed": "for long"}')
+    context.clear_cookies()
+    page.get_by_role("button", name="Submit").click()
+    with context.expect_page() as opened:
+        page.get_by_role("link", name="Log in in another tab").click()
+    log_in(opened.value)
+    opened.value.get_by_role("heading", name="Overview").wait_for()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_text('"typed": "for long"').wait_for()
+    shown.close()
+
+
 def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watched: Watched, served: Served) -> None:
     page = watched.page
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")

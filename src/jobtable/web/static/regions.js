@@ -1,6 +1,7 @@
 // Live regions: the page is fetched again, and what differs in its regions is changed. What is the same stays as it is,
 // with its focus, selection, scrolling, typed text and opened parts.
-import { logInAgain, reach, tellOld } from "./server.js";
+import { reach, tellOld } from "./server.js";
+import { isEdited } from "./typed.js";
 
 const longestMilliseconds = 30000; // a page that takes longer does not come any more
 const pauseMilliseconds = 5000;
@@ -62,11 +63,6 @@ function update(shown, fresh) {
   updateChildren(shown, fresh);
 }
 
-function isEdited(field) {
-  if (field.matches("select")) return [...field.options].some((option) => option.selected !== option.defaultSelected);
-  return field.matches("input, textarea") && field.value !== field.defaultValue;
-}
-
 // Who has the focus on something that is gone goes on from the nearest that is left of where it stood.
 function focusAgain(region, active, key, around) {
   const same = active.isConnected ? active : key && [...region.querySelectorAll("*")].find((each) => keyOf(each) === key);
@@ -88,7 +84,6 @@ function updateRegion(region, fresh) {
 
 export async function fetchPage(address) {
   const answer = await reach(address, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(longestMilliseconds) });
-  if (answer.redirected && new URL(answer.url).pathname === "/login") logInAgain();
   document.querySelector("[data-gone]").hidden = answer.status !== 404;
   if (answer.status >= 500 || answer.status === 429) throw new Error(`The server answered ${answer.status}.`);
   return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : undefined;

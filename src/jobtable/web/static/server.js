@@ -1,15 +1,22 @@
 // Asking the server, and telling the person how it went.
+import { hasTyped } from "./typed.js";
 
-export function logInAgain() {
-  location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+// Who has typed something logs in beside it: it would be gone with the page.
+function checkLogin(isOver) {
+  const mustStay = isOver && hasTyped();
+  document.querySelector("[data-logged-out]").hidden = !mustStay;
+  if (!isOver) return;
+  if (!mustStay) location.assign(`/login?next=${encodeURIComponent(location.pathname + location.search)}`);
+  throw new Error("You are not logged in any more.");
 }
 
 export async function reach(path, options) {
-  try {
-    return await fetch(path, options);
-  } catch {
+  const answer = await fetch(path, options).catch(() => {
     throw new Error("The server does not answer.");
-  }
+  });
+  const isLogin = answer.redirected && new URL(answer.url).pathname === "/login"; // what is given instead of a page
+  checkLogin(isLogin || answer.status === 401);
+  return answer;
 }
 
 function refusal(answer, data) {
@@ -24,7 +31,6 @@ export async function askServer(path, { method = "GET", body, type = "applicatio
   if (body !== undefined) headers["Content-Type"] = type;
   const sent = body instanceof Blob || body === undefined ? body : JSON.stringify(body);
   const answer = await reach(path, { method, headers, body: sent });
-  if (answer.status === 401) logInAgain();
   const text = await answer.text();
   // What stands between may answer for the server, in its own words.
   const isOwn = answer.headers.get("Content-Type")?.includes("json") ?? false;

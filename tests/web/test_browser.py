@@ -76,21 +76,26 @@ def test_every_page_is_clean_and_has_its_picture_taken(
     shown.close()
 
 
-def test_tables_are_not_cut_on_a_usual_screen(watched: Watched, world: World) -> None:
-    page = watched.page
+@pytest.mark.parametrize("width", [390, 1280])
+def test_tables_are_not_cut(browser: Browser, served: Served, world: World, width: int) -> None:
+    shown = Watched(browser, served, width)
     for path in (
         "/",
         "/jobs",
         f"/jobs/{world.completed_job}",
+        f"/jobs/{world.group}",
         "/queues",
+        "/sweeps",
         f"/journeys/{world.journey}",
         "/executions",
+        "/executions/tasks",
         "/tables",
         f"/receipts/{IMAGE_ID}",
         "/tokens",
     ):
-        page.goto(path)
-        assert max(page.evaluate(HIDDEN), default=0) <= 0, path
+        shown.page.goto(path)
+        assert max(shown.page.evaluate(HIDDEN), default=0) <= 0, path
+    shown.close()
 
 
 def test_names_of_any_length_keep_the_pages_in_shape(browser: Browser, served: Served, world: World) -> None:

@@ -133,7 +133,7 @@ def _map(
         trace["x"].append(each.umap_coordinates.x)
         trace["y"].append(each.umap_coordinates.y)
         trace["text"].append(_wrapped(texts.get(each.comment_id, f"comment {each.comment_id}")))
-    return {"traces": [traces[cluster] for cluster in sorted(traces)], "isMap": True, "height": 560}
+    return {"traces": [traces[cluster] for cluster in sorted(traces)], "isMap": True}
 
 
 def _wrapped(text: str) -> str:

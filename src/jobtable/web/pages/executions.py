@@ -87,7 +87,7 @@ def _comparison(name: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -
         }
         for kind, days in metrics.items()
     ]
-    return {"traces": traces, "height": 260, "isByDay": True}
+    return {"traces": traces, "isByDay": True}
 
 
 @router.get("/executions/tasks")

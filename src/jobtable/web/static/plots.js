@@ -29,7 +29,7 @@ const drawn = new WeakMap(); // the data that each figure shows
 
 const dataOf = (figure) => figure.querySelector("script").textContent;
 
-export async function drawPlot(figure) {
+async function drawPlot(figure) {
   const data = JSON.parse(dataOf(figure));
   let place = figure.querySelector(".chart");
   if (!place) {
@@ -42,7 +42,7 @@ export async function drawPlot(figure) {
   const plotly = await loadPlotly(figure.dataset.plotly);
   if (place.textContent === "Loading …") place.textContent = "";
   const shown = layout(data.title ?? "", {
-    height: data.isMap ? Math.min(data.height, Math.max(300, place.clientWidth)) : (data.height ?? 320),
+    height: place.clientHeight,
     showlegend: data.traces.length > 1 && !data.isMap,
     legend: { orientation: "h", y: 1.12 },
     barmode: "group",

@@ -569,6 +569,19 @@ def test_the_theme_is_switched_and_kept(watched: Watched) -> None:
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
+def test_paper_is_white_though_the_screen_is_dark(watched: Watched, world: World) -> None:
+    page = watched.page
+    page.add_init_script("localStorage.setItem('theme', 'dark')")
+    page.goto("/executions")
+    page.locator(".main-svg").first.wait_for()
+    page.emulate_media(media="print")
+    dark = "rgb(26, 29, 38)"
+    assert page.evaluate("getComputedStyle(document.body).color") == dark
+    assert page.locator(".chart text").first.evaluate("text => getComputedStyle(text).fill") == dark
+    page.goto("/jobs")
+    assert page.locator("input:visible, select:visible, button:visible").count() == 0, "they do nothing on paper"
+
+
 def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: Served) -> None:
     page, jobs = watched.page, served.services.jobs
     params = {f"parameter {number}": number for number in range(60)}

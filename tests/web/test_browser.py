@@ -582,6 +582,15 @@ def test_paper_is_white_though_the_screen_is_dark(watched: Watched, world: World
     assert page.locator("input:visible, select:visible, button:visible").count() == 0, "they do nothing on paper"
 
 
+def test_the_focus_is_seen_on_the_choice_of_a_file(watched: Watched) -> None:
+    page = watched.page
+    page.goto("/journeys")
+    page.locator("input[type=file]").focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    assert page.locator("label.button").evaluate("label => getComputedStyle(label).outlineStyle") == "solid"
+
+
 def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: Served) -> None:
     page, jobs = watched.page, served.services.jobs
     params = {f"parameter {number}": number for number in range(60)}

@@ -38,10 +38,10 @@ PART_SIZE = 16 << 20
 """An object over this size is uploaded in parts of it, one at a time; so this is what a put takes of memory."""
 
 CONNECT_SECONDS = 5
-READ_SECONDS = 15
+READ_SECONDS = 30
 """So long a server that was asked may say nothing."""
 ATTEMPTS = 4
-"""So often all is tried that may succeed later. One that takes every connection and never answers costs a minute."""
+"""So often all is tried that may succeed later. One that takes every connection and never answers costs two minutes."""
 
 MAX_PARTS = 10_000
 MAX_URL_TIME = timedelta(days=7)

@@ -189,14 +189,25 @@ def test_an_idle_connection_is_closed_without_a_word() -> None:
         client.close()
 
 
-def test_connections_over_the_bound_are_refused_with_an_answer() -> None:
-    with Server(echo, max_connections=1) as server:
+def test_many_more_connections_than_the_bound_are_all_answered() -> None:
+    with Server(echo, max_connections=4) as server:
+        clients = [Client(server) for _ in range(100)]
+        for client in clients:
+            client.send(b"GET / HTTP/1.1\r\n\r\n")
+        assert [client.response()[0] for client in clients] == [200] * 100
+        for client in clients:
+            client.close()
+
+
+def test_a_connection_for_which_no_other_ends_is_refused_with_an_answer() -> None:
+    with Server(echo, max_connections=1, timeouts=Timeouts(place=0.05)) as server:
         first = Client(server)
-        assert first.ask(b"GET / HTTP/1.1\r\n\r\n")["target"] == "/"
+        first.send(b"GET / HTTP")
         second = Client(server)
         assert second.response()[0] == 503
         assert second.is_closed()
-        assert first.ask(b"GET /again HTTP/1.1\r\n\r\n")["target"] == "/again"
+        first.send(b"/1.1\r\n\r\n")
+        assert first.response()[0] == 200
         first.close()
         second.close()
 

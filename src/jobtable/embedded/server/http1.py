@@ -56,6 +56,8 @@ class Timeouts:
     """Until a response is taken."""
     spare: float = 1.0
     """Without a byte, where all connections are in use: then it is cut for somebody else."""
+    place: float = 10.0
+    """Until another connection ends, where there are as many as there may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class HttpConnection:
         self._socket.sendall(head.encode("latin-1") + (response.body if has_body else b""))
 
     def shut(self, how: int) -> None:
-        """Let nothing more through, in one direction or in both."""
+        """Let nothing more through, in one direction or in both; from any thread, and whoever waits there goes on."""
         with contextlib.suppress(OSError):  # The client may have gone in between.
             self._socket.shutdown(how)
 

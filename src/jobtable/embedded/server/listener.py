@@ -1,4 +1,8 @@
-"""The listening socket and a thread for every connection."""
+"""The listening socket and a thread for every connection.
+
+Some clients open a connection for each of thousands of requests at once. Those over the bound wait for a place: a
+connection whose client is silent is closed for them, and the others are after their next answer.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,9 @@ from jobtable.embedded.server.http1 import HttpConnection, HttpError, HttpReques
 from jobtable.embedded.server.protocol import http_error_response
 
 _log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 0.1
+"""How often those that wait for a place look for a connection that is not used any more."""
 
 Respond = Callable[[HttpRequest], HttpResponse]
 
@@ -35,8 +42,9 @@ class Server:
         self._timeouts = timeouts or Timeouts()
         self._max_connections = max_connections
         self._listening = _listening_socket(host, port)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition(threading.Lock())
         self._connections: dict[HttpConnection, threading.Thread] = {}
+        self._is_full = False
         self._stopping = False
         self._accepting = threading.Thread(target=self._accept, name="jobtable-accept", daemon=True)
 
@@ -62,6 +70,7 @@ class Server:
         deadline = time.monotonic() + grace_seconds
         with self._lock:
             already_stopping, self._stopping = self._stopping, True
+            self._lock.notify_all()
         if already_stopping:
             return
         with contextlib.suppress(OSError):  # A socket that never got to listen cannot be shut down, and need not be.
@@ -107,10 +116,10 @@ class Server:
         connection = HttpConnection(client, self._timeouts)
         thread = threading.Thread(target=self._serve, args=(connection,), name="jobtable-connection", daemon=True)
         with self._lock:
-            has_room = len(self._connections) < self._max_connections or self._cut_most_silent()
-            if has_room:
+            has_place = self._wait_for_place()
+            if has_place:
                 self._connections[connection] = thread
-        if not has_room:
+        if not has_place:
             _refuse(client, f"All {self._max_connections} connections are in use")
             return
         try:
@@ -119,15 +128,24 @@ class Server:
             self._forget(connection)
             _refuse(client, str(error))
 
-    def _cut_most_silent(self) -> bool:
-        """End the connection whose client has sent nothing for the longest time; False if all are in use."""
+    def _wait_for_place(self) -> bool:
+        """Whether one more connection may be served, if need be when another one has ended. The lock is held."""
+        deadline = time.monotonic() + self._timeouts.place
+        self._is_full = len(self._connections) >= self._max_connections
+        while len(self._connections) >= self._max_connections:
+            if self._stopping or time.monotonic() > deadline:
+                return False
+            self._cut_most_silent()
+            self._lock.wait(_LOOK_SECONDS)
+        return True
+
+    def _cut_most_silent(self) -> None:
+        """End the connection whose client has sent nothing for the longest time, unless that is too short."""
         silent = {each: since for each in self._connections if (since := each.silent_since) is not None}
         longest = min(silent, key=silent.__getitem__, default=None)
-        if longest is None or time.monotonic() - silent[longest] < self._timeouts.spare:
-            return False
-        longest.silent_since = None  # It is not cut twice until its thread has ended.
-        longest.shut(socket.SHUT_RD)
-        return True
+        if longest is not None and time.monotonic() - silent[longest] >= self._timeouts.spare:
+            longest.silent_since = None  # It is not cut twice until its thread has ended.
+            longest.shut(socket.SHUT_RD)
 
     def _serve(self, connection: HttpConnection) -> None:
         try:
@@ -150,7 +168,7 @@ class Server:
         if request is None:
             return False
         response = self._respond(request)
-        keep_alive = request.keep_alive and not self._is_stopping()
+        keep_alive = request.keep_alive and not (self._is_full or self._is_stopping())
         connection.send(response, keep_alive, has_body=request.method != "HEAD")
         return keep_alive
 
@@ -160,6 +178,7 @@ class Server:
     def _forget(self, connection: HttpConnection) -> None:
         with self._lock:
             self._connections.pop(connection, None)
+            self._lock.notify_all()
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:

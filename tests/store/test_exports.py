@@ -14,7 +14,7 @@ from jobtable import connect
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ArchiveError, ConflictError, RequestRefused
 from jobtable.model import Attr, Entity, Json, Key, Table, default
-from jobtable.store import Item, Store
+from jobtable.store import AttributeValue, Item, Store
 from jobtable.store.exports import check_export, export_table, import_table
 
 notes = Table("exports-notes", pk="PK", sk="SK", type_attribute="TYPE")
@@ -114,7 +114,7 @@ def forge(file: Path, *lines: str) -> None:
     file.write_text(content + json.dumps({"items": len(lines), "sha256": digest}) + "\n")
 
 
-def deep(levels: int) -> Item:
+def deep(levels: int) -> AttributeValue:
     return {"S": "x"} if levels == 0 else {"L": [deep(levels - 1)]}
 
 

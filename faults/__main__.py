@@ -12,6 +12,7 @@ import sys
 
 EXPERIMENTS = (
     "kills",
+    "fillings",
     "counter",
     "fairness",
     "disk_full",

@@ -32,15 +32,15 @@ def run(trials: int = 200, seed: int = 1) -> Iterator[dict[str, object]]:
         workload.create_table(storage, StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
         storage.close()
         for _ in range(trials):
-            lines = _kill_a_writer(path, chance)
+            lines = kill_a_writer(path, chance)
             acknowledged += len(lines)
-            problems += _problems(path, lines)
+            problems += problems_after(path, lines)
     for problem in problems:
         print(problem, file=sys.stderr)
     yield {"fault": "kills", "trials": trials, "violations": len(problems), "acknowledged": acknowledged, "seed": seed}
 
 
-def _kill_a_writer(path: Path, chance: random.Random) -> list[str]:
+def kill_a_writer(path: Path, chance: random.Random) -> list[str]:
     """The lines that a writer printed before it was killed."""
     command = [sys.executable, "-m", "faults.workload", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=_REPOSITORY) as writer:
@@ -53,7 +53,8 @@ def _kill_a_writer(path: Path, chance: random.Random) -> list[str]:
     return lines[:-1]  # what follows the last line end was cut
 
 
-def _problems(path: Path, lines: list[str]) -> list[str]:
+def problems_after(path: Path, lines: list[str]) -> list[str]:
+    """What is wrong with the file behind a writer that printed these lines."""
     last: dict[tuple[str, str], tuple[int, str]] = {}
     for line in lines:
         writer, key, acknowledged, kind = line.split()

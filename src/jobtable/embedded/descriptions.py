@@ -111,7 +111,7 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
     }
     if not index.is_local:
         description |= {
-            "IndexStatus": "ACTIVE",
+            **({"IndexStatus": "CREATING", "Backfilling": True} if index.is_filling else {"IndexStatus": "ACTIVE"}),
             "ProvisionedThroughput": _throughput(index.throughput, now),
             **_limit(index.on_demand),
             **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),

@@ -36,7 +36,8 @@ def describe(storage: Storage, request: Request) -> Response:
         record = existing_table(view, name)
     if record.ttl_attribute is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
-    return {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED", "AttributeName": record.ttl_attribute}}
+    status = "ENABLING" if record.is_filling_expiry else "ENABLED"
+    return {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": record.ttl_attribute}}
 
 
 def _check_change(record: TableRecord, attribute: str, is_enabled: bool) -> None:

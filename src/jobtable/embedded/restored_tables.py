@@ -31,7 +31,9 @@ def restored_record(
     override = {name: request.get(f"{name}Override") for name in _OVERRIDES}
     _refuse_limits(override, is_on_demand=is_on_demand)
     indexes = tuple(
-        _restored_index(index, given, mode, is_on_demand=is_on_demand).model_copy(update={"id": new_id(transaction)})
+        _restored_index(index, given, mode, is_on_demand=is_on_demand).model_copy(
+            update={"id": new_id(transaction), "is_filling": False}
+        )
         for index, given in _indexes(source, request)
     )
     _refuse_same_names(indexes)

@@ -45,6 +45,8 @@ class IndexSchema:
     sort: tuple[KeyAttribute, ...]
     projection: ProjectionType
     included: frozenset[str]
+    is_filling: bool = False
+    """Whether it lacks items that were there before it, so that it cannot be read yet."""
     key: tuple[KeyAttribute, ...] = field(init=False)
     """The attributes of the index key, partition first."""
 
@@ -83,6 +85,8 @@ class TableSchema:
     ttl_attribute: str | None
     is_journaled: bool
     """Whether a stream or point-in-time recovery needs the changes of this table."""
+    is_filling_expiry: bool = False
+    """Whether the list of expiry times lacks items that were there before it."""
     key: tuple[KeyAttribute, ...] = field(init=False)
     """The attributes of the primary key, partition first."""
     index_attributes: Mapping[str, KeyAttribute] = field(init=False)

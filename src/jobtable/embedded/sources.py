@@ -69,6 +69,8 @@ def _index(table: TableSchema, request: Request) -> IndexSchema | None:
         raise RequestRefused(f"The table does not have the specified index: {name}")
     if request.get("ConsistentRead") and not index.is_local:
         raise RequestRefused("Consistent reads are not supported on global secondary indexes")
+    if index.is_filling:
+        raise RequestRefused(f"Cannot read from backfilling global secondary index: {name}")
     return index
 
 

@@ -10,7 +10,7 @@ from jobtable.embedded.requests import structures
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.embedded.throughput import check_bounds, refuse_table_throughput
 from jobtable.embedded.wordings import INVALID
-from jobtable.errors import RequestRefused, request_error
+from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request
 
 _PARAMETERS = (
@@ -87,11 +87,16 @@ def index_changes(request: Request) -> list[IndexChange]:
             )
         changes.append(IndexChange(action, update[action]))
     if sum(change.action != "Update" for change in changes) > 1:
-        raise request_error(
-            "LimitExceededException",
-            "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
-        )
+        raise too_many_at_once()
     return changes
+
+
+def too_many_at_once() -> RequestError:
+    """The error for one more index that is to be created or deleted, while another one is."""
+    return request_error(
+        "LimitExceededException",
+        "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
+    )
 
 
 def _is_given(request: Request, name: str) -> bool:

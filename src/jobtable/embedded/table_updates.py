@@ -19,7 +19,7 @@ from jobtable.embedded.table_requests import (
     stream_specification,
     table_class,
 )
-from jobtable.embedded.table_update_requests import IndexChange, index_changes
+from jobtable.embedded.table_update_requests import IndexChange, index_changes, too_many_at_once
 from jobtable.embedded.throughput import (
     MORE_ABOUT_LIMITS,
     given_throughput,
@@ -96,6 +96,10 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
 def _with_index_change(
     transaction: Transaction, record: TableRecord, request: Request, change: IndexChange, now: float
 ) -> TableRecord:
+    if change.action != "Update" and any(
+        index.is_filling for index in record.indexes if index.name != change.content["IndexName"]
+    ):
+        raise too_many_at_once()
     if change.action == "Create":
         return _with_new_index(transaction, record, request, change)
     name = change.content["IndexName"]

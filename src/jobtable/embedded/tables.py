@@ -82,15 +82,14 @@ def list_names(storage: Storage, request: Request) -> Response:
 
 
 def update(storage: Storage, request: Request) -> Response:
-    """UpdateTable; all changes are done, and a new index is filled, when it returns."""
+    """UpdateTable; all changes are done when it returns, but a new index of a large table is filled behind it."""
     check_request(request)
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
         before = existing_table(transaction, name)
         now = storage.now()
-        after = updated(transaction, before, request, now)
-        change_table(transaction, before, after)
+        after = change_table(transaction, before, updated(transaction, before, request, now))
         return {"TableDescription": describe_table(transaction, after, now)}
 
     return storage.write(action)
@@ -107,6 +106,8 @@ def delete(storage: Storage, request: Request) -> Response:
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
                 " protection first."
             )
+        if any(index.is_filling for index in record.indexes):
+            raise TableInUse(f"Attempt to change a resource which is still in use: Table is being updated: {name}")
         now = storage.now()
         description = describe_deleted(transaction, record, now)
         if record.stream is not None:

@@ -76,6 +76,8 @@ class IndexRecord(Record):
     throughput: Throughput = Throughput()
     on_demand: OnDemandLimit | None = None
     warm: WarmThroughput | None = None
+    is_filling: bool = False
+    """Whether it lacks items that were there before it (filling.py)."""
 
 
 class StreamRecord(Record):
@@ -125,6 +127,8 @@ class TableRecord(Record):
     stream: StreamRecord | None = None
     latest_stream_label: str | None = None
     ttl_attribute: str | None = None
+    is_filling_expiry: bool = False
+    """Whether the list of expiry times lacks items that were there before it (filling.py)."""
     recovery: RecoveryRecord | None = None
     restored_from: dict[str, str | float] | None = None
     tags: dict[str, str] = {}
@@ -138,6 +142,7 @@ class TableRecord(Record):
             sort=self._key(self.sort) if self.sort else None,
             indexes={index.name: self._index(index) for index in self.indexes},
             ttl_attribute=self.ttl_attribute,
+            is_filling_expiry=self.is_filling_expiry,
             is_journaled=self.stream is not None or self.recovery is not None,
         )
 
@@ -157,6 +162,7 @@ class TableRecord(Record):
             sort=tuple(self._key(name) for name in index.sort),
             projection=index.projection,
             included=frozenset(index.included),
+            is_filling=index.is_filling,
         )
 
 
@@ -184,6 +190,12 @@ def read_record(connection: sqlite3.Connection, name: str) -> TableRecord | None
     """What is stored about a table, or None."""
     row = connection.execute("SELECT record FROM tables WHERE name = ?", (name,)).fetchone()
     return None if row is None else TableRecord.from_stored(row[0])
+
+
+def replace_record(connection: sqlite3.Connection, record: TableRecord) -> None:
+    """Store what is new about a table that is there."""
+    row = (record.model_dump_json().encode(), record.id)
+    connection.execute("UPDATE tables SET record = ? WHERE id = ?", row)
 
 
 def catalogue_version(connection: sqlite3.Connection) -> int:

@@ -10,6 +10,7 @@ from jobtable.embedded.schema import IndexSchema, TableSchema
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.store import Storage
 from jobtable.embedded.storage.transactions import View
+from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
 
 _MOST_NAMES = 1_000_000
@@ -34,17 +35,22 @@ def _of_table(view: View, table: TableSchema) -> Iterator[str]:
     if view.counters([table.id])[table.id] != (len(stored), sum(size for _, size, _ in stored)):
         yield f"table {table.name}: the counters say {view.counters([table.id])}, there are {len(stored)} items"
     for index in table.indexes.values():
-        yield from _of_index(view, table, index, [item for _, _, item in stored])
+        yield from _of_index(view, table, index, [item for _, _, item in _held(view, index.id, stored)])
     if table.ttl_attribute is not None:
-        times = ((expiry_time(table.ttl_attribute, item), position) for position, _, item in stored)
+        held = _held(view, table.id, stored)
+        times = ((expiry_time(table.ttl_attribute, item), position) for position, _, item in held)
         listed = view.connection.execute(f"SELECT time, position FROM expiry_{table.id}")  # noqa: S608 - a number
         if sorted(time for time in times if time[0] is not None) != sorted(listed.fetchall()):
             yield f"table {table.name}: the list of expiry times differs from the items"
 
 
-def _of_index(
-    view: View, table: TableSchema, index: IndexSchema, items: list[dict[str, dict[str, str]]]
-) -> Iterator[str]:
+def _held(view: View, id_: int, stored: list[tuple[bytes, int, Item]]) -> list[tuple[bytes, int, Item]]:
+    """Those of the items that an index, or a list of expiry times, holds as yet."""
+    filled_to = view.filled_to(id_)
+    return stored if filled_to is None else [entry for entry in stored if entry[0] <= filled_to]
+
+
+def _of_index(view: View, table: TableSchema, index: IndexSchema, items: list[Item]) -> Iterator[str]:
     rebuilt = {}
     for item in items:
         place = table.index_position(index, item)

@@ -165,10 +165,17 @@ def _keep_last_changes(_: sqlite3.Connection) -> None:
     """Nothing changes here. But a journal made from now on is numbered by its last row, which must not be trimmed."""
 
 
+def _add_fillings(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE fillings (id INTEGER PRIMARY KEY, table_name TEXT NOT NULL, position BLOB NOT NULL)"
+    )
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_catalogue,
     _add_idempotency_tokens,
     _keep_last_changes,
+    _add_fillings,
 )
 """Step n turns a file of format n into one of format n + 1; format 0 is an empty file."""
 

@@ -86,9 +86,9 @@ def of_range(table_id: int, index_id: int | None, is_bounded: bool, reverse: boo
 
 
 def of_entries(table_id: int, index_id: int | None) -> str:
-    """Position, size and item of every entry, in order."""
+    """Position, size and item of the entries behind a position, in order."""
     source, position = _entries(table_id, index_id)
-    return f"SELECT {position}, i.size, i.item FROM {source} ORDER BY {position}"  # noqa: S608 - made from numbers
+    return f"SELECT {position}, i.size, i.item FROM {source} WHERE {position} > ? ORDER BY {position}"  # noqa: S608 - made from numbers
 
 
 def _entries(table_id: int, index_id: int | None) -> tuple[str, str]:

@@ -91,9 +91,10 @@ class View:
         self._cursors.append(cursor)
         return cursor
 
-    def entries(self, table: TableSchema, index: IndexSchema | None) -> Iterator[Entry]:
-        """Every entry with its position in the table or index, in order, read as it is asked for."""
-        cursor = self.connection.execute(statements.of_entries(table.id, None if index is None else index.id))
+    def entries(self, table: TableSchema, index: IndexSchema | None, after: bytes = b"") -> Iterator[Entry]:
+        """Every entry behind a position, with its own in the table or index, in order, read as it is asked for."""
+        sql = statements.of_entries(table.id, None if index is None else index.id)
+        cursor = self.connection.execute(sql, (after,))
         self._cursors.append(cursor)
         return cursor
 
@@ -110,6 +111,11 @@ class View:
         """For each id of a table or index: how many entries it has, and their bytes as DynamoDB measures them."""
         sql = "SELECT items, bytes FROM counters WHERE id = ?"
         return {id_: self.connection.execute(sql, (id_,)).fetchone() for id_ in ids}
+
+    def filled_to(self, id_: int) -> bytes | None:
+        """The last position of the table that an index, or a list of expiry times, holds as yet; None: it holds all."""
+        row = self.connection.execute("SELECT position FROM fillings WHERE id = ?", (id_,)).fetchone()
+        return None if row is None else row[0]
 
     def end_reads(self) -> None:
         """Let go of what unfinished ranges hold."""
@@ -255,6 +261,8 @@ class Transaction(View):
         changes = index_changes(table, old, new, is_same=is_same)
         write = self._write
         for index, before, after, size_before, size_after, _ in changes:
+            if index.is_filling and not self._is_filled(index.id, position):
+                continue
             if before != after:
                 sql = statements.of_index(index.id)
                 if before is not None:
@@ -265,9 +273,14 @@ class Transaction(View):
             self._count(index.id, (after is not None) - (before is not None), size_after - size_before)
         return changes
 
+    def _is_filled(self, id_: int, position: bytes) -> bool:
+        """Whether what is being filled holds the items of this position. Those behind it follow as they are then."""
+        filled_to = self.filled_to(id_)
+        return filled_to is None or position <= filled_to
+
     def _move_expiry(self, table: TableSchema, position: bytes, old: Item | None, new: Item | None) -> None:
         before, after = expiry_time(table.ttl_attribute, old), expiry_time(table.ttl_attribute, new)
-        if before == after:
+        if before == after or (table.is_filling_expiry and not self._is_filled(table.id, position)):
             return
         sql = statements.of_expiry(table.id)
         if before is not None:

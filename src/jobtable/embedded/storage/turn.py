@@ -57,12 +57,16 @@ class Turn:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def is_mine_to_keep_up(self) -> bool:
-        """Whether this process, and no other, does the upkeep; once it is, it stays so until the process ends."""
+        """Whether this process, and no other, does the upkeep; it stays so until it leaves that, or ends."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _UPKEEP_BYTE)
         except BlockingIOError:
             return False
         return True
+
+    def leave_upkeep(self) -> None:
+        """Let another process do the upkeep."""
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _UPKEEP_BYTE)
 
     def catalogue_version(self) -> bytes:
         """Changes whenever any process has changed the catalogue; costs no system call."""

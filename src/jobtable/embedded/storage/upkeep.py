@@ -1,4 +1,4 @@
-"""What happens by itself: expired items go, the journal is trimmed, and large deleted tables are cleared away."""
+"""What happens by itself: items expire, journals are trimmed, large indexes are filled, large deleted tables go."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.filling import fill_some
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
 from jobtable.errors import RequestError, StorageError
@@ -21,6 +22,7 @@ _OLDEST_EXPIRY = 5 * 365 * 86_400  # DynamoDB leaves alone what expired more tha
 
 _REMOVED_AT_ONCE = 1000
 
+_BEING_FILLED = "SELECT id FROM fillings"
 _HAS_EXPIRY_OR_JOURNAL = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
 # Items of deleted tables and entries of deleted indexes: the counters do not know their ids any more.
 _ABANDONED = (
@@ -52,46 +54,72 @@ class Upkeep:
         self._storage = storage
         self._turn = turn
         self._stop = threading.Event()
+        self._is_called = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def start_if_needed(self) -> None:
-        """Start the thread unless it runs or has nothing to do."""
+        """Start the thread unless it runs or has nothing to do. What is to be filled it does at once."""
         with self._lock:
-            if self._thread is not None or self._stop.is_set() or not has_work(self._storage):
+            if self._stop.is_set():
                 return
-            self._thread = threading.Thread(target=self._run, name="jobtable-upkeep", daemon=True)
-            self._thread.start()
+            if self._storage.query(_BEING_FILLED):
+                self._is_called.set()
+            if self._thread is None and has_work(self._storage):
+                self._thread = threading.Thread(target=self._run, name="jobtable-upkeep", daemon=True)
+                self._thread.start()
 
     def stop(self) -> None:
         """End the thread."""
         self._stop.set()
+        self._is_called.set()
         with self._lock:
             thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def _run(self) -> None:
-        while not self._stop.wait(_SECONDS_BETWEEN_ROUNDS):
+        while True:
+            is_called = self._is_called.wait(_SECONDS_BETWEEN_ROUNDS)
+            self._is_called.clear()
+            if self._stop.is_set():
+                return
             try:
                 if self._turn.is_mine_to_keep_up():
-                    keep_up(self._storage, self._stop.is_set)
-                if not has_work(self._storage):
-                    with self._lock:
-                        self._thread = None
+                    work = fill_up if is_called else keep_up
+                    work(self._storage, self._stop.is_set)
+                if self._has_ended():
                     return
             except (RequestError, StorageError):
                 # A full disk, say: whoever writes next is told; the next round tries again.
                 continue
 
+    def _has_ended(self) -> bool:
+        """Whether there is nothing left to do; then another process may be the one that keeps up."""
+        with self._lock:
+            if self._is_called.is_set() or has_work(self._storage):
+                return False
+            self._turn.leave_upkeep()
+            self._thread = None
+            return True
+
 
 def has_work(storage: Upkeepable) -> bool:
-    """Whether some table has a TTL attribute or a journal, or something is left of a deleted one."""
-    return bool(storage.query(_HAS_EXPIRY_OR_JOURNAL) or storage.query(_ABANDONED))
+    """Whether some table has a TTL attribute, a journal or something to be filled, or something is left of it."""
+    return any(storage.query(sql) for sql in (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _BEING_FILLED))
+
+
+def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> None:
+    """Fill what is to be filled, in small transactions."""
+    for (id_,) in storage.query(_BEING_FILLED):
+        has_more = True
+        while has_more and not is_stopped():
+            has_more = storage.write(partial(fill_some, id_))
 
 
 def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
     """Do all that is due now, in small transactions; gives the number of items that expired."""
+    fill_up(storage, is_stopped)
     expired = 0
     for (name,) in storage.query(_TABLES_WITH_EXPIRY):
         removed = _EXPIRED_AT_ONCE

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from jobtable import connect
 from jobtable.cli.main import app
 from jobtable.cli.tables import System
-from jobtable.conversations.entities import embeddings
+from jobtable.conversations.entities import TopicName, embeddings
 from jobtable.jobs.entities import Queue, main
 from jobtable.reference import SYSTEMS, tables
 
@@ -69,6 +69,31 @@ def test_the_conversation_index_can_be_left_out(url: str) -> None:
     assert other.exit_code == 1
     assert f"{embeddings.name} " in other.stdout
     assert "index ConversationIndex is declared, but not deployed" in other.stdout
+
+
+def test_what_is_missing_is_added_and_holds_what_was_there(url: str) -> None:
+    run("create", "--store", url, "--system", "conversations", "--no-conversation-index")
+    name = TopicName(
+        job_id="j",
+        conversation_id="town",
+        created_at=START,
+        topic_key="layer0_1",
+        layer_id=0,
+        cluster_id=1,
+        topic_name="Parks",
+        model_name="m",
+    )
+    with connect(url) as store:
+        store.add(name)
+    updated = run("update", "--store", url, "--json")
+    assert {(row["table"].startswith("Delphi_"), row["added"]) for row in json.loads(updated.output)} == {
+        (True, "index ConversationIndex")
+    }
+    assert run("diff", "--store", url, "--system", "conversations").exit_code == 0
+    with connect(url) as store:
+        assert list(store.query(TopicName.by_conversation(conversation_id="town"))) == [name]
+    again = run("update", "--store", url)
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "Nothing is missing.\n")
 
 
 def test_without_a_store_it_is_the_one_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`jobtable tables`: create the tables of the systems, compare them with what is deployed, and say what is in them."""
+"""`jobtable tables`: make and complete the tables of the systems, compare them with deployed ones, describe them."""
 
 from __future__ import annotations
 
@@ -95,6 +95,32 @@ def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
         names = ", ".join(map(store.table_name, doomed))
         confirm(f"Delete {names} with everything in {'it' if len(doomed) == 1 else 'them'}?", yes=yes)
         store.tables.delete(*doomed)
+
+
+@app.command()
+def update(
+    store: StoreUrl = None,
+    system: Systems = None,
+    conversation_index: ConversationIndex = True,
+    as_json: AsJson = False,
+) -> None:
+    """Add what is declared and missing to the tables that are there: indexes, streams, time to live, recovery.
+
+    A new index holds the items that were there before it. Nothing is taken away: `diff` says what still differs.
+
+    \b
+    Example:
+        jobtable tables update --store file:jobs.db
+    """
+    with open_store(store) as opened:
+        deployed = _deployed(opened)
+        added = [
+            {"table": opened.table_name(table), "added": each}
+            for table in _chosen(system, conversation_index)
+            if opened.table_name(table) in deployed
+            for each in opened.tables.update(table)
+        ]
+    print_list(added, lambda row: row, as_json=as_json, empty="Nothing is missing.")
 
 
 @app.command("list")

@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from jobtable.errors import ValueRefusedError
 from jobtable.model.conditions import AttributeIs, Condition, HasAttribute, Placeholders, all_of, as_condition
 from jobtable.model.entity import Entity
-from jobtable.model.expressions import Update
+from jobtable.model.expressions import Clause, Update, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import EncodedItem, Item
@@ -85,11 +85,39 @@ def update(target: Target, updates: Sequence[Update], when: Condition | bool | N
     plan = UpdatePlan(schema, updates, given, None if isinstance(target, Selection) else target)
     placeholders = Placeholders()
     expression = plan.write(placeholders)
-    own = _is_own(schema)
-    is_there = HasAttribute(schema.table.pk) if own is None else own
-    condition = all_of(is_there, as_condition(when), *plan.conditions)
+    condition = all_of(_is_there(schema), as_condition(when), *plan.conditions)
     members = {"Key": key, "UpdateExpression": expression}
     return Write("update", schema, key, members | _conditional(condition, placeholders))
+
+
+def rekey(entity: Entity, item: Item) -> dict[str, Any] | None:
+    """Give an item, which was read as this entity, the index keys that its fields make; None if it has them."""
+    schema = schema_of(entity)
+    made = schema.codec.encode(entity)
+    placeholders = Placeholders()
+    clauses: list[tuple[Clause, str]] = []
+    inputs: set[str] = set()
+    for index in schema.indexes.values():
+        for name in [part.attribute for part in index.templated]:
+            if made.get(name) == item.get(name):
+                continue
+            inputs.update(index.inputs)
+            if name in made:
+                clauses.append(("SET", f"{placeholders.name(name)} = {placeholders.value(made[name])}"))
+            else:
+                clauses.append(("REMOVE", placeholders.name(name)))
+    if not clauses:
+        return None
+    as_read = [is_as_read(entity, schema.fields[name]) for name in sorted(inputs - set(schema.primary.inputs))]
+    condition = all_of(_is_there(schema), *as_read)
+    members = {"Key": key_of(entity), "UpdateExpression": write_updates(clauses)}
+    return members | _conditional(condition, placeholders)
+
+
+def _is_there(schema: EntitySchema) -> Condition:
+    """That an item of the entity is under its key."""
+    own = _is_own(schema)
+    return HasAttribute(schema.table.pk) if own is None else own
 
 
 def _is_own(schema: EntitySchema) -> Condition | None:

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jobtable.errors import BackendUnavailable, RequestRefused, TableInUse, TableNotFound
 from jobtable.model.table import Index, Table
 from jobtable.store.backend import Request
+from jobtable.store.rekeying import rekey
 
 if TYPE_CHECKING:
     from jobtable.store.store import Store
 
 _LONGEST_WAIT_SECONDS = 600.0
+_STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
 def create_request(table: Table, name: str) -> Request:
     """The CreateTable request of a declaration."""
     request: Request = {
         "TableName": name,
-        "AttributeDefinitions": [
-            {"AttributeName": attribute, "AttributeType": kind} for attribute, kind in table.key_types().items()
-        ],
+        "AttributeDefinitions": _definitions(table.key_types()),
         "KeySchema": _key_schema(table.primary[:1], table.primary[1:]),
         "BillingMode": "PAY_PER_REQUEST",
     }
     if table.indexes:
         request["GlobalSecondaryIndexes"] = [index_request(index) for index in table.indexes.values()]
     if table.stream:
-        request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+        request["StreamSpecification"] = _STREAM
     return request
 
 
@@ -42,6 +43,10 @@ def index_request(index: Index) -> Request:
         "KeySchema": _key_schema(index.partition, index.sort),
         "Projection": projection,
     }
+
+
+def _definitions(types: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
 
 
 def _key_schema(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
@@ -67,6 +72,36 @@ class Tables:
                     self._execute("CreateTable", create_request(table, self._store.table_name(table)))
             self._wait_until_active(table)
             self._set_up(table)
+
+    def update(self, table: Table) -> list[str]:
+        """Add what is declared and not deployed: indexes, a stream, time to live, recovery; gives what, in words.
+
+        It can be used when this returns, and a new index holds the items that were there before, as `rekey` makes sure
+        of: that reads the whole table. Nothing is taken away, and what can only be made anew stays as it is. It may be
+        repeated after an interruption.
+        """
+        name = self._store.table_name(table)
+        self._wait_until_active(table)
+        deployed = self.describe(table)
+        there = {index["IndexName"] for index in deployed.get("GlobalSecondaryIndexes", ())}
+        new = [index for index in table.indexes.values() if index.name not in there]
+        keys = [key for entity in table.entities.values() for key in entity.indexes.values()]
+        if any(key.index in new and key.templated for key in keys):
+            rekey(self._store, table)
+        added = [self._add_index(table, index) for index in new]
+        if table.stream and not deployed.get("StreamSpecification", {}).get("StreamEnabled"):
+            self._execute("UpdateTable", {"TableName": name, "StreamSpecification": _STREAM})
+            self._wait_until_active(table)
+            added.append("a stream")
+        return added + self._set_up(table)
+
+    def rekey(self, table: Table) -> int:
+        """Give items the index keys that their fields make, where they have others or none; gives how many had.
+
+        Items have none that were stored before a key was declared. The whole table is read, and others may write
+        meanwhile.
+        """
+        return rekey(self._store, table)
 
     def delete(self, *tables: Table) -> None:
         """Delete the tables with all that is in them; one that is not there is no error."""
@@ -124,14 +159,30 @@ class Tables:
             found.append("point-in-time recovery is declared, but not deployed")
         return found
 
-    def _set_up(self, table: Table) -> None:
+    def _set_up(self, table: Table) -> list[str]:
+        """Switch on what cannot be said when a table is created; gives what was off, in words."""
         name = self._store.table_name(table)
+        done = []
         if table.ttl is not None and self._time_to_live(name) is None:
             self._let_expire(name, table.ttl)
+            done.append(f"time to live on {table.ttl}")
         if table.recovery and self._is_recoverable(name) is False:
             setting = {"PointInTimeRecoveryEnabled": True}
             request = {"TableName": name, "PointInTimeRecoverySpecification": setting}
             self._execute("UpdateContinuousBackups", request)
+            done.append("point-in-time recovery")
+        return done
+
+    def _add_index(self, table: Table, index: Index) -> str:
+        types = table.key_types()
+        request = {
+            "TableName": self._store.table_name(table),
+            "AttributeDefinitions": _definitions({name: types[name] for name in index.attributes}),
+            "GlobalSecondaryIndexUpdates": [{"Create": index_request(index)}],
+        }
+        self._execute("UpdateTable", request)
+        self._wait_until_active(table)
+        return f"index {index.name}"
 
     def _let_expire(self, name: str, attribute: str) -> None:
         setting = {"Enabled": True, "AttributeName": attribute}

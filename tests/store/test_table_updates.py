@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobtable.errors import TableNotFound
+from jobtable.errors import RequestRefused, TableNotFound
 from jobtable.model import Entity, Index, Key, Table
 from jobtable.store import Backend, Request, Response, Store
 
@@ -67,6 +67,11 @@ def test_what_is_declared_and_missing_is_added_and_the_items_are_found_by_it(sto
     assert names(store.query(Run.by_score(owner="ann"))) == ["b", "a"]
     assert names(store.query(Run.by_owner(owner="ann"), where=Run.score == 7)) == ["a"]
     assert store.tables.update(after) == []
+
+
+def test_who_queries_an_index_that_is_not_there_is_told_what_to_do(store: Store) -> None:
+    with pytest.raises(RequestRefused, match=r"index: GSI2; add it with store\.tables\.update"):
+        store.query(Run.by_score(owner="ann")).first()
 
 
 def test_nothing_is_taken_away(store: Store) -> None:

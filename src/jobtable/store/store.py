@@ -15,6 +15,7 @@ from jobtable.errors import (
     ConditionFailedError,
     NotFoundError,
     RequestError,
+    RequestRefused,
     TableNotFound,
     ValueRefusedError,
 )
@@ -41,6 +42,7 @@ from jobtable.store.transactions import Transaction, transact_get
 
 E = TypeVar("E", bound=Entity)
 
+_NO_INDEX = "The table does not have the specified index"
 _OPERATIONS = {"put": "PutItem", "add": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}
 
 
@@ -288,6 +290,8 @@ class Store:
             told = f"{error.message}: {names}; create it with store.tables.create(...)"
             raise TableNotFound(told, code=error.code) from error
         except RequestError as error:
+            if error.message.startswith(_NO_INDEX):
+                raise RequestRefused(f"{error.message}; add it with store.tables.update(...)") from error
             again = self.backend.execute
             response = self.backoff.again(lambda: again(operation, request), error, repeatable=repeatable)
         self.capacity.record(pattern, response, writes=writes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
@@ -74,9 +73,7 @@ class Services:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

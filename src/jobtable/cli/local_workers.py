@@ -8,7 +8,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import IO, Self, TypeVar
 
 from jobtable.cli.output import say
@@ -66,9 +65,7 @@ class LocalWorkers:
         self._started = [self._start() for _ in range(self._count)]
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_over = True
         self._terminate()
         try:

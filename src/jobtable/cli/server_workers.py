@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from jobtable.app import Services
@@ -27,9 +26,7 @@ class ServerWorkers:
         say_what_nobody_serves(self._services.jobs, self._queues)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return
 
     def check(self) -> None:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.util import Finalize
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TextIO
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
@@ -96,9 +95,7 @@ class JobContext:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- what the task tells ----------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
 from jobtable.clock import Clock
@@ -66,9 +65,7 @@ class OutputCapture:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def feed(self, data: bytes, stream: Stream = "stdout") -> None:

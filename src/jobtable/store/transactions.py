@@ -6,7 +6,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from jobtable.errors import TransactionCanceled, TransactionConflict, TransactionFailedError, ValueRefusedError
@@ -57,9 +56,7 @@ class Transaction:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.commit()
 

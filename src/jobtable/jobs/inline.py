@@ -16,6 +16,7 @@ from jobtable.jobs.heartbeats import Heartbeats, Held, Wish
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.process_slots import ProcessSlots
 from jobtable.jobs.runner import StopFlag, run_task
+from jobtable.jobs.slot_threads import SlotThreads
 
 BATCH_SIZE = 99
 """How many jobs a thread claims at once: three transactions of the engine."""
@@ -44,12 +45,11 @@ class InlineSlots:
         self._jobs = jobs
         self._heartbeats = heartbeats
         self._conclusions = conclusions
-        self._on_free = on_free
         self._open_processes = open_processes
         self._is_draining = is_draining
         self._processes: ProcessSlots | None = None
         self._lock = threading.Lock()
-        self._threads: set[threading.Thread] = set()
+        self._threads = SlotThreads(on_free)
 
     def room(self) -> int:
         """How many more jobs can be taken now."""
@@ -65,10 +65,7 @@ class InlineSlots:
         for lease in leases:
             stop = StopFlag()
             batch.append((self._heartbeats.hold(lease, claimed_at, partial(_ask, stop)), stop))
-        thread = threading.Thread(target=self._run, args=(batch,), name="batch of jobs")
-        with self._lock:
-            self._threads.add(thread)
-        thread.start()
+        self._threads.start(partial(self._run, batch), "batch of jobs")
 
     def drain(self, grace_seconds: float) -> None:
         """What runs here comes to its end, and what has not begun is given back; jobs in processes are told to end."""
@@ -83,16 +80,6 @@ class InlineSlots:
             self._processes.close()
 
     def _run(self, batch: list[tuple[Held, StopFlag]]) -> None:
-        failure: BaseException | None = None
-        try:
-            self._run_batch(batch)
-        except BaseException as error:  # the worker raises it where its caller sees it
-            failure = error
-        with self._lock:
-            self._threads.discard(threading.current_thread())
-        self._on_free(failure)
-
-    def _run_batch(self, batch: list[tuple[Held, StopFlag]]) -> None:
         ended: list[tuple[Held, Outcome]] = []
         finished_at = self._jobs.clock.monotonic()
         for held, stop in batch:

@@ -20,6 +20,7 @@ from jobtable.jobs.output import OutputCapture
 from jobtable.jobs.patience import insist
 from jobtable.jobs.processes import JobProcess
 from jobtable.jobs.runner import Request
+from jobtable.jobs.slot_threads import SlotThreads
 
 _LOG = logging.getLogger("jobtable.worker")
 
@@ -43,11 +44,10 @@ class ProcessSlots:
         self._jobs = jobs
         self._heartbeats = heartbeats
         self._conclusions = conclusions
-        self._on_free = on_free
         self._preload = (*_own_modules(), *preload)
         self._lock = threading.Lock()
         self._server = ForkServer(self._preload)
-        self._threads: set[threading.Thread] = set()
+        self._threads = SlotThreads(on_free)
         self._processes: set[JobProcess] = set()
         self._drain_seconds: float | None = None
 
@@ -63,10 +63,7 @@ class ProcessSlots:
         """Run claimed jobs, each in its thread and process."""
         for lease in leases:
             held = self._heartbeats.hold(lease, claimed_at)
-            thread = threading.Thread(target=self._run, args=(held,), name=f"job {lease.job.job_id}")
-            with self._lock:
-                self._threads.add(thread)
-            thread.start()
+            self._threads.start(partial(self.run_now, held), f"job {lease.job.job_id}")
 
     def drain(self, grace_seconds: float) -> None:
         """Tell all jobs to end; what has not ended in time is given back."""
@@ -104,16 +101,6 @@ class ProcessSlots:
             self._conclusions.release(held, "its worker stopped before it had ended")
         else:
             self._conclusions.finish(held, outcome)
-
-    def _run(self, held: Held) -> None:
-        failure: BaseException | None = None
-        try:
-            self.run_now(held)
-        except BaseException as error:  # the worker raises it where its caller sees it
-            failure = error
-        with self._lock:
-            self._threads.discard(threading.current_thread())
-        self._on_free(failure)
 
     def _start_process(self, held: Held, capture: OutputCapture) -> JobProcess:
         with self._lock:

@@ -23,7 +23,6 @@ from jobtable.journeys.entities import JobExecution, Journey, StageDefinition
 from jobtable.journeys.locations import DEFAULT_BUCKETS
 from jobtable.journeys.parts import (
     Aggregates,
-    Buckets,
     ExecutionConfiguration,
     ExecutionStatus,
     JourneyStatus,
@@ -85,13 +84,10 @@ class Written:
 class JourneyFlow:
     """The transitions of the journeys in one store."""
 
-    def __init__(
-        self, store: Store, clock: Clock, new_job_id: Callable[[], str], *, buckets: Buckets = DEFAULT_BUCKETS
-    ) -> None:
+    def __init__(self, store: Store, clock: Clock, new_job_id: Callable[[], str]) -> None:
         self._store = store
         self._clock = clock
         self._new_job_id = new_job_id
-        self._buckets = buckets
 
     def read(self, journey_id: str) -> State:
         """A journey with its stages, as they are now; NotFoundError if there is none."""
@@ -359,7 +355,7 @@ class JourneyFlow:
                 retry_attempts=given.retry_attempts,
                 enable_detailed_logging=given.enable_detailed_logging,
             ),
-            s3_config=self._buckets,
+            s3_config=DEFAULT_BUCKETS,
             created_at=now,
             updated_at=now,
         )

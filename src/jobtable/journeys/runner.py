@@ -26,8 +26,7 @@ from jobtable.journeys.aggregates import ENDED
 from jobtable.journeys.entities import JobExecution, Journey
 from jobtable.journeys.execution import Ended, ExecutionLost, Hold, StageRun, no_fence
 from jobtable.journeys.flow import JourneyFlow, State, Written
-from jobtable.journeys.locations import DEFAULT_BUCKETS
-from jobtable.journeys.parts import Buckets, ExecutionStatus, JourneyStatus, LogLevel, Priority
+from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, LogLevel, Priority
 from jobtable.journeys.stage_jobs import (
     CONCLUDE_STAGE,
     END_JOB,
@@ -49,9 +48,9 @@ _PRIORITIES = {Priority.CRITICAL: 900, Priority.HIGH: 700, Priority.MEDIUM: 500,
 class JourneyRunner:
     """Runs journeys: the verbs for people, and what the jobs do."""
 
-    def __init__(self, jobs: Jobs, *, queue: str = QUEUE, buckets: Buckets = DEFAULT_BUCKETS) -> None:
+    def __init__(self, jobs: Jobs, *, queue: str = QUEUE) -> None:
         self.jobs = jobs
-        self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id, buckets=buckets)
+        self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id)
         self._queue = queue
 
     # --- what people do -----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from jobtable.receipts.legacy.successors import WITHOUT_SUCCESSOR, kind_of, succ
 from jobtable.store import Item, Store
 
 ITEMS_A_STEP = 200
+_NAME = "receipts-001-to-000"
 _WRITERS = 16
 _MOST_EXAMPLES = 10
 """How many keys the report names for each reason."""
@@ -104,12 +105,9 @@ class Migration:
     again at any time, also while both tables are in use.
     """
 
-    def __init__(
-        self, source: Store, target: Store, *, name: str = "receipts-001-to-000", clock: Clock = SYSTEM_CLOCK
-    ) -> None:
+    def __init__(self, source: Store, target: Store, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._source = source
         self._target = target
-        self._name = name
         self._clock = clock
         self._queued = QueuedJobs(source, target)
 
@@ -118,10 +116,10 @@ class Migration:
 
         A finished migration starts anew. A dry run reads everything from the start and writes nothing.
         """
-        checkpoint = Checkpoint(name=self._name, started_at=self._clock.now(), updated_at=self._clock.now())
+        checkpoint = Checkpoint(name=_NAME, started_at=self._clock.now(), updated_at=self._clock.now())
         if not dry_run:
             self._target.tables.create(migrations)
-            found = self._target.find(Checkpoint.key(name=self._name))
+            found = self._target.find(Checkpoint.key(name=_NAME))
             if found is not None and not found.finished:
                 checkpoint = found
         report = Report(kinds=dict(checkpoint.kinds), problems={p.reason: p for p in checkpoint.problems})

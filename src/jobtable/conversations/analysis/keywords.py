@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from jobtable.conversations.analysis.words import words_of
 
-KEYWORDS = 10
+_MOST_WORDS = 10
 _WORDS_IN_A_NAME = 3
 
 
@@ -23,7 +23,7 @@ class ClusterWords:
     """Those that tell it from its neighbours, by class-based TF-IDF."""
 
 
-def words_of_clusters(clusters: Sequence[Sequence[str]], count: int = KEYWORDS) -> list[ClusterWords]:
+def words_of_clusters(clusters: Sequence[Sequence[str]]) -> list[ClusterWords]:
     """The words of each cluster of one layer, given the texts of each.
 
     Class-based TF-IDF takes a cluster as one long text: how large a word's share of it is, times how rare the word
@@ -34,8 +34,8 @@ def words_of_clusters(clusters: Sequence[Sequence[str]], count: int = KEYWORDS) 
     average_length = sum(everywhere.values()) / max(1, len(clusters))
     return [
         ClusterWords(
-            frequent=_strongest({word: float(times) for word, times in words.items()}, count),
-            telling=_strongest(_scores(words, everywhere, average_length), count),
+            frequent=_strongest({word: float(times) for word, times in words.items()}),
+            telling=_strongest(_scores(words, everywhere, average_length)),
         )
         for words in counted
     ]
@@ -48,8 +48,8 @@ def _scores(words: Counter[str], everywhere: Counter[str], average_length: float
     }
 
 
-def _strongest(scores: dict[str, float], count: int) -> list[tuple[str, float]]:
-    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
+def _strongest(scores: dict[str, float]) -> list[tuple[str, float]]:
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_WORDS]
 
 
 def name_topic(words: Sequence[tuple[str, float]]) -> str:

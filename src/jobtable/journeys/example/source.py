@@ -10,6 +10,8 @@ from typing import Any
 
 from jobtable.errors import NotFoundError
 
+_ROWS_AT_ONCE = 1_000
+
 
 class Source:
     """A SQLite file, open for reading."""
@@ -72,11 +74,11 @@ class Source:
         last = found[-1][0] if found else after
         return [dict(zip(columns, map(_json_value, row[1:]), strict=True)) for row in found], last
 
-    def all_rows(self, table: str, columns: list[str], batch: int = 1_000) -> Iterator[dict[str, Any]]:
+    def all_rows(self, table: str, columns: list[str]) -> Iterator[dict[str, Any]]:
         """Every row of a table, in bounded memory."""
         after = -(1 << 63)
         while True:
-            rows, after = self.rows(table, columns, after=after, limit=batch)
+            rows, after = self.rows(table, columns, after=after, limit=_ROWS_AT_ONCE)
             if not rows:
                 return
             yield from rows

@@ -15,7 +15,7 @@ from fastapi.routing import iter_route_contexts
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable.clock import Clock
-from jobtable.web.problems import PassesThrough, Problem, Refused, problem_response
+from jobtable.web.problems import PassesThrough, Problem, Refused, Sending, problem_response
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,7 +82,7 @@ class BodyLimit:
     `files` are the paths of requests with other limits, each with its own. Bodies that come too slowly are refused too.
     """
 
-    def __init__(self, app: ASGIApp, most_bytes: int, files: Sequence[tuple[re.Pattern[str], int]] = ()) -> None:
+    def __init__(self, app: ASGIApp, most_bytes: int, files: Sequence[tuple[re.Pattern[str], int]]) -> None:
         self._app = app
         self._most = most_bytes
         self._files = files
@@ -99,17 +99,11 @@ class BodyLimit:
         if not told.isdigit() or int(told) > most:
             await _too_large(most)(scope, receive, send)
             return
-        answered = False
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal answered
-            answered = True
-            await send(message)
-
+        sending = Sending(send)
         try:
-            await self._app(scope, _Body(receive, most).receive, send_and_note)
+            await self._app(scope, _Body(receive, most).receive, sending)
         except _BodyRefused as refused:
-            if answered:
+            if sending.has_begun:
                 raise
             await refused.answer(scope, receive, send)
 

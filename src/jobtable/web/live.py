@@ -21,7 +21,7 @@ from jobtable.store.changes import Change, Feed
 from jobtable.web.events import encode, encode_changes, topics_of
 from jobtable.web.problems import Refused
 
-_log = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 0.25
 _SUMMARY_SECONDS = 1.0
@@ -137,7 +137,7 @@ class LiveFeed:
             except StreamExpired:
                 self._tell_all(RELOAD)
             except Exception:  # whatever it is, pages that look on must not stand still and seem to be live
-                _log.exception("the changes of the store cannot be read; live pages wait")
+                _LOG.exception("the changes of the store cannot be read; live pages wait")
                 self._stopped.wait(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
                 self._tell_all(RELOAD)

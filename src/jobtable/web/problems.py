@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from jobtable import errors
 
-_log = logging.getLogger(__name__)
+_LOG = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -195,7 +195,7 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
         if problem.status >= 500:
             # Where a store is away, every request says so, and a health check asks every few seconds: a line is enough.
             trace = None if problem.status == 503 else error
-            _log.error("request %s: %s %s: %s", request_id, request.method, request.url.path, error, exc_info=trace)
+            _LOG.error("request %s: %s %s: %s", request_id, request.method, request.url.path, error, exc_info=trace)
             if getattr(request.state, "caller", None) is None:
                 # A store's error names files, addresses and accounts, which are not for those whom nobody knows.
                 problem = _problem(problem.status, _LOGGED)
@@ -220,6 +220,18 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
     app.add_middleware(_Unexpected, answer=answer)
 
 
+class Sending:
+    """Sends an answer on, and knows whether it has begun: another one can no longer take its place then."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        self.has_begun = True
+        await self._send(message)
+
+
 class _Unexpected:
     """Makes an answer of what nobody has foreseen, within the app, so that it gets the headers of every answer."""
 
@@ -228,17 +240,11 @@ class _Unexpected:
         self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_answered = False
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal is_answered
-            is_answered = True
-            await send(message)
-
+        sending = Sending(send)
         try:
-            await self._app(scope, receive, send_and_note)
+            await self._app(scope, receive, sending)
         except Exception as error:
-            if scope["type"] != "http" or is_answered or isinstance(error, PassesThrough):
+            if scope["type"] != "http" or sending.has_begun or isinstance(error, PassesThrough):
                 raise
             await self._answer(Request(scope), error)(scope, receive, send)
 

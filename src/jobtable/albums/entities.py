@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from jobtable.jobs.records import Count
 from jobtable.model import Attr, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, camel_case, default
 
 workflows = Table(
@@ -27,7 +28,6 @@ workflows = Table(
 NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
 Title: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 Year: TypeAlias = Annotated[int, Field(ge=1900, le=2100)]
-Count: TypeAlias = Annotated[int, Field(ge=0)]
 Amount: TypeAlias = Annotated[float, Field(ge=0)]
 
 

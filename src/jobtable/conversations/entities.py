@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 from pydantic import Field
 
 from jobtable.jobs.entities import main
+from jobtable.jobs.records import Count
 from jobtable.model import Entity, Index, Key, Part, Table, Timestamp, Vector
 
 NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
-Count: TypeAlias = Annotated[int, Field(ge=0)]
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 CONVERSATION_INDEX = "ConversationIndex"

@@ -9,14 +9,13 @@ from typing import Any
 from jobtable.dynamodb.policies import Json, attribute_of, policies
 from jobtable.errors import DefinitionError
 from jobtable.model.entity import Entity
-from jobtable.model.table import Table
+from jobtable.model.table import NAME_PATTERN, Table
 from jobtable.store.tables import create_request
 
 BUCKET = "ObjectsBucket"
 _KEEP_REPLACED_OBJECTS_DAYS = 30
 _KEEP_UNFINISHED_UPLOADS_DAYS = 7
 _KEPT = {"DeletionPolicy": "Retain", "UpdateReplacePolicy": "Retain"}
-_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
 def cloudformation_template(
@@ -53,7 +52,7 @@ def _by_logical_id(tables: Iterable[Table]) -> dict[str, Table]:
 
 
 def _table(table: Table, name: str) -> Json:
-    if not _TABLE_NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise DefinitionError(f"{name!r} cannot be a table's name: it has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
     properties = create_request(table, name)
     if table.stream:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobtable.embedded.key_schemas import key_elements
 from jobtable.embedded.names import index_arn, stream_arn, table_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, TableRecord, Throughput, WarmThroughput
 from jobtable.embedded.warm_throughput import ready_for
+from jobtable.store.tables import key_schema
 
 Description = dict[str, Any]
 
@@ -30,7 +30,7 @@ def describe_table(view: View, record: TableRecord, now: float) -> Description:
             {"AttributeName": name, "AttributeType": type_} for name, type_ in sorted(record.attributes.items())
         ],
         "TableName": record.name,
-        "KeySchema": key_elements((record.partition,), (record.sort,) if record.sort else ()),
+        "KeySchema": key_schema((record.partition,), (record.sort,) if record.sort else ()),
         "TableStatus": "ACTIVE",
         "CreationDateTime": record.created,
         "ProvisionedThroughput": _throughput(record.throughput, now),
@@ -106,7 +106,7 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
     included = {"NonKeyAttributes": sorted(index.included)} if index.included else {}
     description: Description = {
         "IndexName": index.name,
-        "KeySchema": key_elements(index.partition, index.sort),
+        "KeySchema": key_schema(index.partition, index.sort),
         "Projection": {"ProjectionType": index.projection, **included},
     }
     if not index.is_local:

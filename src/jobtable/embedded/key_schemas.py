@@ -81,12 +81,6 @@ def projection(structure: Request) -> tuple[ProjectionType, tuple[str, ...]]:
     return kind, () if names is None else _included(names)
 
 
-def key_elements(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
-    """A key schema as DynamoDB describes it."""
-    hashes = [{"AttributeName": name, "KeyType": "HASH"} for name in partition]
-    return hashes + [{"AttributeName": name, "KeyType": "RANGE"} for name in sort]
-
-
 def _included(names: list[Any]) -> tuple[str, ...]:
     for name in names:
         expect_type(name, str)

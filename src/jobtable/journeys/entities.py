@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from jobtable.jobs.records import Count
 from jobtable.journeys.parts import (
     Aggregates,
     Buckets,
-    Count,
     Creation,
     ExecutionConfiguration,
     ExecutionStatus,

@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
+from jobtable.jobs.records import Count
 from jobtable.model import Attribute, Condition, Json, OrNull, Part, Timestamp, camel_case
 from jobtable.model.conditions import AttributeIs
 
 Percent: TypeAlias = Annotated[int, Field(ge=0, le=100)]
-Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 
 _RUNNING_BEFORE = "in_progress"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 KeyType = Literal["S", "N", "B"]
 Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+"""What DynamoDB takes as the name of a table or an index."""
 _MOST_KEY_ATTRIBUTES = 4
 
 
@@ -47,7 +48,7 @@ class Index:
         object.__setattr__(self, "partition", _as_tuple(partition))
         object.__setattr__(self, "sort", _as_tuple(sort))
         object.__setattr__(self, "projection", projection)
-        if not _NAME.fullmatch(name):
+        if not NAME_PATTERN.fullmatch(name):
             raise DefinitionError(f"index {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         if not 1 <= len(self.partition) <= _MOST_KEY_ATTRIBUTES or len(self.sort) > _MOST_KEY_ATTRIBUTES:
             raise DefinitionError(f"index {name}: it has one to four partition and at most four sort attributes")
@@ -88,7 +89,7 @@ class Table:
         self.recovery = recovery
         self.entities: dict[str, EntitySchema] = {}
         self._key_types: dict[str, tuple[KeyType, str]] = {}
-        if not _NAME.fullmatch(name):
+        if not NAME_PATTERN.fullmatch(name):
             raise DefinitionError(f"table {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         if pk == sk:
             raise DefinitionError(f"table {name}: {pk!r} is the partition attribute and the sort attribute")

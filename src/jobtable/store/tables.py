@@ -23,7 +23,7 @@ def create_request(table: Table, name: str) -> Request:
     request: Request = {
         "TableName": name,
         "AttributeDefinitions": _definitions(table.key_types()),
-        "KeySchema": _key_schema(table.primary[:1], table.primary[1:]),
+        "KeySchema": key_schema(table.primary[:1], table.primary[1:]),
         "BillingMode": "PAY_PER_REQUEST",
     }
     if table.indexes:
@@ -40,7 +40,7 @@ def index_request(index: Index) -> Request:
         projection = {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(index.projection)}
     return {
         "IndexName": index.name,
-        "KeySchema": _key_schema(index.partition, index.sort),
+        "KeySchema": key_schema(index.partition, index.sort),
         "Projection": projection,
     }
 
@@ -49,7 +49,8 @@ def _definitions(types: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
 
 
-def _key_schema(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
+def key_schema(partition: tuple[str, ...], sort: tuple[str, ...]) -> list[dict[str, str]]:
+    """The KeySchema of a table or an index, as requests and descriptions have it."""
     hashes = [{"AttributeName": name, "KeyType": "HASH"} for name in partition]
     return hashes + [{"AttributeName": name, "KeyType": "RANGE"} for name in sort]
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from jobtable.model import Entity
 from jobtable.store import Undeclared
 
+Name = Annotated[str, Field(min_length=1, max_length=200)]
 NewestFirst = Annotated[bool, Query(description="The newest first instead of the oldest.")]
 
 

@@ -15,7 +15,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.jobs.records import Priority, Status
 from jobtable.jobs.waiting import Waiting
-from jobtable.web.api.bodies import Body, Id, Written, with_kind
+from jobtable.web.api.bodies import Body, Id, Name, Written, with_kind
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
 from jobtable.web.idempotency import CreationRoute
@@ -23,7 +23,6 @@ from jobtable.web.idempotency import CreationRoute
 router = APIRouter(route_class=GuardedRoute)
 creation = APIRouter(route_class=CreationRoute)
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 Seconds = Annotated[float, Field(gt=0, le=10**9)]
 
 

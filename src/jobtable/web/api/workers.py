@@ -12,7 +12,7 @@ from jobtable.jobs.entities import Instance, Job, JobLogText
 from jobtable.jobs.log_text import MOST_HEAD_BYTES, PART_BYTES
 from jobtable.jobs.records import Health, InstanceStatus
 from jobtable.objects.store import Readable
-from jobtable.web.api.bodies import Body
+from jobtable.web.api.bodies import Body, Name
 from jobtable.web.api.instances import InstanceId
 from jobtable.web.api.kept_files import UploadQuery
 from jobtable.web.api.work import LeaseBody, held_lease, last_lease
@@ -23,7 +23,6 @@ from jobtable.web.uploads import binary_body, take
 
 router = APIRouter(route_class=GuardedRoute)
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 _MOST_PARTS = MOST_HEAD_BYTES // PART_BYTES
 
 

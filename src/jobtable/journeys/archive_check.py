@@ -52,7 +52,7 @@ _MOST_MANIFEST_BYTES = 128 << 20
 _LONGEST_LINE = 4 << 20
 """An item has 400 KB at most; as JSON, with everything escaped, it stays under this."""
 _MOST_EPOCHS = 99_999
-"""The keys of a job's output have five digits for it."""
+"""The keys of a job's output have five digits for the epoch."""
 _END_JOB = re.compile("(.+)-end-[0-9]{1,5}")
 _ENCRYPTED = 1
 _PLAIN_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

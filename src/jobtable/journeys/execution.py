@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO, Literal
@@ -12,10 +11,11 @@ from typing import Any, BinaryIO, Literal
 from pydantic_core import to_jsonable_python
 
 from jobtable.clock import Clock
-from jobtable.errors import NotFoundError, TransactionFailedError, ValueRefusedError
+from jobtable.errors import NotFoundError, TransactionFailedError
 from jobtable.journeys import aggregates, reports
 from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
-from jobtable.journeys.flow import Fence, JourneyFlow, State, Written, find_latest_execution, seconds_between
+from jobtable.journeys.flow import JourneyFlow, State, Written, find_latest_execution, seconds_between
+from jobtable.journeys.hold import ExecutionLost, Hold, held, meaning_of
 from jobtable.journeys.locations import Place
 from jobtable.journeys.parts import (
     ExecutionStatus,
@@ -34,7 +34,6 @@ from jobtable.journeys.step_log import StepLog
 from jobtable.model import Entity, Update
 from jobtable.objects import ObjectInfo, ObjectStore, Source, key_parts
 from jobtable.store import Store
-from jobtable.store.transactions import Transaction
 
 PROGRESS_SECONDS = 1.0
 """Progress within a step is written at most this often."""
@@ -43,27 +42,6 @@ _ENTITIES_AT_ONCE = 80
 _TOLD_LINES_A_SECOND = 50
 """How many lines a second also go to the log of the job, where they can be followed while the step runs."""
 Ending = Literal["completed", "failed", "stopped"]
-
-
-def no_fence(tx: Transaction) -> None:
-    """Whoever runs the stage runs it alone."""
-
-
-@dataclass(frozen=True)
-class Hold:
-    """The right to run an execution, and whom to tell of it: what the job engine gives to the run."""
-
-    fence: Fence = no_fence
-    should_stop: Callable[[], bool] = lambda: False
-    log: Callable[[LogLevel, str], None] = lambda level, message: None
-    progress: Callable[[float, str | None], None] = lambda percent, message: None
-    metric: Callable[[str, float], None] = lambda name, value: None
-    may_retry: bool = False
-    """Whether a run that ends with a retryable error is followed by another one of the same execution."""
-
-
-class ExecutionLost(BaseException):
-    """The execution was cancelled, or another worker runs it: nothing was written. No `except Exception` catches it."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +216,7 @@ class StageRun:
         if is_resumed:
             self.execution = self.execution.replace(steps=steps)
         else:
-            with _held():
+            with held():
                 begun = self._flow.begin(self.execution, steps, self._hold.fence)
             if begun is None:
                 raise ExecutionLost("its journey does not run any more")
@@ -339,7 +317,7 @@ class StageRun:
 
     def _write_ahead(self, entries: Sequence[Entity]) -> None:
         for start in range(0, len(entries), _ENTITIES_AT_ONCE):
-            with _held(), self._store.transaction() as tx:
+            with held(), self._store.transaction() as tx:
                 self._hold.fence(tx)
                 for entry in entries[start : start + _ENTITIES_AT_ONCE]:
                     tx.put(entry)
@@ -351,9 +329,9 @@ class StageRun:
         except TransactionFailedError as error:
             current = next((f.current for f in error.failures if isinstance(f.current, Journey)), None)
             if current is None or current.status is not JourneyStatus.PAUSED or len(error.failures) > 1:
-                raise _meaning(error) from error
+                raise meaning_of(error) from error
             self._is_stopping = True
-            with _held():
+            with held():
                 self._send(written, percent, has_to_run=False)
 
     def _send(self, written: Written, percent: float, *, has_to_run: bool) -> None:
@@ -396,7 +374,7 @@ class StageRun:
             self._engine_draft(content).store(self._objects, self.execution, about)
             for content in reports.engine_reports(self.execution)
         ]
-        with _held():
+        with held():
             following = self._flow.complete(self.execution, Written(entities=made), self._hold.fence)
         return Ended("completed", following)
 
@@ -409,7 +387,7 @@ class StageRun:
         message = f"{type(error).__name__}: {error}"[:2000]
         trace = "".join(traceback.format_exception(error))
         if self._index >= len(self.execution.steps):
-            with _held():
+            with held():
                 self._flow.fail(self.execution, message, Written(), self._hold.fence)
             return Ended("failed", message=message)
         self.log(LogLevel.ERROR, f"the step failed: {message}", {"trace": trace})
@@ -421,7 +399,7 @@ class StageRun:
             self._metrics_with(written.logged),
         ]
         ended = Written(updates, written.logged, [*written.entities, report])
-        with _held():
+        with held():
             self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
         return Ended("failed", message=f"{run.step_id}: {message}")
 
@@ -429,7 +407,7 @@ class StageRun:
         """Let the execution wait after its last finished step, or at the position that the current one has saved."""
         run = run.replace(status=ExecutionStatus.PENDING)
         updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
-        with _held():
+        with held():
             self._flow.set_aside(self.execution, Written(updates, written.logged, written.entities), self._hold.fence)
         return Ended("stopped", message=f"stopped before the end of {run.step_id}")
 
@@ -437,23 +415,6 @@ class StageRun:
         for draft in self._drafts:
             draft.discard()
         self._drafts = []
-
-
-@contextlib.contextmanager
-def _held() -> Iterator[None]:
-    """What the block writes is refused when the execution is not this run's any more."""
-    try:
-        yield
-    except TransactionFailedError as error:
-        raise _meaning(error) from error
-
-
-def _meaning(error: TransactionFailedError) -> BaseException:
-    """A condition that did not hold means that the execution is lost; anything else is what was to be written."""
-    if any(failure.code == "ConditionalCheckFailed" for failure in error.failures):
-        return ExecutionLost(str(error))
-    reasons = "; ".join(failure.message for failure in error.failures) or str(error)
-    return ValueRefusedError(f"what the stage has found cannot be stored: {reasons}. Keep what is large in a file")
 
 
 def _started(run: StepRun, now: datetime) -> StepRun:

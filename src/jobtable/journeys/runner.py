@@ -24,8 +24,9 @@ from jobtable.jobs.records import CLAIMABLE, Status
 from jobtable.jobs.tasks import FailTask, StopTask, task
 from jobtable.journeys.aggregates import ENDED
 from jobtable.journeys.entities import JobExecution, Journey
-from jobtable.journeys.execution import Ended, ExecutionLost, Hold, StageRun, no_fence
+from jobtable.journeys.execution import Ended, StageRun
 from jobtable.journeys.flow import JourneyFlow, State, Written
+from jobtable.journeys.hold import ExecutionLost, Hold, no_fence
 from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, LogLevel, Priority
 from jobtable.journeys.stage_jobs import (
     CONCLUDE_STAGE,
@@ -68,7 +69,7 @@ class JourneyRunner:
     def resume(self, journey_id: str, *, by: str = "user") -> Journey:
         """Go on with a paused journey, behind the last finished step.
 
-        ConflictError if it runs, but then it is made sure that its stage has a job.
+        ConflictError if it runs; its stage then gets a job all the same, if it has none.
         """
         with self._settled_if_refused(journey_id):
             execution = self.flow.resume(journey_id, by)
@@ -79,7 +80,7 @@ class JourneyRunner:
     def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
         """End a journey at once; what its stage still does is not recorded any more.
 
-        ConflictError if it was cancelled before, but then it is made sure that its job is.
+        ConflictError if it was cancelled before; its job is then cancelled too, if it was not.
         """
         try:
             execution = self.flow.cancel(journey_id)
@@ -99,7 +100,7 @@ class JourneyRunner:
     def retry(self, journey_id: str, *, by: str = "user") -> Journey:
         """Run the failed or cancelled stage again, as a new execution with the next number.
 
-        ConflictError if it runs, but then it is made sure that its stage has a job.
+        ConflictError if it runs; its stage then gets a job all the same, if it has none.
         """
         with self._settled_if_refused(journey_id):
             execution = self.flow.retry(journey_id, by)

@@ -67,7 +67,7 @@ class Drawing:
 
 
 def draw(number: int) -> Drawing:
-    """Receipt number so-and-so, always the same. Each third one does not add up."""
+    """The receipt with this number, always the same. Every third one does not add up."""
     random = Random(number)  # noqa: S311 - a drawing is no secret
     merchant, address, phone = _SHOPS[number % len(_SHOPS)]
     goods = random.sample(_GOODS, k=random.randint(3, 5))

@@ -20,14 +20,14 @@ MOST_SECONDS = 2.0
 _MOST_BYTES_TOGETHER = 2 << 20
 """DynamoDB takes 4 MB in one transaction; the sizes here are estimates."""
 _BYTES_BESIDE_TEXT = 1_000
-"""What a record takes of memory beside its texts, about; of an item it is less."""
+"""About how much memory a record takes beside its texts; the item takes less."""
 
 
 class RecordWriter(Protocol):
     """Stores records: a job's timeline, or a server that has one."""
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Store up to 99 records, in their order. If it fails, call it again with the same ones: none is doubled."""
+        """Store up to 99 records, in their order. After a failure call it again with the same: none is stored twice."""
         ...
 
 
@@ -70,7 +70,7 @@ class RecordBuffer:
 
     @property
     def is_filling(self) -> bool:
-        """Whether it is time to flush, however short ago the last one was."""
+        """Whether it is time to flush, however recent the last flush was."""
         return self._bytes >= self._most_bytes // 8
 
     def add(self, record: Timed) -> None:

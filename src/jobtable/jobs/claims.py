@@ -20,7 +20,7 @@ _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """How many jobs fit into one transaction together with the two items that tell which instance has each of them."""
 _LARGEST_CROWD = 16
-"""When others want the same jobs, a claimer picks one share of the next ones at random: of at most this many."""
+"""Where claimers are in each other's way, each picks one share of the next jobs: of at most this many shares."""
 
 
 class Claims:

@@ -142,7 +142,7 @@ class Conclusions:
         return job.is_awaiting or job.status not in _NOT_ENDED_BY_US
 
     def _is_over(self, held: Held, outcome: Outcome) -> bool:
-        """Whether nothing more is to be written of a run, after an error that does not say whether it was."""
+        """Whether nothing is left to write of a run, after an error that leaves open whether the write happened."""
         if not self._heartbeats.is_held(held):
             self.lose(held, "its end could not be stored while its lease held")
             return True

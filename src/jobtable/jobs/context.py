@@ -36,7 +36,7 @@ class JobContext:
     """One run of one job, as the task sees it. Any thread may use it, and processes that are forked from this one.
 
     Log lines, metrics and progress are collected and stored every `flush_seconds`, by flush(), and by close(). If the
-    process is killed, what it told in the last two of these times may be lost, and nothing otherwise: a task that is
+    process is killed, what it told in the last two of these intervals may be lost, and nothing else: a task that is
     faster than the store waits for it. While the store is away all is kept, until the buffer is full.
 
     Checkpoints, artifacts and progress are refused (LeaseLostError) when another worker may have the job.

@@ -59,7 +59,7 @@ class Control:
         job = self._queries.get_job(job_id)
         has_ended_others = False
         if tree:
-            if job.definition.is_group:  # else its children's end would end it otherwise
+            if job.definition.is_group:  # first, or the end of its children would give it another status
                 self._end(job_id, status, message, by, is_asked_for=False)
             for child in self._trees.below(job):
                 if not child.is_final:
@@ -123,7 +123,7 @@ class Control:
         return self._queries.get_job(job_id)
 
     def begin_for_system(self, job_id: str, *, by: str = "local") -> Job:
-        """Let a COMPLETED job begin anew, for the system whose job it is: what it does twice it must make once."""
+        """Let a COMPLETED job begin anew, for the system whose job it is: run twice, it must make nothing twice."""
         job = self._queries.get_job(job_id)
         if job.status is not Status.COMPLETED:
             raise JobStateError(f"job {job_id} is {job.status} and not COMPLETED: look at it again")

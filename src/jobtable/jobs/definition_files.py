@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_scalar(self, node: yaml.ScalarNode | yaml.MappingNode) -> str:
-        """The text of a node. JSON writes a sign beyond U+FFFF as two escapes, which YAML does not put together."""
+        """The text of a node. JSON writes a character beyond U+FFFF as two escapes, which YAML does not join."""
         text = str(super().construct_scalar(node))
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
@@ -59,7 +59,7 @@ class WrittenDefinition:
     _node: yaml.Node | None
 
     def find_line(self, place: tuple[str | int, ...]) -> int | None:
-        """Where the innermost part of a place begins that is in the text: what is missing is not, nor are kinds."""
+        """The line of a place, or of its innermost part that is in the text: missing members are not, nor are kinds."""
         line, node = None, self._node
         for part in place:
             match node:
@@ -94,7 +94,7 @@ def parse_definition(text: str, source: str) -> WrittenDefinition:
         node = loader.get_single_node()
         # Deep, so that a part within itself is refused.
         return WrittenDefinition(None if node is None else loader.construct_object(node, deep=True), node)
-    except (yaml.YAMLError, ValueError) as error:  # a date that there is not is a ValueError
+    except (yaml.YAMLError, ValueError) as error:  # a date that does not exist is a ValueError
         raise ValueRefusedError(f"{source} is not understood: {_problem(error)}") from error
     except RecursionError as error:
         raise ValueRefusedError(f"{source} is nested too deep") from error

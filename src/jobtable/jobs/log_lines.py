@@ -29,7 +29,7 @@ def log_line(
     exception: str | BaseException | None = None,
     time_to_live: int | None = None,
 ) -> JobLog:
-    """A line to store: texts that are too long are cut with a note, characters that are none are written out."""
+    """A line to store: texts that are too long are cut with a note, lone surrogates are written out."""
     return JobLog(
         job_id=job_id,
         timestamp=moment,
@@ -42,7 +42,7 @@ def log_line(
 
 
 def level_of(level: str) -> LogLevel:
-    """The level that a text names, in any case; ValueRefusedError for one that there is not."""
+    """The level that a text names, in any case; ValueRefusedError for one that does not exist."""
     found = _LEVELS.get(level.upper())
     if found is None:
         raise ValueRefusedError(f"{level!r} is no log level; there are {', '.join(_LEVELS)}")
@@ -56,7 +56,7 @@ def levels_from(level: str) -> frozenset[LogLevel]:
 
 
 def clean(text: str) -> str:
-    """The text as valid Unicode: characters that are none are written out."""
+    """The text as valid Unicode: lone surrogates are written out."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -158,7 +158,7 @@ class JobLogs:
             yield self._objects.get(log_part_key(job_id, epoch, number))
 
     def _parts_or_object(self, job_id: str, epoch: int) -> Iterator[bytes]:
-        """The parts of a text; when it has become one object meanwhile, the rest out of that: it begins like them."""
+        """The parts of a text; if they become one object meanwhile, the rest of that: it begins with the same bytes."""
         sent = 0
         missing: ObjectNotFoundError | None = None
         try:

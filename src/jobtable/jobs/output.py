@@ -114,7 +114,7 @@ class OutputCapture:
         self._buffer.flush()
 
     def _take(self, line: Line, stream: Stream) -> bool:
-        """Whether the line is told, or need not be."""
+        """Tell a line; False where there is no budget left for it."""
         if line.is_overwritten:
             if line.text:
                 self._bars[stream] = line

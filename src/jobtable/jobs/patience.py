@@ -37,10 +37,10 @@ def patiently(call: Callable[[], T], what: str, *, clock: Clock, goes_on: Callab
 
 
 def insist(call: Callable[[], T], what: str, clock: Clock, *, goes_on: Callable[[], bool] = lambda: True) -> T:
-    """Call what may be away for a while, as a server that is started anew or object storage: a task waits for it.
+    """Call something that may be away for a while, such as object storage or a server that restarts, until it answers.
 
-    A checkpoint whose answer was lost is saved twice; everything else takes the place of itself. It is waited for a
-    minute at most, and no longer than `goes_on` says.
+    It is waited for a minute at most, and no longer than `goes_on` says. A checkpoint whose answer was lost is saved
+    twice; everything else replaces what the first call had written.
     """
     until = clock.monotonic() + _PATIENCE_SECONDS
     return patiently(call, what, clock=clock, goes_on=lambda: goes_on() and clock.monotonic() < until)

@@ -177,7 +177,7 @@ class JobQueries:
         return self.find_unfinished(self.list_dependents(sweep_id))
 
     def find_unfinished(self, edges: Iterable[JobDependency]) -> Iterator[Job]:
-        """Those of the jobs from which edges lead that are not COMPLETED."""
+        """Of the jobs that the edges lead from, those that are not COMPLETED."""
         jobs = self.read_jobs(edge.job_id for edge in edges)
         return (job for job in jobs if job is not None and job.status is not Status.COMPLETED)
 

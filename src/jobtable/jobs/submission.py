@@ -50,14 +50,14 @@ class Submission:
         return submitted
 
     def open_group(self, new: NewJob) -> Job:
-        """Make a job that only groups others: it runs at once, without a worker, until it is sealed and they ended."""
+        """Make a job that only groups others: it runs without a worker, until it is sealed and they have ended."""
         if new.task is not None:
             raise ValueRefusedError(f"a group does nothing itself, but {new.name!r} names the task {new.task}")
         (group,) = self._submit_chunk([new], is_group=True)
         return group
 
     def submit_together(self, new: Sequence[NewJob], *beside: Entity) -> list[Job]:
-        """Submit some jobs with ids, and what else tells of them, in one transaction: all that are not there, or none.
+        """Submit jobs with ids, and the entities `beside` them, in one transaction: all that are missing, or none.
 
         Those without a task are groups, which are sealed from the beginning: they wait for those that come with them.
         """

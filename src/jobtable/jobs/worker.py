@@ -208,7 +208,7 @@ class Worker:
         return claimed
 
     def _wait_for_work(self, mark: object | None, idle: float) -> float:
-        """Wait before the next try to claim; gives how long to wait at least before the one behind it.
+        """Wait before the next try to claim; gives how long to wait at least before the one after that.
 
         A store that can tell that nothing was written is asked that all the time, so new work is begun at once. Where
         it cannot, or others write all the time, tries become rarer.
@@ -229,7 +229,7 @@ class Worker:
             return False  # the next try to claim tells what is wrong
 
     def _wait(self, seconds: float) -> bool:
-        """Wait until a slot is free, something has failed, or the time is over; says whether it is not over."""
+        """Wait until a slot is free or something has failed; False if the time is over before."""
         try:
             failure = self._events.get(timeout=seconds)
         except Empty:
@@ -302,7 +302,7 @@ def _rarer_collections() -> Iterator[None]:
     What a batch of jobs makes lives until its end, so that looking at it finds nothing and takes a tenth of the time.
     """
     youngest, *older = gc.get_threshold()
-    gc.set_threshold(youngest and max(youngest, _OBJECTS_BETWEEN_COLLECTIONS), *older)  # 0 is: never
+    gc.set_threshold(youngest and max(youngest, _OBJECTS_BETWEEN_COLLECTIONS), *older)  # 0 means never
     try:
         yield
     finally:

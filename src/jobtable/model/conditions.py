@@ -202,7 +202,7 @@ class Size(Operand):
 
     path: Path
     default: int | None
-    """That of what an item without the attribute has as far as entities go, where that has one."""
+    """The size of the default that entities have where the item lacks the attribute; None where it has no size."""
 
     def write(self, placeholders: Placeholders) -> str:
         return f"size({self.path.write(placeholders)})"

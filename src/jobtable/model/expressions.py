@@ -58,7 +58,7 @@ class Attribute(Generic[T]):
         self._slot = slot if steps else field
         self._path = Path((*field.path, *steps))
         self._default = None if steps else field.default
-        """What an item without the attribute has as far as entities go, where that is something."""
+        """What entities have where the item lacks the attribute; None where that is nothing."""
 
     def __repr__(self) -> str:
         inside = "".join(f"[{step!r}]" for step in self._steps)
@@ -70,7 +70,7 @@ class Attribute(Generic[T]):
         return Attribute(self.field, (*self._steps, name), kind, slot)
 
     __iter__ = None
-    """Python would ask for one element after the other, and there is always another one to speak of."""
+    """Not to be looped over: Python would ask for one element after the other, for ever."""
 
     @property
     def path(self) -> Path:
@@ -100,7 +100,7 @@ class Attribute(Generic[T]):
             raise ValueRefusedError(f"{self!r} cannot hold {value!r:.100}") from error
 
     def amount_form(self, amount: int | float | Decimal) -> WireForm:
-        """What is added to a number: itself no value of the field, so the field's limits do not speak of it."""
+        """What is added to a number. It is not a value of the field itself, so the field's limits do not apply."""
         if not isinstance(self._kind, wire.Int | wire.Float | wire.DecimalNumber | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a number, so {amount!r} cannot be added to it")
         if isinstance(self._kind, wire.Int) and amount % 1:
@@ -122,7 +122,7 @@ class Attribute(Generic[T]):
         return self._encoded(kind, value if element is None else element.accept(value))
 
     def _text_form(self, value: Any) -> WireForm:
-        """A part of a text: itself no value of the field, so the field's limits do not speak of it."""
+        """A part of a text. It is not a value of the field itself, so the field's limits do not apply."""
         if not isinstance(value, str):
             raise ValueRefusedError(f"{self!r} is compared with a text, not with {value!r:.100}")
         return {"S": value}
@@ -155,7 +155,7 @@ class Attribute(Generic[T]):
         return self.exists() if self._is_empty_set(value) else self._compare("<>", value)
 
     def _is_none(self) -> Condition:
-        """None is written in one way, but other programs may write it in the other one."""
+        """That it is None: we write it in one way, but other programs may write it in the other."""
         is_null = Comparison(self.path, "=", Value({"NULL": True}))
         return is_null if self._default is not None else self.missing() | is_null
 

@@ -113,7 +113,7 @@ class FieldSchema:
 
     @cached_property
     def default(self) -> Any:
-        """What an item without the attribute has; None where that is nothing, or another one each time."""
+        """What an item without the attribute has; None where that is nothing, or made anew each time."""
         if self.info.is_required() or self.kind.empty_is_absent:
             return None
         made = self.info.default_factory

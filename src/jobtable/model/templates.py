@@ -160,7 +160,7 @@ def _symbols(parts: Sequence[Part]) -> list[_Symbol]:
 
 
 def _meet_as_automata(left: list[_Symbol], right: list[_Symbol], *, whole: bool) -> bool:
-    """Whether a text matches both, or, if not whole, begins with one that matches the left: walks both side by side."""
+    """Whether one text matches both or, if not `whole`, a text of the right begins with one of the left."""
     seen, todo = {(0, 0)}, [(0, 0)]
     while todo:
         i, j = todo.pop()

@@ -39,9 +39,9 @@ PART_SIZE = 16 << 20
 
 CONNECT_SECONDS = 5
 READ_SECONDS = 30
-"""So long a server that was asked may say nothing."""
+"""How long a server that was asked may be silent."""
 ATTEMPTS = 4
-"""So often all is tried that may succeed later. One that takes every connection and never answers costs two minutes."""
+"""How often something is tried that may succeed later. A server that never answers costs two minutes."""
 
 MAX_PARTS = 10_000
 MAX_URL_TIME = timedelta(days=7)

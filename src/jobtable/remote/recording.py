@@ -210,7 +210,7 @@ def _told(lease: Lease, source: Path | bytes) -> dict[str, Any]:
 
 
 def _file(source: Source) -> Path | bytes:
-    """What a task keeps; a stream it does not."""
+    """What a task keeps, which can be sent: a file or bytes, but no folder and no stream."""
     if isinstance(source, Path) and source.is_dir():
         raise ValueRefusedError(f"{source} is a folder; pack it into one file first, for example with shutil")
     if isinstance(source, Path | bytes):

@@ -28,7 +28,7 @@ from jobtable.sweeps.desk import SweepDesk
 T = TypeVar("T")
 
 LONGEST_MESSAGE = 10_000
-"""So many characters of what a task says with its progress does a server take."""
+"""How many characters of the message beside a task's progress a server takes."""
 _DESKS: dict[Any, Callable[[Server, Jobs, Lease], Any]] = {SweepDesk: ServerSweepDesk}
 """The desks that a server has; what asks at another one needs the store itself."""
 

@@ -76,5 +76,5 @@ class TellsChanges(Protocol):
     """A backend that can tell, for less than a read costs, that nothing was written."""
 
     def change_mark(self) -> object:
-        """Another value whenever anyone has written something since; it may be another one without that."""
+        """A value that differs once anyone has written something; it may also differ without that."""
         ...

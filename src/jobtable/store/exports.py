@@ -26,7 +26,7 @@ from jobtable.store.store import Store
 
 FORMAT = "jobtable table 1"
 Mode = Literal["refuse", "merge", "replace"]
-"""What becomes of items that are there: none may be; those of the file are put over them; they are deleted first."""
+"""What an import does where items are there: nothing; puts those of the file over them; deletes them first."""
 
 _LONGEST_LINE = 4 << 20
 """An item has 400 KB at most; as JSON, with everything escaped, it stays under this."""

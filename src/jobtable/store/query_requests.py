@@ -152,7 +152,7 @@ def _text_range(selection: Selection[Any], bounds: Bounds) -> tuple[str, str]:
 
 
 def _just_before(text: str) -> str:
-    """A text with nothing that a key can be between it and `text`: the last character one lower, then the highest."""
+    """A text right before `text`, with no key in between: the last character one lower, then the highest one."""
     last = ord(text[-1])
     lower = chr(0xD7FF) if last == 0xE000 else chr(last - 1)
     return text[:-1] + lower + _HIGHEST if last else text[:-1]

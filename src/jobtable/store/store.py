@@ -75,9 +75,9 @@ class Store:
         self.backend.close()
 
     def change_mark(self) -> object | None:
-        """What is the same as long as nobody writes anything; None if only reading can tell that.
+        """A value that stays the same as long as nobody writes anything; None if only reading can tell that.
 
-        Whoever waits for something compares it, often and for microseconds, and reads when it has changed.
+        Whoever waits for something compares it, which takes microseconds, and reads when it has changed.
         """
         return self.backend.change_mark() if isinstance(self.backend, TellsChanges) else None
 
@@ -282,7 +282,7 @@ class Store:
         try:
             response = self.backend.execute(operation, request)
         except TableNotFound as error:
-            if not (names := " or ".join(_tables_of(request))):  # it is a stream
+            if not (names := " or ".join(_tables_of(request))):  # a request to a stream names no table
                 raise
             told = f"{error.message}: {names}; create it with store.tables.create(...)"
             raise TableNotFound(told, code=error.code) from error

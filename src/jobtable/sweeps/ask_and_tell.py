@@ -44,7 +44,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "dict[str, Any]": (dict,),
     "None": (type(None),),
 }
-"""The annotations of arguments that JSON can say, and what is of each."""
+"""The annotations of arguments that JSON can express, and the Python types of each."""
 _STATES = {"completed": TrialState.COMPLETE, "stopped": TrialState.PRUNED, "failed": TrialState.FAIL}
 
 
@@ -167,7 +167,7 @@ def _suggested(trial: optuna.Trial, name: str, parameter: Choice | IntRange | Fl
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without word of studies that are made, or of samplers that are experimental: whoever names one has chosen it."""
+    """Without messages about new studies or experimental samplers: whoever names one has chosen it."""
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:

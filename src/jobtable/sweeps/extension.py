@@ -83,7 +83,7 @@ class Extension:
     def plan_the_rest(self, sweep_id: str, known: int, by: str) -> None:
         """Let planning jobs begin anew that ended without knowing of all trials.
 
-        One whose result does not say of how many it knew is taken to have known of the `known`.
+        One whose result does not say of how many it knew counts as having known of `known`.
         """
         for _ in range(_MOST_TRIES):
             behind = list(self._find_behind(sweep_id, known))
@@ -130,6 +130,6 @@ def _enlarged(parent: Job, known: int, total: int) -> Sweep:
 
 
 def _concerned(sweep: Sweep, known: int) -> list[int]:
-    """The generations that a planner decides otherwise on if it knows of that many trials only."""
+    """The generations for which a planner that knows of only that many trials decides otherwise, the last first."""
     last = sweep.generation_count(known) - 1
     return list(takewhile(lambda generation: sweep.has_changed(generation, known), range(last, -1, -1)))

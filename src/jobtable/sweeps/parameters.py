@@ -16,7 +16,7 @@ Value: TypeAlias = JsonValue
 MOST_POINTS = 1_000_000
 """How many a grid may have; the numbers of trials have six digits."""
 _NOISE = 1e-9
-"""Which part of a step adding floats may be beside it."""
+"""How far a sum of floats may be off, as a part of a step."""
 Params: TypeAlias = dict[str, Any]
 """The parameters of one trial by name. One that does not exist under the others' values has no entry."""
 

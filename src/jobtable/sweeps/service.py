@@ -253,7 +253,7 @@ class Sweeps:
 
 
 def _refuse_options(sweep: Sweep) -> None:
-    """Not a part of the definition: what Optuna takes changes, and a sweep of last year is read all the same."""
+    """Not a part of the definition: what Optuna takes changes, and a sweep of last year must stay readable."""
     problem = sweep.sampler.find_problem() if isinstance(sweep.sampler, Optuna) else None
     if problem is not None:
         raise ValueRefusedError(problem)
@@ -310,7 +310,7 @@ def _entry(sweep: Sweep, sweep_id: str, user: str, created_at: datetime) -> Swee
 
 
 def _refuse_while_it_ends(job: Job) -> None:
-    """A run that was asked to end would do so behind a resumption, and the sweep would go on without it."""
+    """A run that was asked to end would do so after the sweep is resumed, which would go on without it."""
     if job.requested is not None:
         raise JobStateError(
             f"job {job.job_id} was asked to {job.requested} and has not ended yet: resume the sweep when it has; "

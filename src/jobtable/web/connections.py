@@ -11,11 +11,11 @@ from collections.abc import Collection
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 LONGEST_HEAD_SECONDS = 60.0
-"""So long may the head of a request take."""
+"""How long the head of a request may take."""
 LONGEST_PAUSE_SECONDS = 600.0
-"""So long may somebody not read on in an answer: a person may look at the beginning of a long one for a while."""
+"""How long somebody may pause in reading an answer: a person may look at the beginning of a long one for a while."""
 MOST_CONNECTIONS = 2000
-"""Above it those are cut that wait the longest. All who may look on live have room, and as many others."""
+"""If there are more, those that wait the longest are cut. There is room for all live views, and as many others."""
 _FILES_PER_CONNECTION = 2
 """A connection is a file to the system, and while it is served, it may have one open."""
 

@@ -16,7 +16,7 @@ from jobtable.web.durations import duration_text
 
 _MOST_TOLD = 200
 _MOST_BYTES = 1_000_000
-"""So long may an event be; many of them may wait for somebody who reads slowly."""
+"""How long an event may be: many of them may wait for somebody who reads slowly."""
 _JOB_FIELDS = {
     "job_id",
     "name",

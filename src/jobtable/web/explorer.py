@@ -24,7 +24,7 @@ class ItemView:
     entity: str | None
     values: dict[str, Any] | None
     problem: str | None
-    """Why the item is none of the entity that its type names."""
+    """Why the item cannot be read as the entity that its type names."""
     item: Item
 
 

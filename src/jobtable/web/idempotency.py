@@ -39,7 +39,7 @@ class CreationRoute(GuardedRoute):
     """A guarded route whose requests may carry an Idempotency-Key."""
 
     given_up_after = timedelta(minutes=5)
-    """After so long a request without an answer counts as that of a server that has died."""
+    """How long until a request without an answer counts as that of a server that has died."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
         super().__init__(path, endpoint, **{**told, "openapi_extra": _OPENAPI_PARAMETER})

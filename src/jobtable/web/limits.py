@@ -20,9 +20,9 @@ from jobtable.web.problems import PassesThrough, Problem, Refused, Sending, prob
 F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_WHOLE_BYTES = 100_000_000
-"""So large may a file be that comes within JSON, because all of it is in memory then."""
+"""How large a file within JSON may be: all of it is in memory."""
 LONGEST_SILENCE_SECONDS = 60.0
-"""So long may a body pause, and so long may it come more slowly than others."""
+"""How long a body may pause, and how far it may be behind LEAST_BYTES_PER_SECOND."""
 LEAST_BYTES_PER_SECOND = 1000
 _MOST_CALLERS = 10_000
 _TAKES_FILE = "__jobtable_takes_file__"
@@ -130,7 +130,7 @@ class _Body:
         return message
 
     async def _receive_in_time(self) -> Message:
-        """Only the time counts in which the caller is waited for: who stores the body may be slow."""
+        """The next part. Only the time spent waiting for the caller counts: whoever stores the body may be slow."""
         left = LONGEST_SILENCE_SECONDS + self._received / LEAST_BYTES_PER_SECOND - self._waited_seconds
         begun = asyncio.get_running_loop().time()
         try:

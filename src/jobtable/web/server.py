@@ -89,7 +89,7 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
 
 
 def refuse_routes_without_rule(app: FastAPI) -> None:
-    """Raise DefinitionError for a route that says not who may use it, or does not ask, however it came into the app."""
+    """Raise DefinitionError for a route without a rule, or that does not ask for it, however it came into the app."""
     for route in iter_route_contexts(app.routes):
         rule = rule_of(route.endpoint)
         if rule is None:

@@ -1,4 +1,4 @@
-"""Bodies are taken at their word: a text is no number, and a truth value neither.
+"""Bodies are taken at their word: a text is no number, and neither is a truth value.
 
 Pydantic would turn "5" and true into numbers, which the API's description does not allow. So the types of a body are
 compared with those that the description gives, before anything is made of it.

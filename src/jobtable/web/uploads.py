@@ -17,7 +17,7 @@ from jobtable.web.problems import Refused
 T = TypeVar("T")
 
 MOST_AT_ONCE = 16
-"""So many uploads are taken at once; more wait. Each holds a thread, and none of those that answer other requests."""
+"""How many uploads are taken at once; others wait. Each holds a thread, but none that answers other requests."""
 
 
 def binary_body(media_type: str = "application/octet-stream") -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jobtable.jobs.entities import JobMetric
 from jobtable.store import Store
 
 _MOST_VALUES = 5000
-"""So many values are read one by one, of all metrics together; of a metric with more, samples are."""
+"""How many values are read one by one, of all metrics together; of a metric with more, samples are read."""
 _MOST_SAMPLES = 200
 _MOST_METRICS = 50
 _MOST_POINTS = 500

@@ -23,7 +23,7 @@ router = APIRouter(route_class=PageRoute)
 
 _SHOWN = 8
 _MOST_COUNTED = 500
-"""Ends are counted up to so many; what is faster than that is shown for a shorter time."""
+"""How many ends are counted at most; where jobs end faster, a shorter time is shown."""
 _SPAN = timedelta(hours=1)
 _BARS = 30
 

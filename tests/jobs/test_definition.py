@@ -31,11 +31,6 @@ FOREIGN: list[Json] = ["yaml: true", {"model": "layoutlm", "retry": 3}, {"task":
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def jobs(clock: FakeClock) -> Jobs:
     return engine(Store(EmbeddedBackend(None)), clock)
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+from tests.jobs.engines import LEASE_SECONDS, check_records
 
 from jobtable.errors import (
     BackendUnavailable,
@@ -25,18 +25,7 @@ from jobtable.jobs.leases import Lease, Outcome, check_lease
 from jobtable.jobs.preparation import MOST_OPEN_DEPENDENCIES
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.objects import object_key
-from jobtable.store import Store
 from jobtable.testing import FakeClock
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def jobs(each_store: Store, clock: FakeClock) -> Jobs:
-    return engine(each_store, clock)
 
 
 def new(name: str, **more: object) -> NewJob:

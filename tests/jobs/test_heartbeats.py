@@ -44,11 +44,6 @@ class Switch:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def backend() -> Switch:
     return Switch()
 

@@ -5,34 +5,18 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from tests.jobs.engines import LEASE_SECONDS, engine
+from tests.jobs.runs import claimed
 
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.timing import Timing
-from jobtable.store import Store
 from jobtable.testing import FakeClock
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
-def jobs(each_store: Store, clock: FakeClock) -> Jobs:
-    return engine(each_store, clock)
 
 
 def started(jobs: Jobs, **more: object) -> Lease:
     jobs.submit(NewJob(name="one", task="m:f", **more))  # type: ignore[arg-type]  # checked by NewJob
     return claimed(jobs)
-
-
-def claimed(jobs: Jobs) -> Lease:
-    (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
-    return lease
 
 
 def timing(jobs: Jobs, lease: Lease) -> Timing:

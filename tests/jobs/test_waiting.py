@@ -19,11 +19,6 @@ from jobtable.testing import FakeClock
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def jobs(each_store: Store, clock: FakeClock) -> Jobs:
     made = engine(each_store, clock)
     serve(made, "worker-1", "default")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,6 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 
 REPOSITORY = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with Store(EmbeddedBackend(None)) as store:
-        yield world_on(store)
 
 
 def run(world: World, **acts: Any) -> str:

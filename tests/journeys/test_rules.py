@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -10,20 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.access_patterns.journeys import START, rule
 from tests.journeys.stages import script
-from tests.journeys.worlds import World, stage, world_on
+from tests.journeys.worlds import World, stage
 
-from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError
 from jobtable.journeys.entities import SecondBrainRule
 from jobtable.journeys.parts import Priority, RuleScope, RuleStatus, RuleType
 from jobtable.journeys.rules import add_rule, applicable, change_rule_status
-from jobtable.store import Store
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with Store(EmbeddedBackend(None)) as store:
-        yield world_on(store)
 
 
 def made(

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.journeys.stages import script
-from tests.journeys.worlds import World, world_on
+from tests.journeys.worlds import World
 
-from jobtable.embedded import EmbeddedBackend
 from jobtable.journeys.parts import JourneyStatus
 from jobtable.journeys.stage import Stage
-from jobtable.store import Store
 
 
 class Costs:
@@ -43,12 +40,6 @@ class Costs:
         requests, objects = self._seen
         self._seen = (len(self.requests), len(self.objects))
         return self.requests[requests:], len(self.objects) - objects
-
-
-@pytest.fixture
-def world() -> Iterator[World]:
-    with Store(EmbeddedBackend(None)) as store:
-        yield world_on(store)
 
 
 def test_a_step_costs_one_commit(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

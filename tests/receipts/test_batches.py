@@ -20,12 +20,6 @@ from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend
 
 
-@pytest.fixture
-def store(each_store: Store) -> Store:
-    each_store.tables.create(main)
-    return each_store
-
-
 def completion(word_id: int, image_id: str = "a", status: str = "VALID") -> CompletionBatchResult:
     return CompletionBatchResult(
         batch_id="b",

@@ -43,12 +43,6 @@ RESULT = ReceiptValidationResult(
 )
 
 
-@pytest.fixture
-def store(each_store: Store) -> Store:
-    each_store.tables.create(main)
-    return each_store
-
-
 def put_without(store: Store, entity: Entity, *attributes: str) -> None:
     item = type(entity).__schema__.codec.encode(entity)
     listed = {name: value for name, value in item.items() if name not in attributes}

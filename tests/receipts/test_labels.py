@@ -7,7 +7,6 @@ from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON
 
 from jobtable.errors import ConflictError, TransactionFailedError, ValueRefusedError
-from jobtable.jobs.entities import main
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.receipts.entities import (
     FieldWord,
@@ -20,12 +19,6 @@ from jobtable.receipts.entities import (
 from jobtable.receipts.labels import LabelHygieneService, LabelService
 from jobtable.store import Store
 from jobtable.testing import FakeClock
-
-
-@pytest.fixture
-def store(each_store: Store) -> Store:
-    each_store.tables.create(main)
-    return each_store
 
 
 def label(word_id: int, name: str = "TOTAL", image_id: str = "a", status: str = "NONE") -> ReceiptWordLabel:

@@ -19,13 +19,6 @@ from jobtable.receipts.labels import LabelService
 from jobtable.receipts.ocr import OcrResult, OcrService, Stored
 from jobtable.store import Backend, Item, Request, Response, Store
 
-
-@pytest.fixture
-def store(each_store: Store) -> Store:
-    each_store.tables.create(main)
-    return each_store
-
-
 OTHER: Item = {"PK": {"S": "IMAGE#a"}, "SK": {"S": "RECEIPT#00002#RATING"}, "stars": {"N": "5"}}
 """Of a kind that this package does not know."""
 

@@ -7,17 +7,10 @@ from datetime import timedelta
 import pytest
 
 from jobtable.errors import NotFoundError
-from jobtable.jobs.entities import main
 from jobtable.receipts.entities import PlacesCache
 from jobtable.receipts.places import PlacesService
 from jobtable.store import Store
 from jobtable.testing import FakeClock
-
-
-@pytest.fixture
-def store(each_store: Store) -> Store:
-    each_store.tables.create(main)
-    return each_store
 
 
 def test_hits_are_counted_and_make_an_answer_recently_used(store: Store) -> None:

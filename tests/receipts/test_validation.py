@@ -35,12 +35,6 @@ WARNING = Finding(ResultType.WARNING, "an odd date")
 SUCCESS = Finding(ResultType.SUCCESS, "fine")
 
 
-@pytest.fixture
-def store(each_store: Store) -> Store:
-    each_store.tables.create(main)
-    return each_store
-
-
 def assert_in_step(service: ValidationService) -> None:
     summary = service.get_summary("a", 1)
     categories = {category.field_name: category for category in service.list_categories("a", 1)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,14 +22,6 @@ from jobtable.jobs.worker import Worker
 from jobtable.remote.work import ServerWork, open_work
 from jobtable.sweeps.desk import SweepDesk
 from jobtable.sweeps.sweep import Sweep
-
-
-@pytest.fixture
-def work(served: Served) -> Iterator[ServerWork]:
-    """The work of the server's jobs, with the role that may do nothing else."""
-    opened = open_work(served.url, served.token(Role.WORKER))
-    yield opened
-    opened.store.close()
 
 
 def run_far(served: Served, sweep: Sweep, **options: Any) -> list[Any]:

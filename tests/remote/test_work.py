@@ -61,14 +61,6 @@ def served() -> Iterator[Served]:
     made.stop()
 
 
-@pytest.fixture
-def work(served: Served) -> Iterator[ServerWork]:
-    """The work of its jobs, with the role that may do nothing else."""
-    opened = open_work(served.url, served.token(Role.WORKER))
-    yield opened
-    opened.store.close()
-
-
 def claimed(served: Served, work: ServerWork, *, instance_id: str = "far", **new: Any) -> Lease:
     """A job that a worker elsewhere holds."""
     job = served.services.jobs.submit(NewJob(**{"name": "far", "task": f"{TASKS}:train", "queue": "one", **new}))

@@ -33,7 +33,7 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autoco
 
 _SHOWN_STATUSES = 20
 _DEEPEST_JSON = 100
-"""So many levels of jobs; each is two of JSON."""
+"""How many levels of jobs JSON may have: each of them is two of its own."""
 
 
 def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:

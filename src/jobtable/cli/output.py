@@ -122,7 +122,7 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 
 
 def print_list(items: Iterable[Any], row: Callable[[Any], Row], *, as_json: bool, empty: str) -> None:
-    """Print many: as a JSON array of the items, or as a table with a row for each, or the line that says: none."""
+    """Print many: as a JSON array of the items, as a table with a row for each, or, of none, the line `empty`."""
     listed = list(items)
     if as_json:
         print_json([to_json(item) for item in listed])

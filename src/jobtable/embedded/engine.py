@@ -66,7 +66,7 @@ class EmbeddedBackend:
             ) from error
 
     def change_mark(self) -> object:
-        """Another value whenever any process has written something since; it may be another one without that."""
+        """A value that differs once any process has written something; it may also differ without that."""
         return self._storage.change_mark()
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ def add_numbers(left: str, right: str) -> str:
         return str(int(left) + int(right))
     total = format(_EXACT.add(Decimal(left), Decimal(right)), "f")
     if len(_parsed(total)[1]) > MAX_DIGITS:
-        raise RequestRefused(_OVERFLOW)  # DynamoDB says so also where it is digits that are too many.
+        raise RequestRefused(_OVERFLOW)  # DynamoDB says so, too, where there are too many digits.
     return canonical_number(total)
 
 

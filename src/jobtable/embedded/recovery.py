@@ -38,7 +38,7 @@ def describe(storage: Storage, request: Request) -> Response:
 
 
 def update(storage: Storage, request: Request) -> Response:
-    """UpdateContinuousBackups: from now on every change is kept for as many days; or no longer."""
+    """UpdateContinuousBackups: from now on every change is kept for that many days, or none is kept any more."""
     name = table_of(request)
     check_members(request, _MEMBERS)
     specification = request["PointInTimeRecoverySpecification"]

@@ -144,7 +144,7 @@ def name_faults(name: str) -> list[str]:
 
 
 def index_name_faults(name: str) -> list[str]:
-    """The same of an index in an operation on items, and of the table that a list goes on behind: characters first."""
+    """The same for an index in an operation on items, and the table behind which a list goes on: characters first."""
     return sorted(name_faults(name), key=lambda fault: fault != _PATTERN_RULE)
 
 

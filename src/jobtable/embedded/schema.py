@@ -96,7 +96,7 @@ class TableSchema:
     index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
     """The key of an item in each index; None where it is not in the index."""
     plain_position: Callable[[Item], bytes | None] = field(init=False, compare=False)
-    """The position of an item whose key are short strings; None for one that must be looked at more closely."""
+    """The position of an item whose key consists of short strings; None for one that must be looked at more closely."""
 
     def __post_init__(self) -> None:
         indexes = self.indexes.values()

@@ -63,7 +63,7 @@ def index_record(transaction: Transaction, index: NewIndex) -> IndexRecord:
 
 
 def _with_what_it_is_ready_for(record: TableRecord) -> TableRecord:
-    """The table with its warm throughput noted, and that of its indexes: what changes may not lessen it."""
+    """The table with its warm throughput and that of its indexes noted: changes never lessen them."""
     is_on_demand = record.is_on_demand
     indexes = tuple(
         _replaced(one, warm=None if one.is_local else ready_for(one.warm, one.throughput, is_on_demand=is_on_demand))

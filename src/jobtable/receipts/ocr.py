@@ -44,7 +44,7 @@ class OcrResult:
     """What OCR has read from one image: the image, its text, and the receipts on it with theirs."""
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
-    """A file with a slip of the pen is not to replace what is stored by nothing."""
+    """Unknown members are refused: with a misspelt one, what is stored would be replaced by nothing."""
 
     image: Image
     lines: Sequence[Line] = ()

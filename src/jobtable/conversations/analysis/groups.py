@@ -94,7 +94,7 @@ def _divide(places: Floats, seed: int) -> Integers:
 
 
 def _sample(labels: Integers, seed: int) -> Integers:
-    """Places in the array of so many participants that distances of all pairs are calculated soon, of every group."""
+    """The places of some participants of every group: few enough to calculate the distances of all pairs quickly."""
     some = np.random.default_rng(seed).permutation(len(labels))[:_MOST_COMPARED]
     _, first_of_each = np.unique(labels, return_index=True)
     return np.union1d(some, first_of_each)

@@ -40,7 +40,7 @@ WITHOUT_SUCCESSOR = {
     "GPT_VALIDATION": "the main table keeps no query and response of a single word",
     "GPT_INITIAL_TAGGING": "the main table keeps no query and response of a single word",
 }
-"""Why the kinds that become nothing do."""
+"""Why some kinds become nothing."""
 
 _RESERVED = {*main.key_types(), *filter(None, [main.type_attribute, main.ttl])}
 """Attributes that mean something in the main table, and are not carried over from items that do not declare them."""

@@ -9,7 +9,6 @@ from tests.embedded.differential.tables import Table
 
 Value = dict[str, Any]
 
-ATTRIBUTES = ("pk", "sk", "g1", "g2", "g3", "a", "b", "c", "d", "e")
 WORDS = ("a", "b", "ab", "abc", "é", "\U0001f600")
 NUMBERS = ("0", "1", "-1", "2", "10", "1.50", "1e2", "-0.5", "12345678901234567890123456789012345678", "1E-130")
 BYTES = ("AA==", "AQI=", "/w==", "AQID")

@@ -17,7 +17,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.journeys.entities import JobExecution, LogEntry
 from jobtable.journeys.locations import DEFAULT_BUCKETS, location
 from jobtable.journeys.parts import LogCounts, LogLevel
-from jobtable.model.wire import wire_form
+from jobtable.model.plain_values import wire_form
 from jobtable.objects import ObjectInfo, ObjectStore
 
 RECENT_LINES = 100

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from jobtable.errors import DefinitionError
-from jobtable.model import wire
+from jobtable.model.plain_values import wire_form
 
 WireForm = dict[str, Any]
 
@@ -208,7 +208,7 @@ class Size(Operand):
         return f"size({self.path.write(placeholders)})"
 
     def _compare(self, operator: str, number: int) -> Condition:
-        condition = Comparison(self, operator, Value(wire.wire_form(number)))
+        condition = Comparison(self, operator, Value(wire_form(number)))
         if self.default is None:
             return condition
         return for_default(self.path, condition, operator, HOLDS[operator](self.default, number))

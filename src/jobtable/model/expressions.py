@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
-from jobtable.model import wire
+from jobtable.model import plain_values, wire
 from jobtable.model.conditions import (
     HOLDS,
     AttributeIs,
@@ -105,7 +105,7 @@ class Attribute(Generic[T]):
             raise ValueRefusedError(f"{self!r} is not a number, so {amount!r} cannot be added to it")
         if isinstance(self._kind, wire.Int) and amount % 1:
             raise ValueRefusedError(f"{self!r} is a whole number, so {amount!r} cannot be added to it")
-        return wire.wire_form(amount)
+        return plain_values.wire_form(amount)
 
     def element_form(self, value: Any) -> WireForm:
         """What is put into a list, or looked for in a list, a set or a text, in wire form."""
@@ -115,7 +115,7 @@ class Attribute(Generic[T]):
         elif isinstance(kind, wire.Numbers):
             kind = wire.Float()
         if isinstance(kind, wire.Anything):
-            return wire.wire_form(value)
+            return plain_values.wire_form(value)
         if isinstance(self._kind, wire.Text):
             return self._text_form(value)
         element = self._slot.element if self._slot is not None else None

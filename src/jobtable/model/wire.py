@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,17 +16,16 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
-from jobtable.model.fields import PackedFloats, format_timestamp, utc_text
+from jobtable.model.fields import PackedFloats, utc_text
 from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
+from jobtable.model.plain_values import ORDERS, bytes_text, map_key, plain, wire_form
 from jobtable.model.source import Names, Source
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Part
-
-_DEEPEST_NESTING = 32
 
 
 class WireType:
@@ -219,7 +218,7 @@ class Distinct(WireType):
     def encode(self, value: str, names: Names) -> str:
         tag = self.inner.tag
         element = f'({self.inner.encode("x", names)})["{tag}"]'
-        order = names.of(_ORDERS[tag], "order")
+        order = names.of(ORDERS[tag], "order")
         return f'{{"{tag}S": sorted([{element} for x in {value}], key={order})}}'
 
     def decode(self, wire: str, names: Names) -> str:
@@ -313,11 +312,6 @@ class Anything(WireType):
         return f"{names.of(deepcopy, 'deepcopy')}({value})"
 
 
-def bytes_text(value: bytes) -> str:
-    """Binary as base64 text."""
-    return b2a_base64(value, newline=False).decode("ascii")
-
-
 def read_timestamp(text: str) -> datetime:
     """A time in the canonical form, and in no other of the ISO 8601 forms that have its length."""
     if len(text) == 27 and text[26] == "Z" and text[19] == "." and text[10] == "T" and text[5] != "W":
@@ -339,103 +333,3 @@ def read_vector(wire: Mapping[str, Any]) -> list[float]:
         packed = base64.b64decode(wire["B"])
         return PackedFloats(struct.unpack(f"<{len(packed) // 4}f", packed))
     return [float(x["N"]) for x in wire["L"]]
-
-
-def plain(wire: Mapping[str, Any]) -> Any:
-    """The plain Python value of a wire form: int or float for numbers where that is exact, else Decimal."""
-    ((tag, value),) = wire.items()
-    reader = _PLAIN.get(tag)
-    if reader is None:
-        raise ValueError(f"{tag!r} is no DynamoDB type")
-    return reader(value)
-
-
-def _plain_number(text: str) -> int | float | Decimal:
-    if text.lstrip("-").isdigit():
-        return int(text)
-    number = float(text)
-    return number if Decimal(repr(number)) == Decimal(text) else Decimal(text)
-
-
-_PLAIN: dict[str, Callable[[Any], Any]] = {
-    "S": str,
-    "N": _plain_number,
-    "B": a2b_base64,
-    "BOOL": bool,
-    "NULL": lambda _: None,
-    "L": lambda values: [plain(value) for value in values],
-    "M": lambda values: {key: plain(value) for key, value in values.items()},
-    "SS": set,
-    "NS": lambda values: {_plain_number(value) for value in values},
-    "BS": lambda values: {a2b_base64(value) for value in values},
-}
-
-
-def wire_form(value: Any, depth: int = 1) -> dict[str, Any]:
-    """The wire form of a plain Python value."""
-    if depth > _DEEPEST_NESTING:
-        raise ValueRefusedError(f"the value is nested deeper than {_DEEPEST_NESTING} levels")
-    scalar = _scalar_form(value)
-    if scalar is not None:
-        return scalar
-    if isinstance(value, list | tuple):
-        return {"L": [wire_form(each, depth + 1) for each in value]}
-    if isinstance(value, Mapping):
-        return {"M": {map_key(key): wire_form(each, depth + 1) for key, each in value.items()}}
-    if isinstance(value, set | frozenset):
-        return _set_form(value)
-    raise ValueRefusedError(f"a value of type {type(value).__name__} cannot be stored: {value!r:.100}")
-
-
-def _scalar_form(value: Any) -> dict[str, Any] | None:
-    if isinstance(value, Enum):
-        return _scalar_form(value.value)
-    for kind in type(value).__mro__:
-        form = _SCALAR_FORMS.get(kind)
-        if form is not None:
-            return form(value)
-    return None
-
-
-def _float_form(value: float) -> dict[str, Any]:
-    # A whole number is read back as an int, which equals the float only if all its digits are there.
-    return {"N": str(int(value)) if abs(value) < 10**MOST_DIGITS and value.is_integer() else float_text(value)}
-
-
-_SCALAR_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
-    type(None): lambda _: {"NULL": True},
-    bool: lambda value: {"BOOL": value},
-    str: lambda value: {"S": value},
-    int: lambda value: {"N": int_text(value)},
-    float: _float_form,
-    Decimal: lambda value: {"N": decimal_text(value)},
-    bytes: lambda value: {"B": bytes_text(value)},
-    datetime: lambda value: {"S": format_timestamp(value)},
-    date: lambda value: {"S": value.isoformat()},
-}
-"""How a value is written, by the nearest of its types: a datetime is also a date, and a bool an int."""
-
-
-def map_key(key: Any) -> str:
-    """A key of a map as DynamoDB takes it."""
-    if isinstance(key, str) and key:
-        return key
-    raise ValueRefusedError(f"a key of a map is a text that is not empty, not {key!r}")
-
-
-def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:
-    tags: dict[Literal["S", "N", "B"], list[str]] = {"S": [], "N": [], "B": []}
-    for value in values:
-        ((tag, text),) = wire_form(value).items()
-        if tag not in tags:
-            raise ValueRefusedError(f"a set holds texts, numbers or binaries, not {value!r:.100}")
-        tags[tag].append(text)
-    used = [(tag, texts) for tag, texts in tags.items() if texts]
-    if len(used) != 1:
-        raise ValueRefusedError("a set is not empty and holds values of one kind")
-    ((tag, texts),) = used
-    return {f"{tag}S": sorted(texts, key=_ORDERS[tag])}
-
-
-_ORDERS: dict[str, Callable[[str], Any]] = {"S": str, "N": Decimal, "B": a2b_base64}
-"""The sort key of a set's members, for each kind: the order in which DynamoDB gives them back."""

@@ -147,8 +147,8 @@ class JourneyFlow:
         """End a journey and the execution that is under way; gives that execution."""
 
         def act(state: State) -> JobExecution | None:
-            running = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
-            _expect(state, "cancel", *running)
+            not_over = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
+            _expect(state, "cancel", *not_over)
             execution = self.current_execution(state)
             with self._store.transaction() as tx:
                 if execution is None or execution.status in aggregates.ENDED:

@@ -157,7 +157,9 @@ class Waits:
             reasons.append(WaitReason(WaitKind.DEPENDENCIES, f"Its completion waits for {_jobs(count)}."))
         if job.definition.is_group and not job.is_awaiting:
             reasons.append(WaitReason(WaitKind.OPEN_GROUP, "It is an open group, and goes on until it is sealed."))
-        return Waiting(tuple(reasons), self._awaited(job, "completion") if count else (), count) if reasons else None
+        if not reasons:
+            return None
+        return Waiting(tuple(reasons), self._awaited(job, "completion") if count else (), count)
 
     # --- other jobs -------------------------------------------------------------------------------------------------
 

@@ -117,7 +117,9 @@ class FieldSchema:
         if self.info.is_required() or self.kind.empty_is_absent:
             return None
         made = self.info.default_factory
-        return self.info.default if made is None else made() if made in (list, dict) else None
+        if made is None:
+            return self.info.default
+        return made() if made in (list, dict) else None
 
     @property
     def is_default_storable(self) -> bool:

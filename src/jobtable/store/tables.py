@@ -29,7 +29,7 @@ def create_request(table: Table, name: str) -> Request:
     if table.indexes:
         request["GlobalSecondaryIndexes"] = [index_request(index) for index in table.indexes.values()]
     if table.stream:
-        request["StreamSpecification"] = _STREAM
+        request["StreamSpecification"] = dict(_STREAM)  # a copy: a deployment takes a member out of it
     return request
 
 

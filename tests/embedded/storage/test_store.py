@@ -27,7 +27,7 @@ from tests.embedded.storage.samples import (
 )
 
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, definitions, upkeep
+from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, definitions, upkeep, writer
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
@@ -178,6 +178,28 @@ def test_an_interrupted_writer_does_not_stop_the_others(storage: Storage) -> Non
         storage.write(interrupt)
     put(storage, item("1", "2"))
     assert everything(storage) == [item("1", "2")]
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, ConditionalCheckFailed])
+def test_an_action_that_fails_while_it_reads_holds_nothing(
+    storage: Storage, path: Path, failure: type[BaseException]
+) -> None:
+    """What it reads from lives on in the traceback of the error, for as long as somebody keeps that."""
+
+    def read_write_and_fail(transaction: Transaction) -> None:
+        for new in (item("1", "1"), item("1", "2")):
+            put_action(new, transaction)
+        for _ in transaction.entries(table_of(transaction), None):
+            raise failure("no")
+
+    with pytest.raises(failure) as kept:
+        storage.write(read_write_and_fail)
+    other = Storage(path)
+    put(other, item("1", "3"))
+    put(storage, item("1", "4"))
+    assert everything(storage) == [item("1", "3"), item("1", "4")]
+    other.close()
+    assert kept.value is not None
 
 
 def test_many_threads_lose_nothing(storage: Storage) -> None:
@@ -387,8 +409,8 @@ def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> 
     holder.start()
     is_held.wait()
     writers = [threading.Thread(target=put, args=(storage, item("1", str(number)))) for number in range(3)]
-    for count, writer in enumerate(writers, start=1):
-        writer.start()
+    for count, thread in enumerate(writers, start=1):
+        thread.start()
         while len(storage._writer._waiting) < count:
             threading.Event().wait(0.001)
     closer = threading.Thread(target=storage.close)
@@ -400,4 +422,34 @@ def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> 
         thread.join()
     again = Storage(path)
     assert len(everything(again)) == 3
+    again.close()
+
+
+def test_closing_waits_also_for_writes_behind_a_change_of_the_catalogue(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_MOST_ACTIONS", 1)  # so that each is a commit of its own
+    storage = Storage(path)
+    create_table(storage)
+    is_held, go_on = threading.Event(), threading.Event()
+
+    def change_and_hold(transaction: Transaction) -> None:
+        transaction.has_written = transaction.catalogue_changed = True
+        is_held.set()
+        go_on.wait()
+
+    holder = threading.Thread(target=storage.write, args=(change_and_hold,))
+    holder.start()
+    is_held.wait()
+    behind = threading.Thread(target=put, args=(storage, item("1", "1")))
+    closer = threading.Thread(target=storage.close)
+    for count, thread in enumerate((behind, closer), start=1):
+        thread.start()
+        while len(storage._writer._waiting) < count:
+            threading.Event().wait(0.001)
+    go_on.set()
+    for thread in (holder, behind, closer):
+        thread.join()
+    again = Storage(path)
+    assert everything(again) == [item("1", "1")]
     again.close()

@@ -171,7 +171,7 @@ class Storage:
         if self._turn.catalogue_version() != label:
             # A process died between its change of the catalogue and the announcement.
             self._turn.announce(version)
-        return self._fresh_cache()
+        return self._renewed_cache(label)
 
     def catalogue_changed(self, version: int) -> None:
         """A write transaction changed the catalogue and is committed."""
@@ -221,9 +221,11 @@ class Storage:
             raise StorageError(self._refusal)
         cache = self._cache
         version = self._turn.catalogue_version()
-        if version != cache.version:
-            cache = self._cache = Cache(version)
-            self._upkeep.start_if_needed()
+        return cache if version == cache.version else self._renewed_cache(version)
+
+    def _renewed_cache(self, version: bytes) -> Cache:
+        cache = self._cache = Cache(version)
+        self._upkeep.start_if_needed()
         return cache
 
 

@@ -244,7 +244,9 @@ def _perform(call: _Call, transaction: Transaction) -> bool:
             raise
         if transaction.has_written:
             raise _HalfDone from error
-    transaction.end_reads()
+    finally:
+        # Also after an error: its traceback keeps what was read from, and that the lock, even of a closed connection.
+        transaction.end_reads()
     return call.error is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -59,15 +60,28 @@ class Upkeep:
         self._thread: threading.Thread | None = None
 
     def start_if_needed(self) -> None:
-        """Start the thread unless it runs or has nothing to do. What is to be filled it does at once."""
+        """Start the thread unless it runs or has nothing to do. What is to be filled it does at once.
+
+        It never fails: the change that it follows is stored already.
+        """
         with self._lock:
             if self._stop.is_set():
                 return
-            if self._storage.query(_BEING_FILLED):
-                self._is_called.set()
-            if self._thread is None and has_work(self._storage):
-                self._thread = threading.Thread(target=self._run, name="jobtable-upkeep", daemon=True)
-                self._thread.start()
+            try:
+                if self._storage.query(_BEING_FILLED):
+                    self._is_called.set()
+                is_needed = self._thread is None and has_work(self._storage)
+            except (RequestError, StorageError):
+                is_needed = self._thread is None  # It looks again.
+            if is_needed:
+                self._start()
+
+    def _start(self) -> None:
+        thread = threading.Thread(target=self._run, name="jobtable-upkeep", daemon=True)
+        # There are too many, or the program ends: whoever sees the next change of the catalogue tries again.
+        with contextlib.suppress(RuntimeError):
+            thread.start()
+            self._thread = thread
 
     def stop(self) -> None:
         """End the thread."""
@@ -91,8 +105,8 @@ class Upkeep:
                 if self._has_ended():
                     return
             except (RequestError, StorageError):
-                # A full disk, say: whoever writes next is told; the next round tries again.
-                continue
+                # A full disk, say: whoever writes next is told; the next round tries again, or another process.
+                self._turn.leave_upkeep()
 
     def _has_ended(self) -> bool:
         """Whether there is nothing left to do; then another process may be the one that keeps up."""

@@ -1,0 +1,72 @@
+"""What happens by itself: who does it, and what it must not get in the way of."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from tests.embedded.storage.samples import create_table, item, put, table_of
+
+from jobtable.embedded.storage import Storage, upkeep
+from jobtable.errors import BackendUnavailable
+
+_STREAM = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
+_ASKED = "import sys; from jobtable.embedded.storage.turn import Turn; print(Turn(sys.argv[1]).is_mine_to_keep_up())"
+
+
+def fail(*_: object) -> None:
+    raise BackendUnavailable("no")
+
+
+def fail_to_start(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_change_that_is_stored_is_acknowledged_although_nobody_can_look_for_upkeep(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "query", fail)
+        create_table(storage, "streamed", **_STREAM)
+        put(storage, item("1", "1"), "streamed")
+    assert storage._upkeep._thread is not None
+
+
+def test_a_change_that_is_stored_is_acknowledged_although_no_thread_can_be_started(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail_to_start)
+        create_table(storage, "streamed", **_STREAM)
+    assert storage._upkeep._thread is None
+    create_table(storage, "next")
+    assert storage._upkeep._thread is not None
+    assert table_of(storage, "streamed").is_journaled
+
+
+def test_a_process_whose_upkeep_fails_leaves_it_to_others(
+    storage: Storage, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_failed = threading.Event()
+
+    def fill_up(*_: object) -> None:
+        has_failed.set()
+        raise BackendUnavailable("no")
+
+    monkeypatch.setattr(upkeep, "fill_up", fill_up)
+    create_table(storage, "streamed", **_STREAM)
+    storage._upkeep._is_called.set()
+    assert has_failed.wait(20)
+    deadline = time.monotonic() + 20
+    while not _is_free(path):
+        assert time.monotonic() < deadline
+
+
+def _is_free(path: Path) -> bool:
+    """Whether another process may do the upkeep."""
+    command = [sys.executable, "-c", _ASKED, f"{path}-lock"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"

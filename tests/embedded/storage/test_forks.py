@@ -6,13 +6,14 @@ import os
 import sqlite3
 import threading
 import traceback
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.embedded.storage.samples import create_table, everything, get, item, put, table_of
 
-from jobtable.embedded.storage import Storage
+from jobtable.embedded.storage import Storage, forks
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import StorageError
 
@@ -125,6 +126,51 @@ def test_a_private_database_survives_the_exit_of_a_child() -> None:
     in_child(storage.close)
     assert get(storage, item("1", "1")) is not None
     storage.close()
+
+
+class Pausable:
+    """What one thread at a time can hold still, as a storage; it goes on when the next thread has it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.is_still_again = threading.Event()
+        self.resumed_by: list[str] = []
+
+    def before_fork(self) -> None:
+        self.lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self.resumed_by.append(threading.current_thread().name)
+        self.lock.release()
+        self.is_still_again.wait()
+
+    def after_fork_in_child(self) -> None:
+        raise NotImplementedError
+
+
+def test_of_two_threads_that_fork_each_resumes_what_it_has_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forks, "_registered", weakref.WeakValueDictionary())
+    shared, is_over = Pausable(), threading.Event()
+    forks.register(shared)
+
+    def fork_second() -> None:
+        forks._before()
+        shared.is_still_again.set()
+        is_over.wait()
+        forks._after_in_parent()
+
+    def fork_first() -> None:
+        forks._before()
+        second.start()
+        forks._after_in_parent()
+
+    first = threading.Thread(target=fork_first, name="first")
+    second = threading.Thread(target=fork_second, name="second")
+    first.start()
+    first.join()
+    is_over.set()
+    second.join()
+    assert shared.resumed_by == ["first", "second"]
 
 
 def test_sqlite_is_compiled_to_be_used_from_several_threads() -> None:

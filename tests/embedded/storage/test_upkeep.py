@@ -26,6 +26,10 @@ def fail_to_start(_: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
+def has_thread(storage: Storage) -> bool:
+    return storage._upkeep._thread is not None
+
+
 def test_a_change_that_is_stored_is_acknowledged_although_nobody_can_look_for_upkeep(
     storage: Storage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -33,7 +37,7 @@ def test_a_change_that_is_stored_is_acknowledged_although_nobody_can_look_for_up
         patched.setattr(Storage, "query", fail)
         create_table(storage, "streamed", **_STREAM)
         put(storage, item("1", "1"), "streamed")
-    assert storage._upkeep._thread is not None
+    assert has_thread(storage)
 
 
 def test_a_change_that_is_stored_is_acknowledged_although_no_thread_can_be_started(
@@ -42,9 +46,9 @@ def test_a_change_that_is_stored_is_acknowledged_although_no_thread_can_be_start
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", fail_to_start)
         create_table(storage, "streamed", **_STREAM)
-    assert storage._upkeep._thread is None
+    assert not has_thread(storage)
     create_table(storage, "next")
-    assert storage._upkeep._thread is not None
+    assert has_thread(storage)
     assert table_of(storage, "streamed").is_journaled
 
 

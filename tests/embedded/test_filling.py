@@ -122,6 +122,14 @@ def test_a_small_table_is_filled_at_once(backend: EmbeddedBackend, monkeypatch: 
     assert (described["IndexStatus"], described["ItemCount"]) == ("ACTIVE", ITEMS)
 
 
+@pytest.mark.usefixtures("by_hand")
+def test_a_table_of_few_large_items_is_large(backend: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
+    monkeypatch.setattr(filling, "BYTES_FILLED_AT_ONCE", 100)
+    (described,) = backend.execute("UpdateTable", ADDITION)["TableDescription"]["GlobalSecondaryIndexes"]
+    assert described["IndexStatus"] == "CREATING"
+
+
 Change = tuple[int, str | None]
 """An item's number, and its new group; "gone": it is deleted."""
 

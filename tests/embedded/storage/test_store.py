@@ -373,11 +373,14 @@ def test_a_writer_that_is_interrupted_while_it_waits_does_not_stop_the_others(st
     assert everything(storage) == [item("1", "next")]
 
 
+@pytest.mark.parametrize(
+    "limits", [("_DROPPED_AT_ONCE", "_REMOVED_AT_ONCE"), ("_BYTES_DROPPED_AT_ONCE", "_BYTES_REMOVED_AT_ONCE")]
+)
 def test_what_is_left_of_a_large_deleted_table_is_cleared_away_bit_by_bit(
-    storage: Storage, monkeypatch: pytest.MonkeyPatch
+    storage: Storage, monkeypatch: pytest.MonkeyPatch, limits: tuple[str, str]
 ) -> None:
-    monkeypatch.setattr(definitions, "_DROPPED_AT_ONCE", 3)
-    monkeypatch.setattr(upkeep, "_REMOVED_AT_ONCE", 4)
+    monkeypatch.setattr(definitions, limits[0], 3)
+    monkeypatch.setattr(upkeep, limits[1], 4)
     create_table(storage, "other")
     put(storage, item("1", "1", g="g", r="r"), "other")
     for number in range(10):

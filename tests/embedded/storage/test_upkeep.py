@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.embedded.storage.samples import create_table, item, put, table_of
 
-from jobtable.embedded.storage import Storage, upkeep
+from jobtable.embedded.storage import Storage, journal, upkeep
 from jobtable.errors import BackendUnavailable
 
 _STREAM = {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
@@ -68,6 +68,26 @@ def test_a_process_whose_upkeep_fails_leaves_it_to_others(
     deadline = time.monotonic() + 20
     while not _is_free(path):
         assert time.monotonic() < deadline
+
+
+def test_a_journal_of_large_changes_is_trimmed_in_small_steps(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "_BYTES_TRIMMED_AT_ONCE", 150)
+    create_table(storage, "streamed", **_STREAM)
+    for number in range(6):
+        put(storage, item("1", str(number), x="x" * 60), "streamed")
+    table_id = table_of(storage, "streamed").id
+    later = storage.now() + 10
+
+    def numbers() -> list[int]:
+        return [number for (number,) in storage.query(f"SELECT sequence FROM journal_{table_id}")]
+
+    has_more, kept = True, [numbers()]
+    while has_more:
+        has_more = storage.write(lambda transaction: journal.trim_some(transaction, table_id, later))
+        kept.append(numbers())
+    assert kept == [[1, 2, 3, 4, 5, 6], [3, 4, 5, 6], [5, 6], [6]]
 
 
 def _is_free(path: Path) -> bool:

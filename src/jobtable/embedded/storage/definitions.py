@@ -7,6 +7,7 @@ from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, replac
 from jobtable.embedded.storage.transactions import Transaction
 
 _DROPPED_AT_ONCE = 20_000
+_BYTES_DROPPED_AT_ONCE = 16 * 1024 * 1024
 
 
 def new_id(transaction: Transaction) -> int:
@@ -99,8 +100,8 @@ def _drop_entries(transaction: Transaction, id_: int, drop: str) -> None:
 
     Nothing leads to it any more: its id is gone from the catalogue and from the counters.
     """
-    (entries, _) = transaction.counters([id_])[id_]
-    if entries <= _DROPPED_AT_ONCE:
+    (entries, size) = transaction.counters([id_])[id_]
+    if entries <= _DROPPED_AT_ONCE and size <= _BYTES_DROPPED_AT_ONCE:
         transaction.connection.execute(drop)
     transaction.connection.execute("DELETE FROM counters WHERE id = ?", (id_,))
     transaction.uncount(id_)

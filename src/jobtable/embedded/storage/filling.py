@@ -21,15 +21,16 @@ from jobtable.store.backend import Item
 from jobtable.store.sizes import item_size
 
 FILLED_AT_ONCE = 20_000
-"""The items of a table that is filled in one transaction, at most: it takes a fifth of a second."""
+BYTES_FILLED_AT_ONCE = 16 * 1024 * 1024
+"""The items of a table that is filled in one transaction, and their bytes, at most: it takes a fifth of a second."""
 _ITEMS_A_STEP = 250
 _BYTES_A_STEP = 256 * 1024
 
 
 def filled_or_begun(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
     """Fill new indexes, and a list of expiry times under the id of its table, or let it begin; gives the new record."""
-    (items, _) = transaction.counters([record.id])[record.id]
-    if items <= FILLED_AT_ONCE:
+    (items, size) = transaction.counters([record.id])[record.id]
+    if items <= FILLED_AT_ONCE and size <= BYTES_FILLED_AT_ONCE:
         for id_ in ids:
             fill(transaction, record.table_schema(), id_)
         return record

@@ -15,6 +15,7 @@ from jobtable.embedded.storage.transactions import Transaction, View
 
 STREAM_SECONDS = 24 * 3600
 _TRIMMED_AT_ONCE = 500
+_BYTES_TRIMMED_AT_ONCE = 4 * 1024 * 1024
 
 
 class Change(NamedTuple):
@@ -112,14 +113,27 @@ def trim_some(transaction: Transaction, table_id: int, horizon: float | None) ->
     connection = transaction.connection
     if not exists(transaction, table_id):
         return False
-    first = first_sequence(transaction, table_id)
     last = last_sequence(transaction, table_id)
     end = last + 1 if horizon is None else min(last, sequence_after(transaction, table_id, horizon))
-    stop = min(end, first + _TRIMMED_AT_ONCE)
+    stop = _end_of_some(transaction, table_id, end)
     connection.execute(f"DELETE FROM journal_{table_id} WHERE sequence < ?", (stop,))  # noqa: S608 - a number
     if horizon is None and stop >= end:
         connection.execute(statements.of_journal(table_id).drop)
     return stop < end
+
+
+def _end_of_some(view: View, table_id: int, end: int) -> int:
+    """The number behind as many of the oldest changes as others can wait for, or `end`."""
+    sql = (
+        "SELECT sequence, coalesce(length(old), 0) + coalesce(length(new), 0)"  # noqa: S608 - the name is made from a number
+        f" FROM journal_{table_id} WHERE sequence < ? ORDER BY sequence LIMIT ?"
+    )
+    total = 0
+    for count, (sequence, size) in enumerate(view.connection.execute(sql, (end, _TRIMMED_AT_ONCE)).fetchall(), 1):
+        total += size
+        if count == _TRIMMED_AT_ONCE or total >= _BYTES_TRIMMED_AT_ONCE:
+            return int(sequence) + 1
+    return end
 
 
 def forget_streams(transaction: Transaction, table_id: int, closed_before: float) -> None:

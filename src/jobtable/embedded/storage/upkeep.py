@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ _EXPIRED_AT_ONCE = 50
 _OLDEST_EXPIRY = 5 * 365 * 86_400  # DynamoDB leaves alone what expired more than five years ago
 
 _REMOVED_AT_ONCE = 1000
+_BYTES_REMOVED_AT_ONCE = 4 * 1024 * 1024
 
 _BEING_FILLED = "SELECT id FROM fillings"
 _HAS_EXPIRY_OR_JOURNAL = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
@@ -171,11 +173,24 @@ def _remove_some(name: str, transaction: Transaction) -> bool:
     connection = transaction.connection
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is None:
         return False
-    some = f"SELECT position FROM {name} LIMIT {_REMOVED_AT_ONCE}"  # noqa: S608 - a name that this package has made
-    removed = connection.execute(f"DELETE FROM {name} WHERE position IN ({some})").rowcount  # noqa: S608 - as above
-    if removed < _REMOVED_AT_ONCE:
+    some = list(_first_positions(connection, name))
+    connection.executemany(f"DELETE FROM {name} WHERE position = ?", some)  # noqa: S608 - as below
+    is_empty = connection.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() is None  # noqa: S608 - as below
+    if is_empty:
         connection.execute(f"DROP TABLE {name}")
-    return removed == _REMOVED_AT_ONCE
+    return not is_empty
+
+
+def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tuple[bytes]]:
+    """As many entries as others can wait for."""
+    column = "size" if name.startswith("items_") else "target"  # what an entry has of bytes, beside its position
+    sql = f"SELECT position, {column} FROM {name} LIMIT {_REMOVED_AT_ONCE}"  # noqa: S608 - a name that this package has made
+    total = 0
+    for position, size in connection.execute(sql).fetchall():
+        yield (position,)
+        total += size
+        if total >= _BYTES_REMOVED_AT_ONCE:
+            return
 
 
 def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.embedded.storage.samples import item, put
 
 from jobtable.embedded.storage import Storage
@@ -48,3 +52,18 @@ def test_a_reader_that_stays_does_not_stop_the_writer(storage: Storage, path: Pa
         table = view.table("tab")
         assert table is not None
         assert len(list(view.range(table, None, b"", None))) == 70
+
+
+def test_after_a_restart_that_failed_the_writer_waits_for_others_as_long_as_before(tmp_path: Path) -> None:
+    class Failing(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            if "wal_checkpoint" in sql:
+                raise sqlite3.OperationalError("database or disk is full")
+            return super().execute(sql, *values)
+
+    path = tmp_path / "some.db"
+    Path(f"{path}-wal").touch()
+    with closing(sqlite3.connect(path, timeout=7, factory=Failing)) as connection:
+        with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+            WalBound(str(path), largest=0).restart_if_long(connection)
+        assert connection.execute("PRAGMA busy_timeout").fetchone() == (7000,)

@@ -31,10 +31,9 @@ class Connections:
 
     def give(self, connection: sqlite3.Connection) -> None:
         """Give back a connection that has no transaction and no unfinished statement."""
-        if self._refusal is None:
-            self._idle.append(connection)
-        else:
-            self.drop(connection)
+        self._idle.append(connection)
+        if self._refusal is not None:  # asked behind it: `close` may have looked at the idle ones just before
+            self._close_idle()
 
     def drop(self, connection: sqlite3.Connection) -> None:
         """Close a connection instead of giving it back."""

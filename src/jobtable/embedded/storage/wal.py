@@ -40,6 +40,8 @@ class WalBound:
     def _restart(self, connection: sqlite3.Connection, size: int) -> None:
         (before,) = connection.execute("PRAGMA busy_timeout").fetchone()
         connection.execute(f"PRAGMA busy_timeout = {_LONGEST_WAIT_MS}")
-        (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        connection.execute(f"PRAGMA busy_timeout = {before}")
+        try:
+            (is_busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {before}")
         self._next_attempt = size + self._step if is_busy else self._largest

@@ -261,6 +261,32 @@ def test_a_change_of_the_catalogue_by_another_process_is_seen_at_once(storage: S
     other.close()
 
 
+def test_an_index_is_kept_in_step_in_a_file_that_came_back_from_a_copy(path: Path) -> None:
+    """The file beside it tells the number of a change that the copy has not seen, and the same change comes again."""
+    index = {"IndexName": "by_x", "KeySchema": key_schema("x"), "Projection": {"ProjectionType": "ALL"}}
+    addition = {
+        "TableName": "tab",
+        "AttributeDefinitions": [{"AttributeName": "x", "AttributeType": "S"}],
+        "GlobalSecondaryIndexUpdates": [{"Create": index}],
+    }
+    storage = Storage(path)
+    create_table(storage)
+    storage.close()
+    copy = path.read_bytes()
+    storage = Storage(path)
+    OPERATIONS["UpdateTable"](storage, addition)
+    storage.close()
+    path.write_bytes(copy)
+    first, second = Storage(path), Storage(path)
+    assert "by_x" not in table_of(first).indexes
+    OPERATIONS["UpdateTable"](second, addition)
+    put(first, item("1", "1", x="x"))
+    assert inconsistencies(second) == []
+    assert everything(first, "by_x") == [item("1", "1", x="x")]
+    first.close()
+    second.close()
+
+
 def test_a_table_looked_up_before_an_index_was_added_still_fills_the_index(storage: Storage) -> None:
     old = table_of(storage)
     OPERATIONS["UpdateTable"](storage, ADD_INDEX)

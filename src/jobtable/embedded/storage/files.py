@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from jobtable.embedded.storage.catalogue import catalogue_version
 from jobtable.embedded.storage.problems import cannot_open
 from jobtable.errors import StorageError
 from jobtable.files import sync_folders_above
@@ -69,10 +70,14 @@ def inspect(path: str) -> None:
             )
 
 
-def upgrade(path: str, durability: Durability) -> None:
-    """Bring the database to this version, while no other process writes; StorageError if it cannot be written."""
+def upgrade(path: str, durability: Durability) -> int:
+    """Bring the database to this version, while no other process writes; StorageError if it cannot be written.
+
+    Gives the number of the catalogue's last change.
+    """
     with _opened(path, durability) as connection:
         _upgrade(path, connection, durability)
+        return catalogue_version(connection)
 
 
 class Whereabouts:

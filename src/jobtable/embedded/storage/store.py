@@ -50,7 +50,9 @@ class Storage:
         self._turn = self._open_turn()
         try:
             with self._turn:
-                files.upgrade(self.path, self._durability)
+                # The number that is announced may be ahead of a file that came back from a copy, or from a power cut:
+                # it would then stand for another change, when as many have come again.
+                self._turn.announce(files.upgrade(self.path, self._durability))
         except StorageError:
             self._turn.close()
             raise
@@ -168,9 +170,7 @@ class Storage:
         label = self._turn.label(version)
         if self._cache.version == label:
             return self._cache
-        if self._turn.catalogue_version() != label:
-            # A process died between its change of the catalogue and the announcement.
-            self._turn.announce(version)
+        self._turn.announce(version)  # A process may have died between its change of the catalogue and that.
         return self._renewed_cache(label)
 
     def catalogue_changed(self, version: int) -> None:

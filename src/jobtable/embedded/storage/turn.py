@@ -78,8 +78,9 @@ class Turn:
         return _NUMBER.pack(catalogue_version)
 
     def announce(self, catalogue_version: int) -> None:
-        """Tell the readers of every process that the catalogue has changed."""
-        self._write(_VERSION, catalogue_version)
+        """Tell the readers of every process the number of the catalogue's last change, if they know another one."""
+        if self.catalogue_version() != self.label(catalogue_version):
+            self._write(_VERSION, catalogue_version)
 
     def close(self) -> None:
         """Give back the file."""

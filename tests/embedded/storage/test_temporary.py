@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from jobtable.embedded.storage import temporary
 from jobtable.embedded.storage.temporary import TemporaryFolder
 
 
@@ -30,3 +32,20 @@ def test_folders_of_other_users_are_not_touched(abandoned: Path, monkeypatch: py
     monkeypatch.setattr(os, "geteuid", lambda: abandoned.stat().st_uid + 1)
     TemporaryFolder().close()
     assert (abandoned / "owner").exists()
+
+
+def test_a_folder_that_is_being_made_is_not_taken_for_an_abandoned_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lock = fcntl.flock
+
+    def lock_late(file: int, how: int) -> None:
+        if how == fcntl.LOCK_EX:
+            temporary._remove_abandoned()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock_late)
+    folder = TemporaryFolder()
+    assert os.listdir(folder.path) == ["owner"]
+    folder.close()

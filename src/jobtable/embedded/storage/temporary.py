@@ -20,9 +20,12 @@ class TemporaryFolder:
     def __init__(self) -> None:
         _remove_abandoned()
         self.path = tempfile.mkdtemp(prefix=_PREFIX)
-        # Whoever can lock this file knows that the process which made the folder is gone.
-        owner = os.open(os.path.join(self.path, _OWNER), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Whoever can lock this file knows that the process which made the folder is gone. So it is locked before
+        # anybody can find it.
+        new = os.path.join(self.path, f"{_OWNER}-new")
+        owner = os.open(new, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(owner, fcntl.LOCK_EX)
+        os.rename(new, os.path.join(self.path, _OWNER))
         self._remove = weakref.finalize(self, _remove, self.path, owner, os.getpid())
 
     def close(self) -> None:

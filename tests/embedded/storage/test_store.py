@@ -263,23 +263,17 @@ def test_a_change_of_the_catalogue_by_another_process_is_seen_at_once(storage: S
 
 def test_an_index_is_kept_in_step_in_a_file_that_came_back_from_a_copy(path: Path) -> None:
     """The file beside it tells the number of a change that the copy has not seen, and the same change comes again."""
-    index = {"IndexName": "by_x", "KeySchema": key_schema("x"), "Projection": {"ProjectionType": "ALL"}}
-    addition = {
-        "TableName": "tab",
-        "AttributeDefinitions": [{"AttributeName": "x", "AttributeType": "S"}],
-        "GlobalSecondaryIndexUpdates": [{"Create": index}],
-    }
     storage = Storage(path)
     create_table(storage)
     storage.close()
     copy = path.read_bytes()
     storage = Storage(path)
-    OPERATIONS["UpdateTable"](storage, addition)
+    OPERATIONS["UpdateTable"](storage, ADD_INDEX)
     storage.close()
     path.write_bytes(copy)
     first, second = Storage(path), Storage(path)
     assert "by_x" not in table_of(first).indexes
-    OPERATIONS["UpdateTable"](second, addition)
+    OPERATIONS["UpdateTable"](second, ADD_INDEX)
     put(first, item("1", "1", x="x"))
     assert inconsistencies(second) == []
     assert everything(first, "by_x") == [item("1", "1", x="x")]
@@ -312,6 +306,18 @@ def test_a_table_that_is_gone_is_not_found(storage: Storage, use: Callable[..., 
     with pytest.raises(TableNotFound), storage.read() as view:
         list(view.range(table, None, b"", None))
     assert everything(storage) == []
+
+
+def test_a_transaction_finds_nothing_in_a_large_table_that_is_gone(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its items are still there, and a condition on them must not hold."""
+    monkeypatch.setattr(definitions, "_DROPPED_AT_ONCE", 0)
+    put(storage, item("1", "1"))
+    table = table_of(storage)
+    OPERATIONS["DeleteTable"](storage, {"TableName": "tab"})
+    with pytest.raises(TableNotFound):
+        storage.write(lambda transaction: transaction.read(table, table.position(item("1", "1"))))
 
 
 def _put_into(table: TableSchema, transaction: Transaction) -> None:

@@ -138,6 +138,10 @@ class Transaction(View):
         self.has_remembered = False
         self.catalogue_changed = False
 
+    def read(self, table: TableSchema, position: bytes) -> Sized:
+        """As of a View. A large table that was deleted meanwhile still has items, so that is looked at first."""
+        return super().read(self._current(table), position)
+
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
         table = self._current(table)

@@ -51,15 +51,50 @@ def test_no_connection_is_open_during_a_fork(storage: Storage, path: Path) -> No
     put(storage, item("1", "1"))
     everything(storage)
 
-    def work() -> None:
-        names = [
-            os.readlink(f"/proc/self/fd/{number}")
-            for number in os.listdir("/proc/self/fd")
-            if number.isdigit() and os.path.exists(f"/proc/self/fd/{number}")
-        ]
-        assert not [name for name in names if name in (str(path), f"{path}-wal", f"{path}-shm")]
+    in_child(lambda: has_no_connection(path))
 
-    in_child(work)
+
+def has_no_connection(path: Path) -> None:
+    names = [
+        os.readlink(f"/proc/self/fd/{number}")
+        for number in os.listdir("/proc/self/fd")
+        if number.isdigit() and os.path.exists(f"/proc/self/fd/{number}")
+    ]
+    assert not [name for name in names if name in (str(path), f"{path}-wal", f"{path}-shm")]
+
+
+def test_no_connection_is_open_during_a_fork_while_the_storage_is_closed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Storage(path)
+    create_table(storage)
+    is_closing, go_on = threading.Event(), threading.Event()
+
+    def stop() -> None:
+        is_closing.set()
+        go_on.wait()
+
+    monkeypatch.setattr(storage._upkeep, "stop", stop)
+    closer = threading.Thread(target=storage.close)
+    closer.start()
+    is_closing.wait()
+
+    def work() -> None:
+        has_no_connection(path)
+        with pytest.raises(StorageError, match="has been closed"):
+            storage.write(lambda _: None)
+        again = Storage(path)
+        put(again, item("child", "1"))
+        again.close()
+
+    try:
+        in_child(work)
+    finally:
+        go_on.set()
+        closer.join()
+    again = Storage(path)
+    assert everything(again) == [item("child", "1")]
+    again.close()
 
 
 def test_the_child_holds_locks_that_the_parent_respects(storage: Storage, path: Path) -> None:

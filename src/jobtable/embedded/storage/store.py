@@ -111,10 +111,13 @@ class Storage:
         if self._is_closed:
             return
         self._is_closed = True
-        forks.unregister(self)
+        self._release()
+
+    def _release(self) -> None:
         self._upkeep.stop()
         self._writer.close(self._refusal)
         self._connections.close(self._refusal)
+        forks.unregister(self)
         self._turn.close()
         if self._folder:
             self._folder.close()
@@ -200,6 +203,8 @@ class Storage:
         self._writer.restart_in_child(self._turn)
         self._upkeep = Upkeep(self, self._turn)
         self._cache = Cache(b"")
+        if self._is_closed:  # by a thread that is not here to end that
+            self._release()
 
     def _connect(self) -> sqlite3.Connection:
         return files.connect(self.path, self._durability)

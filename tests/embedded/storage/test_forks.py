@@ -6,14 +6,14 @@ import os
 import sqlite3
 import threading
 import traceback
-import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.embedded.storage.samples import create_table, everything, get, item, put, table_of
 
-from jobtable.embedded.storage import Storage, forks
+from jobtable.embedded.storage import Storage, files, forks
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import StorageError
 
@@ -163,49 +163,46 @@ def test_a_private_database_survives_the_exit_of_a_child() -> None:
     storage.close()
 
 
-class Pausable:
-    """What one thread at a time can hold still, as a storage; it goes on when the next thread has it."""
+def may_fork() -> bool:
+    """Whether another thread than this one may fork now."""
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.is_still_again = threading.Event()
-        self.resumed_by: list[str] = []
+    def look() -> None:
+        if forks._lock.acquire(blocking=False):
+            forks._lock.release()
+            found.append(True)
 
-    def before_fork(self) -> None:
-        self.lock.acquire()
-
-    def after_fork_in_parent(self) -> None:
-        self.resumed_by.append(threading.current_thread().name)
-        self.lock.release()
-        self.is_still_again.wait()
-
-    def after_fork_in_child(self) -> None:
-        raise NotImplementedError
+    found: list[bool] = []
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    return bool(found)
 
 
-def test_of_two_threads_that_fork_each_resumes_what_it_has_paused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forks, "_registered", weakref.WeakValueDictionary())
-    shared, is_over = Pausable(), threading.Event()
-    forks.register(shared)
+def test_one_thread_forks_at_a_time(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would each resume what the other one has paused."""
+    found = []
+    monkeypatch.setattr(Storage, "before_fork", lambda _: found.append(may_fork()))
+    monkeypatch.setattr(Storage, "after_fork_in_parent", lambda _: found.append(may_fork()))
+    monkeypatch.setattr(Storage, "after_fork_in_child", lambda _: None)
+    in_child(lambda: None)
+    assert set(found) == {False}
+    assert may_fork()
+    assert storage.table("tab") is not None
 
-    def fork_second() -> None:
-        forks._before()
-        shared.is_still_again.set()
-        is_over.wait()
-        forks._after_in_parent()
 
-    def fork_first() -> None:
-        forks._before()
-        second.start()
-        forks._after_in_parent()
+def test_no_thread_forks_while_a_storage_is_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not registered yet, so nobody would close its connections."""
+    found = []
+    upgrade = files.upgrade
 
-    first = threading.Thread(target=fork_first, name="first")
-    second = threading.Thread(target=fork_second, name="second")
-    first.start()
-    first.join()
-    is_over.set()
-    second.join()
-    assert shared.resumed_by == ["first", "second"]
+    def watched(*of_file: Any) -> int:
+        found.append(may_fork())
+        return upgrade(*of_file)
+
+    monkeypatch.setattr(files, "upgrade", watched)
+    Storage(path).close()
+    assert found == [False]
+    assert may_fork()
 
 
 def test_sqlite_is_compiled_to_be_used_from_several_threads() -> None:

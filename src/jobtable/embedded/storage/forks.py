@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 
@@ -19,39 +20,46 @@ class Forkable(Protocol):
     def after_fork_in_child(self) -> None: ...
 
 
-_registered: weakref.WeakValueDictionary[int, Forkable] = weakref.WeakValueDictionary()
-"""By their ids, in whose order they are paused: two threads that fork do not wait for each other."""
-_paused = threading.local()
-"""Of each thread that forks: what it has paused, as `storages`."""
+_registered: weakref.WeakSet[Forkable] = weakref.WeakSet()
+_paused: list[Forkable] = []
+_lock = threading.RLock()
+"""Held by a thread that forks, and by one that opens a storage: until that is registered, nobody would pause it."""
+
+
+def held_back() -> AbstractContextManager[object]:
+    """`with held_back():` no other thread forks meanwhile."""
+    return _lock
 
 
 def register(storage: Forkable) -> None:
     """Call the storage around every later fork, as long as it is in use."""
-    _registered[id(storage)] = storage
+    with _lock:
+        _registered.add(storage)
 
 
 def unregister(storage: Forkable) -> None:
     """Forget a closed storage."""
-    _registered.pop(id(storage), None)
+    with _lock:
+        _registered.discard(storage)
 
 
 def _before() -> None:
-    _paused.storages = []
-    # Their references are taken in one step: an iteration would fail where another thread opens a storage meanwhile.
-    found = (reference() for reference in _registered.valuerefs())
-    for storage in sorted((one for one in found if one is not None), key=id):
+    _lock.acquire()
+    for storage in list(_registered):
         storage.before_fork()
-        _paused.storages.append(storage)
+        _paused.append(storage)
 
 
 def _after_in_parent() -> None:
-    while _paused.storages:
-        _paused.storages.pop().after_fork_in_parent()
+    while _paused:
+        _paused.pop().after_fork_in_parent()
+    _lock.release()
 
 
 def _after_in_child() -> None:
-    while _paused.storages:
-        _paused.storages.pop().after_fork_in_child()
+    while _paused:
+        _paused.pop().after_fork_in_child()
+    _lock.release()
 
 
 os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

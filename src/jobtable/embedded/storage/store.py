@@ -46,24 +46,25 @@ class Storage:
         self._folder = TemporaryFolder() if path is None else None
         self._durability: files.Durability = "off" if path is None else durability
         self.path = os.path.join(self._folder.path, "memory.db") if self._folder else os.path.abspath(path or "")
-        files.inspect(self.path)
-        self._turn = self._open_turn()
-        try:
-            with self._turn:
-                # The number that is announced may be ahead of a file that came back from a copy, or from a power cut:
-                # it would then stand for another change, when as many have come again.
-                self._turn.announce(files.upgrade(self.path, self._durability))
-        except StorageError:
-            self._turn.close()
-            raise
-        self._cache = Cache(b"")
-        self._connections = Connections(self.path, self._connect_reader)
-        self._writer = Writer(self, self._turn, self._connect)
-        self._take, self._give = self._connections.take, self._connections.give
-        self._upkeep = Upkeep(self, self._turn)
-        self._refusal = f"{self.path} has been closed"
-        self._is_closed = False
-        forks.register(self)
+        with forks.held_back():
+            files.inspect(self.path)
+            self._turn = self._open_turn()
+            try:
+                with self._turn:
+                    # The number that is announced may be ahead of a file that came back from a copy, or from a power
+                    # cut: it would then stand for another change, when as many have come again.
+                    self._turn.announce(files.upgrade(self.path, self._durability))
+            except StorageError:
+                self._turn.close()
+                raise
+            self._cache = Cache(b"")
+            self._connections = Connections(self.path, self._connect_reader)
+            self._writer = Writer(self, self._turn, self._connect)
+            self._take, self._give = self._connections.take, self._connections.give
+            self._upkeep = Upkeep(self, self._turn)
+            self._refusal = f"{self.path} has been closed"
+            self._is_closed = False
+            forks.register(self)
         self._upkeep.start_if_needed()
 
     def table(self, name: str) -> TableSchema | None:

@@ -41,7 +41,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is filled but by `step`."""
-    monkeypatch.setattr(Upkeep, "start_if_needed", lambda _: None)
+    monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ changes = st.lists(st.tuples(st.integers(0, ITEMS + 5), st.sampled_from(["x", "y
 @settings(max_examples=60, deadline=None)
 def test_what_is_written_meanwhile_is_in_it_once(rounds: list[list[Change]]) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Upkeep, "start_if_needed", lambda _: None)
+        patched.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
         backend = EmbeddedBackend(None)
         filled(backend)
         backend.execute("UpdateTable", ADDITION)
@@ -219,7 +219,7 @@ def test_a_table_is_restored_with_whole_indexes_from_one_whose_index_is_not(back
 def test_whoever_opens_the_file_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "tables.db"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Upkeep, "start_if_needed", lambda _: None)
+        patched.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
         backend = EmbeddedBackend(path)
         filled(backend)
         backend.execute("UpdateTable", ADDITION)
@@ -242,6 +242,26 @@ def test_a_process_without_anything_to_do_leaves_the_upkeep_to_others(tmp_path: 
     answer = subprocess.run([sys.executable, "-c", asked, f"{path}-lock"], capture_output=True, text=True, check=True)
     assert answer.stdout == "True\n"
     first.close()
+
+
+def test_who_begins_a_filling_does_it_also_beside_a_process_that_keeps_up_and_is_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "tables.db"
+    backend = EmbeddedBackend(path)
+    filled(backend)
+    keep = (
+        "import sys; from jobtable.embedded.storage.turn import Turn; turn = Turn(sys.argv[1]);"
+        " print(turn.is_mine_to_keep_up(), flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", keep, f"{path}-lock"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        backend.execute("UpdateTable", ADDITION)
+        until(lambda: new_index(backend)["IndexStatus"] == "ACTIVE")
+        other.communicate()
+    assert len(found(backend)) == ITEMS
+    until(lambda: storage_of(backend)._upkeep._thread is None)
+    backend.close()
 
 
 @pytest.mark.usefixtures("by_hand")

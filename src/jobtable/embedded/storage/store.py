@@ -180,7 +180,7 @@ class Storage:
     def catalogue_changed(self, version: int) -> None:
         """A write transaction changed the catalogue and is committed."""
         self._turn.announce(version)
-        self._upkeep.start_if_needed()
+        self._upkeep.start_if_needed(after_own_change=True)
 
     def before_fork(self) -> None:
         """Be still: no write under way, and every connection closed that is not in use."""

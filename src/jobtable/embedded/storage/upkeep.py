@@ -60,11 +60,13 @@ class Upkeep:
         self._is_called = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._fills_anyway = False
 
-    def start_if_needed(self) -> None:
+    def start_if_needed(self, *, after_own_change: bool = False) -> None:
         """Start the thread unless it runs or has nothing to do. What is to be filled it does at once.
 
-        It never fails: the change that it follows is stored already.
+        After a change of its own the process fills also where another one keeps up: that may be idle, or stopped, and
+        somebody waits here. It never fails: the change that it follows is stored already.
         """
         with self._lock:
             if self._stop.is_set():
@@ -72,6 +74,7 @@ class Upkeep:
             try:
                 if self._storage.query(_BEING_FILLED):
                     self._is_called.set()
+                    self._fills_anyway |= after_own_change
                 is_needed = self._thread is None and has_work(self._storage)
             except (RequestError, StorageError):
                 is_needed = self._thread is None  # It looks again.
@@ -104,6 +107,8 @@ class Upkeep:
                 if self._turn.is_mine_to_keep_up():
                     work = fill_up if is_called else keep_up
                     work(self._storage, self._stop.is_set)
+                elif self._fills_anyway:
+                    fill_up(self._storage, self._stop.is_set)
                 if self._has_ended():
                     return
             except (RequestError, StorageError):
@@ -113,6 +118,7 @@ class Upkeep:
     def _has_ended(self) -> bool:
         """Whether there is nothing left to do; then another process may be the one that keeps up."""
         with self._lock:
+            self._fills_anyway &= bool(self._storage.query(_BEING_FILLED))
             if self._is_called.is_set() or has_work(self._storage):
                 return False
             self._turn.leave_upkeep()

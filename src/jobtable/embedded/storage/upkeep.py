@@ -51,7 +51,7 @@ class Upkeepable(Protocol):
 
 
 class Upkeep:
-    """A thread that runs while there is something to keep up. One process does the work at a time."""
+    """A thread that runs while there is something to keep up. One process does it at a time, but for own fillings."""
 
     def __init__(self, storage: Upkeepable, turn: Turn) -> None:
         self._storage = storage

@@ -164,4 +164,9 @@ def entity_classes(draw: st.DrawFn) -> type[Entity]:
 def _one_of_each_name(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields, of which only the first keeps a name that it shares with others."""
     named = [name for name, kind in fields.items() if Name("another name") in getattr(kind, "__metadata__", ())]
-    return {name: kind.__origin__ if name in named[1:] else kind for name, kind in fields.items()}
+    return {name: _without_name(kind) if name in named[1:] else kind for name, kind in fields.items()}
+
+
+def _without_name(kind: Any) -> Any:
+    marks = [mark for mark in kind.__metadata__ if mark != Name("another name")]
+    return Annotated[kind.__origin__, *marks] if marks else kind.__origin__

@@ -14,6 +14,7 @@ import pytest
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import Storage
+from jobtable.embedded.storage.catalogue import StreamRecord
 from jobtable.errors import RequestRefused, StreamExpired, TableNotFound
 from jobtable.testing import FakeClock
 
@@ -300,6 +301,24 @@ def test_the_stream_of_a_deleted_table_can_be_read_for_a_day(backend: EmbeddedBa
     with pytest.raises(TableNotFound):
         read(backend, arn)
     assert backend.execute("ListStreams", {}) == {"Streams": []}
+
+
+def test_the_streams_of_deleted_tables_are_looked_at_once_a_round(
+    backend: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(10):
+        create(backend)
+        backend.execute("DeleteTable", {"TableName": "tab"})
+    looked_at: list[bytes] = []
+    genuine = StreamRecord.from_stored
+
+    def counted(stored: bytes) -> StreamRecord:
+        looked_at.append(stored)
+        return genuine(stored)
+
+    monkeypatch.setattr(StreamRecord, "from_stored", counted)
+    storage_of(backend).keep_up()
+    assert len(looked_at) == 10
 
 
 def test_records_are_kept_for_a_day(backend: EmbeddedBackend, clock: FakeClock) -> None:

@@ -203,7 +203,7 @@ def _arn(request: Request, member: str) -> str | None:
 
 def _find(view: View, arn: str) -> StreamRecord | None:
     table, label = stream_of_arn(arn) or ("", "")
-    return next((stream for stream in journal.streams(view, table) if stream.label == label), None)
+    return journal.find_stream(view, table, label)
 
 
 def _shard(stream: StreamRecord) -> str:

@@ -40,8 +40,8 @@ def last_sequence(view: View, table_id: int) -> int:
 
 def exists(view: View, table_id: int) -> bool:
     """Whether the table has a journal."""
-    name = f"journal_{table_id}"
-    return view.connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)).fetchone() is not None
+    # Unlike sqlite_schema, this is not searched from its beginning, where there may be thousands of tables.
+    return view.connection.execute(f"PRAGMA table_info(journal_{table_id})").fetchone() is not None
 
 
 def first_sequence(view: View, table_id: int) -> int:
@@ -100,6 +100,19 @@ def streams(view: View, table_name: str | None = None, after: tuple[str, str] | 
     return [StreamRecord.from_stored(row) for (row,) in view.connection.execute(sql, names)]
 
 
+def streams_of(view: View, table_id: int) -> list[StreamRecord]:
+    """The streams of one table, without those of deleted tables that had its name."""
+    rows = view.connection.execute("SELECT record FROM streams WHERE table_id = ?", (table_id,))
+    return [StreamRecord.from_stored(row) for (row,) in rows]
+
+
+def find_stream(view: View, table_name: str, label: str) -> StreamRecord | None:
+    """The stream of that label, or None."""
+    sql = "SELECT record FROM streams WHERE table_name = ? AND label = ?"
+    row = view.connection.execute(sql, (table_name, label)).fetchone()
+    return None if row is None else StreamRecord.from_stored(row[0])
+
+
 def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
     """Store a stream's description."""
     transaction.has_written = True
@@ -136,10 +149,12 @@ def _end_of_some(view: View, table_id: int, end: int) -> int:
     return end
 
 
-def forget_streams(transaction: Transaction, table_id: int, closed_before: float) -> None:
-    """Remove the streams of a table that were closed before a time: they cannot be read any more."""
-    for stream in streams(transaction):
-        if stream.table_id == table_id and stream.closed is not None and stream.closed <= closed_before:
-            transaction.has_written = True
-            gone = (stream.table_name, stream.label)
-            transaction.connection.execute("DELETE FROM streams WHERE table_name = ? AND label = ?", gone)
+def forget_streams(transaction: Transaction, table_id: int, closed_before: float) -> bool:
+    """Remove the streams of a table that were closed before a time: nobody can read them. True: it has others."""
+    streams = streams_of(transaction, table_id)
+    gone = [stream for stream in streams if stream.closed is not None and stream.closed <= closed_before]
+    for stream in gone:
+        transaction.has_written = True
+        key = (stream.table_name, stream.label)
+        transaction.connection.execute("DELETE FROM streams WHERE table_name = ? AND label = ?", key)
+    return len(gone) < len(streams)

@@ -200,17 +200,11 @@ def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tupl
 
 
 def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
-    journal.forget_streams(transaction, table_id, now - journal.STREAM_SECONDS)
-    return journal.trim_some(transaction, table_id, _horizon(transaction, table_id, now))
-
-
-def _horizon(transaction: Transaction, table_id: int, now: float) -> float | None:
-    """From when on the changes of a table are kept; None: nobody needs them."""
-    needed: list[float] = []
-    if any(stream.table_id == table_id for stream in journal.streams(transaction)):
-        needed.append(now - journal.STREAM_SECONDS)
+    """Remove a few of the changes that nobody needs any more; True: there are more."""
+    has_streams = journal.forget_streams(transaction, table_id, now - journal.STREAM_SECONDS)
+    needed = [now - journal.STREAM_SECONDS] if has_streams else []
     row = transaction.connection.execute("SELECT record FROM tables WHERE id = ?", (table_id,)).fetchone()
     record = None if row is None else TableRecord.from_stored(row[0])
     if record is not None and record.recovery is not None:
         needed.append(now - record.recovery.days * 86_400)
-    return min(needed, default=None)
+    return journal.trim_some(transaction, table_id, min(needed, default=None))

@@ -350,6 +350,26 @@ def test_idempotency_tokens_do_not_pile_up(path: Path) -> None:
         clock.advance(601)
 
 
+def test_no_write_waits_until_all_old_idempotency_tokens_are_forgotten(path: Path) -> None:
+    clock = FakeClock()
+    storage = Storage(path, clock=clock)
+
+    def remember_many(transaction: Transaction) -> None:
+        for number in range(2500):
+            _remember(f"old-{number}", transaction)
+
+    storage.write(remember_many)
+    storage.close()
+    clock.advance(601)
+    storage = Storage(path, clock=clock)
+    left = []
+    for number in range(3):
+        storage.write(partial(_remember, f"new-{number}"))
+        left += storage.query("SELECT count(*) FROM tokens WHERE token GLOB 'old-*'")
+    assert left == [(1500,), (500,), (0,)]
+    storage.close()
+
+
 def test_a_closed_storage_says_so(path: Path) -> None:
     storage = Storage(path)
     create_table(storage)

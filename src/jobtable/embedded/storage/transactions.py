@@ -197,9 +197,12 @@ class Transaction(View):
         row = (token, int(self._now()), request, response)
         self.connection.execute("INSERT OR REPLACE INTO tokens VALUES (?, ?, ?, ?)", row)
 
-    def forget_tokens(self) -> None:
-        """Take out what was remembered more than ten minutes ago."""
-        self.connection.execute("DELETE FROM tokens WHERE time <= ?", (int(self._now()) - _TOKEN_SECONDS,))
+    def forget_tokens(self) -> bool:
+        """Take out some of what was remembered more than ten minutes ago; True: there is more."""
+        old = "SELECT token FROM tokens WHERE time <= ? ORDER BY time LIMIT ?"
+        bounds = (int(self._now()) - _TOKEN_SECONDS, _FORGOTTEN_AT_ONCE)
+        sql = f"DELETE FROM tokens WHERE token IN ({old})"  # noqa: S608 - it has no foreign text
+        return self.connection.execute(sql, bounds).rowcount == _FORGOTTEN_AT_ONCE
 
     def counts(self) -> dict[int, list[int]]:
         """How the number of entries and their bytes changed, for each id of a table or index."""
@@ -324,3 +327,5 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
 _make_change = partial(tuple.__new__, IndexChange)  # its own constructor is a call of Python, and this one is not
 _IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600
+_FORGOTTEN_AT_ONCE = 1000
+"""More than share one commit, so that all are forgotten in time however many there are."""

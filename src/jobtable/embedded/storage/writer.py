@@ -197,8 +197,7 @@ class Writer:
                 total = counts.setdefault(id_, [0, 0])
                 total[0] += items
                 total[1] += size
-            if transaction.has_remembered and time.monotonic() > self._next_purge:
-                transaction.forget_tokens()
+            if transaction.has_remembered and time.monotonic() > self._next_purge and not transaction.forget_tokens():
                 self._next_purge = time.monotonic() + _SECONDS_BETWEEN_PURGES
             if transaction.catalogue_changed:
                 catalogue_changed = True

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from jobtable.embedded.expressions import Condition, Update
 from jobtable.embedded.expressions.conditions import ConditionProgram, prepare_condition
+from jobtable.embedded.expressions.memory import Names
 from jobtable.embedded.expressions.updates import UpdateProgram, prepare_update_program
 from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.requests import Tables, find_table
@@ -42,7 +43,7 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
 
 
 @lru_cache(maxsize=1024)
-def _programs(update: str | None, condition: str | None, names: tuple[tuple[str, str], ...]) -> _Programs:
+def _programs(update: str | None, condition: str | None, names: Names) -> _Programs:
     found = _Programs(
         None if update is None else prepare_update_program(update, names),
         None if condition is None else prepare_condition(condition, names),

@@ -28,6 +28,7 @@ from tests.embedded.storage.samples import (
 
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, Sized, Storage, Transaction, definitions, upkeep, writer
+from jobtable.embedded.storage.catalogue import Cache
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.tables import OPERATIONS
 from jobtable.errors import ConditionalCheckFailed, StorageError, TableNotFound
@@ -368,6 +369,14 @@ def test_no_write_waits_until_all_old_idempotency_tokens_are_forgotten(path: Pat
         left += storage.query("SELECT count(*) FROM tokens WHERE token GLOB 'old-*'")
     assert left == [(1500,), (500,), (0,)]
     storage.close()
+
+
+def test_names_that_no_table_has_are_not_kept(storage: Storage) -> None:
+    cache = Cache(b"")
+    with storage.read() as view:
+        for name in ("nobody", "tab", "nothing"):
+            cache.table(name, view.connection)
+    assert list(cache.tables) == ["tab"]
 
 
 def test_a_closed_storage_says_so(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from jobtable.embedded.expressions import condition_tests as tests
@@ -12,6 +11,7 @@ from jobtable.embedded.expressions import operand_checks as checks
 from jobtable.embedded.expressions.condition_tests import Operand as OperandOf
 from jobtable.embedded.expressions.condition_tests import Test as TestOf
 from jobtable.embedded.expressions.grammar import ConditionNode, Function, Operand, PathOperand, Test, ValueOperand
+from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
@@ -61,9 +61,7 @@ def compile_condition(text: str, placeholders: Placeholders, kind: ConditionKind
     return Condition.of(program, placeholders.values, kind)
 
 
-def prepare_condition(
-    text: str, names_key: tuple[tuple[str, str], ...], kind: ConditionKind = "ConditionExpression"
-) -> ConditionProgram:
+def prepare_condition(text: str, names_key: Names, kind: ConditionKind = "ConditionExpression") -> ConditionProgram:
     """The program of a condition; RequestRefused if the text is wrong by itself."""
     try:
         return condition_program(text, names_key)
@@ -84,8 +82,8 @@ class ConditionProgram:
     nested_names: frozenset[str]
 
 
-@lru_cache(maxsize=1024)
-def condition_program(text: str, names_key: tuple[tuple[str, str], ...]) -> ConditionProgram:
+@remembered
+def condition_program(text: str, names_key: Names) -> ConditionProgram:
     """The program of a condition; InvalidExpression if the text is wrong by itself."""
     builder = _Builder(dict(names_key))
     test = builder.condition(checked_condition(text))

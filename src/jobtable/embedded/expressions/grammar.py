@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
 from jobtable.embedded.expressions.paths import Path
@@ -98,21 +98,18 @@ class UpdateNode:
     repeated: Section | None
 
 
-@lru_cache(maxsize=1024)
 def parse_condition(text: str) -> ConditionNode:
     """The tree of a condition, filter or key condition; InvalidExpression if the text is not one."""
     parser = _Parser(text, is_condition=True)
     return parser.finished(parser.condition())
 
 
-@lru_cache(maxsize=1024)
 def parse_update(text: str) -> UpdateNode:
     """The tree of an update; InvalidExpression if the text is not one."""
     parser = _Parser(text)
     return parser.finished(parser.update())
 
 
-@lru_cache(maxsize=1024)
 def parse_projection(text: str) -> tuple[Path, ...]:
     """The paths of a projection; InvalidExpression if the text is not one."""
     parser = _Parser(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from jobtable.embedded.expressions.conditions import condition_program
@@ -15,6 +14,7 @@ from jobtable.embedded.expressions.grammar import (
     Test,
     ValueOperand,
 )
+from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.paths import resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_condition
@@ -118,8 +118,8 @@ def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKey
     return UnmatchedKeyCondition(text, placeholders)
 
 
-@lru_cache(maxsize=1024)
-def _conditions_by_attribute(text: str, names_key: tuple[tuple[str, str], ...]) -> dict[str, _OneKey]:
+@remembered
+def _conditions_by_attribute(text: str, names_key: Names) -> dict[str, _OneKey]:
     names = dict(names_key)
     found: dict[str, _OneKey] = {}
     for node in _conjuncts(checked_condition(text)):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from jobtable.embedded.expressions.memory import Names, is_short
 from jobtable.embedded.json_types import MAP_OF_NAMES, MAP_OF_VALUES, STRING, wrong_json_type
 from jobtable.embedded.values import MAX_NAME_BYTES, measure_value
 from jobtable.embedded.wordings import ValueRefused
@@ -39,7 +40,7 @@ class Placeholders:
     __slots__ = ("_used_names", "_used_values", "names", "names_key", "nested_names", "values", "values_size")
 
     names: Mapping[str, str]
-    names_key: tuple[tuple[str, str], ...]
+    names_key: Names
     """The names as a key for caches."""
     values: Mapping[str, AttributeValue]
     values_size: int
@@ -100,7 +101,7 @@ def _unused(parameter: str, given: Mapping[str, Any], used: frozenset[str]) -> R
     return RequestRefused(f"Value provided in {parameter} unused in expressions: keys: {{{unused}}}")
 
 
-def _names_key(names: Any) -> tuple[tuple[str, str], ...]:
+def _names_key(names: Any) -> Names:
     """The entries of the map of names, valid."""
     if type(names) is not dict:
         raise wrong_json_type(names, MAP_OF_NAMES)
@@ -108,14 +109,14 @@ def _names_key(names: Any) -> tuple[tuple[str, str], ...]:
         raise RequestRefused("ExpressionAttributeNames must not be empty")
     entries = tuple(names.items())
     try:
-        _check_names(entries)
+        check = _check_known_names if is_short(entries) else _check_names
+        check(entries)
     except TypeError:
-        # What cannot be a key of the cache cannot be a name either.
-        _check_names.__wrapped__(entries)
+        # What has no length, or cannot be a key of the cache, cannot be a name either.
+        _check_names(entries)
     return entries
 
 
-@lru_cache(maxsize=1024)
 def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
     size = 0
     for key, name in entries:
@@ -136,6 +137,9 @@ def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
             raise _invalid_name("Attribute name is too large, must be less than 65536 bytes", key)
     if size > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeNames exceeds max size")
+
+
+_check_known_names = lru_cache(maxsize=1024)(_check_names)
 
 
 def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:

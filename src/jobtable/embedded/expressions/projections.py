@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.paths import PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import checked_projection
@@ -40,8 +39,8 @@ def compile_projection(text: str, placeholders: Placeholders) -> Projection:
     return projection
 
 
-@lru_cache(maxsize=1024)
-def _compiled(text: str, names_key: tuple[tuple[str, str], ...]) -> Projection:
+@remembered
+def _compiled(text: str, names_key: Names) -> Projection:
     names = dict(names_key)
     paths = checked_projection(text)
     tree = tree_of(resolved(path, names) for path in reversed(paths))

@@ -15,6 +15,7 @@ from jobtable.embedded.expressions.grammar import (
     Test,
     UpdateNode,
 )
+from jobtable.embedded.expressions.memory import MOST_TREES
 from jobtable.embedded.expressions.paths import MAX_INDEX, Path
 from jobtable.embedded.expressions.reserved import RESERVED_WORDS
 from jobtable.embedded.expressions.tokens import InvalidExpression
@@ -27,7 +28,7 @@ MAX_OPERATORS = 300
 _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_TREES)
 def checked_condition(text: str) -> ConditionNode:
     """The tree of a condition whose names, functions and indexes may stand where they stand."""
     node = grammar.parse_condition(text)
@@ -35,7 +36,7 @@ def checked_condition(text: str) -> ConditionNode:
     return node
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_TREES)
 def checked_update(text: str) -> UpdateNode:
     """The tree of an update whose names, functions, indexes and sections may stand where they stand."""
     node = grammar.parse_update(text)
@@ -50,7 +51,7 @@ def checked_update(text: str) -> UpdateNode:
     return node
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=MOST_TREES)
 def checked_projection(text: str) -> tuple[Path, ...]:
     """The paths of a projection, whose names and indexes are allowed."""
     paths = grammar.parse_projection(text)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from jobtable.embedded.expressions import operand_checks as checks
 from jobtable.embedded.expressions import update_values as compute
 from jobtable.embedded.expressions.grammar import Action, Function, Operand, PathOperand, Section, Sum, ValueOperand
+from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Placeholders
@@ -110,7 +110,7 @@ def compile_update(text: str, placeholders: Placeholders) -> Update:
     return Update.of(program, placeholders.values)
 
 
-def prepare_update_program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram:
+def prepare_update_program(text: str, names_key: Names) -> UpdateProgram:
     """The program of an update; RequestRefused if the text is wrong by itself."""
     try:
         return _program(text, names_key)
@@ -129,8 +129,8 @@ def _cost(step: _Step) -> int:
 _ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
 
 
-@lru_cache(maxsize=1024)
-def _program(text: str, names_key: tuple[tuple[str, str], ...]) -> UpdateProgram:
+@remembered
+def _program(text: str, names_key: Names) -> UpdateProgram:
     builder = _Builder(dict(names_key))
     actions = checked_update(text).actions
     # DynamoDB goes through the actions from the last to the first, which decides what fault is reported.

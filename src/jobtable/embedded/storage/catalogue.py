@@ -173,16 +173,17 @@ class Cache:
 
     def __init__(self, version: bytes) -> None:
         self.version = version
-        self.tables: dict[str, TableSchema | None] = {}
+        self.tables: dict[str, TableSchema] = {}
 
     def table(self, name: str, connection: sqlite3.Connection) -> TableSchema | None:
-        """The schema of a table, or None; read from the file once."""
+        """The schema of a table, read from the file once, or None."""
         try:
             return self.tables[name]
         except KeyError:
             record = read_record(connection, name)
-            schema = None if record is None else record.table_schema()
-            self.tables[name] = schema
+            if record is None:
+                return None  # which is not kept: there is no end of names that requests may have
+            schema = self.tables[name] = record.table_schema()
             return schema
 
 

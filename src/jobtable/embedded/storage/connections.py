@@ -1,4 +1,4 @@
-"""Connections for readers: as many as are in use at once, none of which crosses a fork."""
+"""Connections for readers: as many as are in use at once, and few more. None of them crosses a fork."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections import deque
 from collections.abc import Callable
 
 from jobtable.errors import StorageError
+
+_MOST_IDLE = 16
+"""More than those that read at once, but in a rush of clients. Each has files and keeps many pages in memory."""
 
 
 class Connections:
@@ -31,6 +34,9 @@ class Connections:
 
     def give(self, connection: sqlite3.Connection) -> None:
         """Give back a connection that has no transaction and no unfinished statement."""
+        if len(self._idle) >= _MOST_IDLE:
+            self.drop(connection)
+            return
         self._idle.append(connection)
         if self._refusal is not None:  # asked behind it: `close` may have looked at the idle ones just before
             self._close_idle()

@@ -479,7 +479,7 @@ def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> 
             threading.Event().wait(0.001)
     closer = threading.Thread(target=storage.close)
     closer.start()
-    while len(storage._writer._waiting) < len(writers) + 1:
+    while not storage._is_closed:
         threading.Event().wait(0.001)
     go_on.set()
     for thread in (holder, *writers, closer):

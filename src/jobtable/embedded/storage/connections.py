@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
+from weakref import ref
 
 from jobtable.errors import StorageError
 
@@ -22,7 +23,8 @@ class Connections:
         # Taking and giving are one atomic operation on the deque each; the lock is only for opening and closing.
         self._idle: deque[sqlite3.Connection] = deque()
         self._lock = threading.Lock()
-        self._open = 0
+        # Weak, because an interrupt may come before a connection is given back: then it is gone when nobody has it.
+        self._open: set[ref[sqlite3.Connection]] = set()
         self._refusal: str | None = None
 
     def take(self) -> sqlite3.Connection:
@@ -45,7 +47,7 @@ class Connections:
         """Close a connection instead of giving it back."""
         connection.close()
         with self._lock:
-            self._open -= 1
+            self._open.discard(ref(connection))
 
     def close(self, refusal: str) -> None:
         """Close the idle connections now and the others when they come back; `take` raises with that reason."""
@@ -56,7 +58,7 @@ class Connections:
         """Close the idle connections and open none until `resume`; gives how many are still in use."""
         self._lock.acquire()
         self._close_idle_locked()
-        return self._open
+        return len(self._living())
 
     def resume(self) -> None:
         """End a pause."""
@@ -64,21 +66,21 @@ class Connections:
 
     def restart_in_child(self) -> None:
         """Begin anew in a forked process, which must not touch what its parent had in use."""
-        if self._open:
+        if self._living():
             self._refusal = (
                 f"{self._path} was being read when this process was forked, so it cannot be used here: fork when no"
                 " request is running, or start the process with 'spawn'"
             )
         self._lock = threading.Lock()
         self._idle = deque()
-        self._open = 0
+        self._open = set()
 
     def _new(self) -> sqlite3.Connection:
         with self._lock:
             if self._refusal is not None:
                 raise StorageError(self._refusal)
             connection = self._connect()
-            self._open += 1
+            self._open = {*self._living(), ref(connection)}
             return connection
 
     def _close_idle(self) -> None:
@@ -92,4 +94,7 @@ class Connections:
             except IndexError:
                 return
             connection.close()
-            self._open -= 1
+            self._open.discard(ref(connection))
+
+    def _living(self) -> set[ref[sqlite3.Connection]]:
+        return {known for known in self._open if known() is not None}

@@ -34,6 +34,10 @@ def create_private(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
+class Connection(sqlite3.Connection):
+    """One that weak references can lead to."""
+
+
 def connect(path: str, durability: Durability) -> sqlite3.Connection:
     """A connection in autocommit mode that any thread may use, one at a time."""
     connection = sqlite3.connect(
@@ -43,6 +47,7 @@ def connect(path: str, durability: Durability) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
         cached_statements=512,
+        factory=Connection,
     )
     try:
         # NORMAL and OFF keep the file whole after a crash of the process; a power cut may undo the last commits.

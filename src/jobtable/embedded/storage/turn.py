@@ -56,6 +56,11 @@ class Turn:
     def __exit__(self, *_: object) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
+    def leave(self) -> None:
+        """End a turn, or the asking for one, that an interrupt may have left half done; else it does nothing."""
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _TICKET_BYTE)
+
     def is_mine_to_keep_up(self) -> bool:
         """Whether this process, and no other, does the upkeep; it stays so until it leaves that, or ends."""
         try:

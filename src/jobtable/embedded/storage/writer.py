@@ -16,13 +16,14 @@ from jobtable.embedded.storage.problems import is_missing_table, table_not_found
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.wal import WalBound
-from jobtable.errors import StorageError, request_error
+from jobtable.errors import RequestError, StorageError, request_error
 
 T = TypeVar("T")
 
 _MOST_ACTIONS = 128
 _LONGEST_BATCH = 0.01  # seconds of work before the commit, so that other processes get their turn
 _SECONDS_BETWEEN_PURGES = 10.0
+_LONGEST_WITHOUT_WORD = 1.0
 
 
 class Home(Protocol):
@@ -38,14 +39,22 @@ class Home(Protocol):
 class _Call:
     """One caller's action, and what became of it."""
 
-    __slots__ = ("action", "error", "is_done", "ready", "result")
+    __slots__ = ("action", "error", "is_done", "is_taken", "result", "word")
 
     def __init__(self, action: Callable[[Transaction], Any]) -> None:
         self.action = action
         self.result: Any = None
         self.error: BaseException | None = None
+        self.is_taken = False
+        """Whether a leader is at work on it, or was."""
         self.is_done = False
-        self.ready = threading.Lock()
+        self.word = threading.Lock()
+        """Held while the caller waits for word: that it is done, or is to lead."""
+
+    def tell(self) -> None:
+        """Give the caller word, unless it has been given."""
+        with contextlib.suppress(RuntimeError):
+            self.word.release()
 
 
 class _HalfDone(Exception):
@@ -66,19 +75,28 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._wal = WalBound(home.path)
         self._whereabouts = Whereabouts(home.path)
-        self._mutex = threading.Lock()
+        self._leading = threading.Lock()
+        self._is_passed_on = False
         self._waiting: deque[_Call] = deque()
-        self._is_led = False
         self._next_purge = 0.0
         self._refusal: str | None = None
 
     def run(self, action: Callable[[Transaction], T]) -> T:
         """Run an action atomically, together with those of other threads, and give its result."""
-        if self._refusal is not None:
-            raise StorageError(self._refusal)
         call = _Call(action)
-        if self._lead_or_wait(call):
-            self._lead(call)
+        # A signal may raise KeyboardInterrupt, or something else, between any two steps. So whoever leads holds a lock
+        # in `with`, which ends whatever happens. Word may get lost: then who waits for it asks for the lock.
+        try:
+            if self._is_led():
+                self._wait(call)
+            if not call.is_done:
+                with self._leading:
+                    self._lead(call)
+                self._wake_next()
+        except BaseException:
+            self._withdraw(call)
+            self._wake_next()
+            raise
         if call.error is not None:
             raise call.error
         result: T = call.result
@@ -86,85 +104,86 @@ class Writer:
 
     def pause(self) -> None:
         """Wait until nobody writes, close the connection, and let nobody write until `resume`."""
-        self._lead_or_wait(_Call(_nothing), is_urgent=True)
+        self._leading.acquire()
         self._drop_connection()
 
     def resume(self) -> None:
         """End a pause."""
-        self._pass_on()
+        self._leading.release()
+        self._wake_next()
 
     def close(self, refusal: str) -> None:
         """Let every write that was asked for finish, then close; later ones raise with that reason."""
-        self._lead_or_wait(_Call(_nothing))
-        self._drop_connection()
-        self._refusal = refusal
-        self._pass_on()
+        with self._leading:
+            while self._waiting:
+                self._do(_Call(_nothing))
+            self._drop_connection()
+            self._refusal = refusal
 
     def restart_in_child(self, turn: Turn) -> None:
         """Begin anew in a forked process."""
         self._turn = turn
-        self._mutex = threading.Lock()
+        self._leading = threading.Lock()
+        self._is_passed_on = False
         self._waiting = deque()
-        self._is_led = False
 
-    def _lead_or_wait(self, call: _Call, *, is_urgent: bool = False) -> bool:
-        """True: this thread leads now. False: another thread has done the call. An urgent call is the next to lead."""
-        with self._mutex:
-            if not self._is_led:
-                self._is_led = True
-                return True
-            call.ready.acquire()
-            if is_urgent:
-                self._waiting.appendleft(call)
-            else:
-                self._waiting.append(call)
-        try:
-            call.ready.acquire()
-        except BaseException:
-            self._abandon(call)
-            raise
-        return not call.is_done
+    def _is_led(self) -> bool:
+        """Whether a thread leads, or was told to."""
+        return self._is_passed_on or self._leading.locked()
 
-    def _abandon(self, call: _Call) -> None:
-        """Forget a call whose thread was interrupted while it waited, unless a leader is at work on it."""
-        with self._mutex:
-            if call in self._waiting:
-                self._waiting.remove(call)
-                return
-            is_leader = call.ready.acquire(blocking=False) and not call.is_done
-        if is_leader:
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        """Make the next waiting caller the leader."""
-        with self._mutex:
-            if self._waiting:
-                self._waiting.popleft().ready.release()
-            else:
-                self._is_led = False
+    def _wait(self, call: _Call) -> None:
+        """Wait until another thread has done the call, or this one is to lead; or too long for either."""
+        call.word.acquire()
+        self._waiting.append(call)
+        if self._is_led():  # else the last leader may have looked for others before this one came
+            call.word.acquire(timeout=_LONGEST_WITHOUT_WORD)
 
     def _lead(self, call: _Call) -> None:
+        """Do the call, and those that wait, unless another leader has been faster."""
+        self._is_passed_on = False
+        self._withdraw(call)
+        if call.is_done:
+            return
+        if call.is_taken:
+            call.error = _interrupted()
+        elif self._refusal is not None:
+            call.error = StorageError(self._refusal)
+        else:
+            self._do(call)
+
+    def _withdraw(self, call: _Call) -> None:
+        """Let nobody take the call along any more."""
+        if self._waiting:
+            with contextlib.suppress(ValueError):  # it does not wait
+                self._waiting.remove(call)
+
+    def _wake_next(self) -> None:
+        """Make the next waiting caller the leader. It waits until then, so another leader may still take it along."""
+        if self._waiting:
+            with contextlib.suppress(IndexError):  # the last one has left just now
+                call = self._waiting[0]
+                self._is_passed_on = True
+                call.tell()
+
+    def _do(self, call: _Call) -> None:
         taken = [call]
         try:
-            if self._refusal is None:
-                with self._turn:
-                    self._commit(taken)
-            else:
-                call.error = StorageError(self._refusal)
+            with self._turn:
+                self._commit(taken)
         except (sqlite3.Error, OSError) as error:
             self._drop_connection()
             for one in taken:
                 one.error = unavailable(self._home.path, error)
         except BaseException as error:
+            self._turn.leave()
             self._drop_connection()
             for one in taken[1:]:
-                one.error = request_error("InternalServerError", f"the write was interrupted: {error!r}")
+                one.error = _interrupted(error)
             raise
         finally:
-            self._pass_on()
             for done in taken[1:]:
                 done.is_done = True
-                done.ready.release()
+                done.tell()
 
     def _commit(self, taken: list[_Call]) -> None:
         connection = self._connection or self._reconnect()
@@ -216,11 +235,12 @@ class Writer:
         self._whereabouts.check(now)  # here, because the clock is read only once for a commit
         deadline = now + _LONGEST_BATCH
         while self._waiting and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
-            with self._mutex:
-                if not self._waiting or self._waiting[0].action is _nothing:
-                    return
+            try:
                 call = self._waiting.popleft()
+            except IndexError:  # the last one has left just now
+                return
             taken.append(call)
+            call.is_taken = True
             yield call
 
     def _reconnect(self) -> sqlite3.Connection:
@@ -251,3 +271,9 @@ def _perform(call: _Call, transaction: Transaction) -> bool:
 
 def _nothing(_: Transaction) -> None:
     """The action of a caller that only wants to lead."""
+
+
+def _interrupted(error: BaseException | None = None) -> RequestError:
+    """What a caller is told whose call was taken along by a thread that was interrupted: it may be done or not."""
+    reason = "" if error is None else f": {error!r}"
+    return request_error("InternalServerError", f"the write was interrupted{reason}")

@@ -1,0 +1,84 @@
+"""Ctrl-C in one thread, wherever it comes, leaves the others and the other processes able to go on."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.embedded.storage.samples import create_table, everything, item, put
+
+from jobtable.embedded import storage as package
+from jobtable.embedded.storage import Storage
+from jobtable.embedded.storage.checks import inconsistencies
+
+_FOLDER = str(Path(package.__file__).parent)
+_LONGEST_SECONDS = 30.0
+"""After so long a write counts as one that never ends; most need a thousandth of a second."""
+
+
+class _Interrupt:
+    """A trace function: KeyboardInterrupt when the n-th function of the storage begins or returns, as by a signal."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> _Interrupt:
+        if event in ("call", "return") and frame.f_code.co_filename.startswith(_FOLDER):
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def _is_interrupted(at: int, action: Callable[[], object]) -> bool:
+    """Run an action with an interrupt in it; False: it was done before there was one."""
+    before = sys.gettrace()
+    sys.settrace(_Interrupt(at))
+    try:
+        action()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def _write_in_thread(storage: Storage, number: int) -> None:
+    writer = threading.Thread(target=put, args=(storage, item("next", str(number))), daemon=True)
+    writer.start()
+    writer.join(_LONGEST_SECONDS)
+    assert not writer.is_alive()
+
+
+def test_an_interrupted_write_keeps_nobody_from_writing(path: Path) -> None:
+    storage, elsewhere = Storage(path), Storage(path)
+    create_table(storage)
+    number = 0
+    while _is_interrupted(number, partial(put, storage, item("interrupted", str(number)))):
+        _write_in_thread(elsewhere, number)
+        _write_in_thread(storage, number)
+        number += 1
+    assert number > 50
+    assert [one for one in everything(storage) if one["p"]["S"] == "next"] == [
+        item("next", text) for text in sorted(map(str, range(number)))
+    ]
+    assert inconsistencies(storage) == []
+    storage.close()
+    elsewhere.close()
+
+
+def test_an_interrupted_read_leaves_no_connection_behind(storage: Storage) -> None:
+    number = 0
+    while _is_interrupted(number, lambda: everything(storage)):
+        number += 1
+    assert number > 10
+    gc.collect()
+    in_use = storage._connections.pause()
+    storage._connections.resume()
+    assert in_use == 0

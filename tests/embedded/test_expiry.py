@@ -148,10 +148,11 @@ def test_only_the_attribute_that_is_on_is_switched_off(
     assert caught.value.message == message
 
 
-def test_many_go_in_small_transactions(
-    backend: EmbeddedBackend, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("bound", ["_EXPIRED_AT_ONCE", "_BYTES_REMOVED_AT_ONCE"])
+def test_many_or_large_ones_go_in_small_transactions(
+    backend: EmbeddedBackend, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(upkeep, "_EXPIRED_AT_ONCE", 10)
+    monkeypatch.setattr(upkeep, bound, 10)
     switch(backend)
     for number in range(35):
         put(backend, str(number), int(clock.seconds()) - 5)

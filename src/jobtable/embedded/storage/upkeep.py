@@ -144,9 +144,7 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
     fill_up(storage, is_stopped)
     expired = 0
     for (name,) in storage.query(_TABLES_WITH_EXPIRY):
-        removed = _EXPIRED_AT_ONCE
-        while removed == _EXPIRED_AT_ONCE and not is_stopped():
-            removed = storage.write(partial(_expire_some, name, storage.now()))
+        while not is_stopped() and (removed := storage.write(partial(_expire_some, name, storage.now()))):
             expired += removed
     for (name,) in storage.query(_ABANDONED):
         has_more = True
@@ -166,10 +164,14 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
         return 0
     sql = statements.of_expiry(table.id).due
     due = transaction.connection.execute(sql, (int(now) - _OLDEST_EXPIRY, int(now), _EXPIRED_AT_ONCE)).fetchall()
-    for _, position in due:
+    total = 0
+    for count, (_, position) in enumerate(due, 1):
         old = transaction.read(table, position)
         if old.item is not None:
             transaction.delete(table, position, old, by_service=True)
+        total += old.size
+        if total >= _BYTES_REMOVED_AT_ONCE:
+            return count
     return len(due)
 
 

@@ -506,11 +506,13 @@ def test_closing_waits_also_for_writes_behind_a_change_of_the_catalogue(
     holder.start()
     is_held.wait()
     behind = threading.Thread(target=put, args=(storage, item("1", "1")))
+    behind.start()
+    while not storage._writer._waiting:
+        threading.Event().wait(0.001)
     closer = threading.Thread(target=storage.close)
-    for count, thread in enumerate((behind, closer), start=1):
-        thread.start()
-        while len(storage._writer._waiting) < count:
-            threading.Event().wait(0.001)
+    closer.start()
+    while not storage._is_closed:
+        threading.Event().wait(0.001)
     go_on.set()
     for thread in (holder, behind, closer):
         thread.join()

@@ -115,8 +115,10 @@ class Writer:
     def close(self, refusal: str) -> None:
         """Let every write that was asked for finish, then close; later ones raise with that reason."""
         with self._leading:
-            while self._waiting:
-                self._do(_Call(_nothing))
+            while (call := self._take_next()) is not None:
+                self._do(call)
+                call.is_done = True
+                call.tell()
             self._drop_connection()
             self._refusal = refusal
 
@@ -235,13 +237,19 @@ class Writer:
         self._whereabouts.check(now)  # here, because the clock is read only once for a commit
         deadline = now + _LONGEST_BATCH
         while self._waiting and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
-            try:
-                call = self._waiting.popleft()
-            except IndexError:  # the last one has left just now
-                return
-            taken.append(call)
-            call.is_taken = True
-            yield call
+            call = self._take_next()
+            if call is not None:
+                taken.append(call)
+                yield call
+
+    def _take_next(self) -> _Call | None:
+        """The call that has waited longest, or None."""
+        try:
+            call = self._waiting.popleft()
+        except IndexError:
+            return None
+        call.is_taken = True
+        return call
 
     def _reconnect(self) -> sqlite3.Connection:
         self._connection = self._connect()
@@ -267,10 +275,6 @@ def _perform(call: _Call, transaction: Transaction) -> bool:
         # Also after an error: its traceback keeps what was read from, and that the lock, even of a closed connection.
         transaction.end_reads()
     return call.error is None
-
-
-def _nothing(_: Transaction) -> None:
-    """The action of a caller that only wants to lead."""
 
 
 def _interrupted(error: BaseException | None = None) -> RequestError:

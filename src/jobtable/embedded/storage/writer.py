@@ -161,11 +161,13 @@ class Writer:
 
     def _wake_next(self) -> None:
         """Make the next waiting caller the leader. It waits until then, so another leader may still take it along."""
-        if self._waiting:
-            with contextlib.suppress(IndexError):  # the last one has left just now
-                call = self._waiting[0]
-                self._is_passed_on = True
-                call.tell()
+        if not self._waiting:
+            self._is_passed_on = False  # It may say so of one who did not wait any more when it was told.
+            return
+        with contextlib.suppress(IndexError):  # the last one has left just now
+            call = self._waiting[0]
+            self._is_passed_on = True
+            call.tell()
 
     def _do(self, call: _Call) -> None:
         taken = [call]

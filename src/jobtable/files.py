@@ -1,9 +1,10 @@
-"""Files that appear when they are whole, and names that a power cut does not take."""
+"""Files that appear when they are whole, names that a power cut does not take, and how many may be open."""
 
 from __future__ import annotations
 
 import errno
 import os
+import resource
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,3 +53,11 @@ def sync_folders_above(path: Path) -> None:
         if folder.stat().st_dev != device:
             return  # what is mounted here was here before
         sync_folder(folder)
+
+
+def allow_open_files(wanted: int) -> None:
+    """Let the process have so many files open, or as many as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -33,6 +34,8 @@ from pynamodb.exceptions import UpdateError
 from pynamodb.models import Model
 from tests.cli.conftest import ServeProcess
 from yarl import URL
+
+from jobtable.embedded.server import MOST_FILES
 
 ACCESS_KEY, SECRET_KEY = "AKIDEXAMPLE", "the/secret+key"
 REGION = "eu-central-1"
@@ -327,3 +330,14 @@ def test_the_greeting_names_the_address_and_the_health_line_answers(serve: Start
     assert server.url.startswith("http://127.0.0.1:")
     with urllib.request.urlopen(server.url, timeout=20) as answer:
         assert answer.read().startswith(b"healthy: 127.0.0.1")
+
+
+def test_it_may_have_as_many_files_open_as_its_connections_need(serve: Start) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+        server = serve("--memory")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    allowed, _ = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    assert allowed == (MOST_FILES if before[1] == resource.RLIM_INFINITY else min(MOST_FILES, before[1]))

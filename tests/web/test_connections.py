@@ -14,8 +14,9 @@ import httpx
 import pytest
 from tests.web.conftest import Served
 
+from jobtable.files import allow_open_files
 from jobtable.web import connections, limits
-from jobtable.web.connections import MOST_CONNECTIONS, allow_files
+from jobtable.web.connections import MOST_CONNECTIONS, MOST_FILES
 from jobtable.web.server import bind
 
 _HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -150,7 +151,7 @@ def test_as_many_files_may_be_open_as_connections_need() -> None:
     few = (256, before[1])
     resource.setrlimit(resource.RLIMIT_NOFILE, few)
     try:
-        allow_files()
+        allow_open_files(MOST_FILES)
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= min(MOST_CONNECTIONS, before[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)

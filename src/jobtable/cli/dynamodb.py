@@ -15,7 +15,8 @@ import typer
 
 from jobtable.cli.signals import signalled
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.server import DynamoDbProtocol, Server, SignatureCheck
+from jobtable.embedded.server import MOST_FILES, DynamoDbProtocol, Server, SignatureCheck
+from jobtable.files import allow_open_files
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -72,6 +73,7 @@ def serve(
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     signatures = SignatureCheck(access_key, secret_key) if access_key and secret_key else None
     stop = signalled()
+    allow_open_files(MOST_FILES)
     backend = EmbeddedBackend(_database_file(data), durability=durability.value)
     try:
         _serve(DynamoDbProtocol(backend, signatures), host, port, stop, "memory" if data is None else str(data))

@@ -5,7 +5,6 @@ uvicorn bounds the pause between two requests, and nothing else.
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Collection
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
@@ -16,7 +15,7 @@ LONGEST_PAUSE_SECONDS = 600.0
 """How long somebody may pause in reading an answer: a person may look at the beginning of a long one for a while."""
 MOST_CONNECTIONS = 2000
 """If there are more, those that wait the longest are cut. There is room for all live views, and as many others."""
-_FILES_PER_CONNECTION = 2
+MOST_FILES = 2 * MOST_CONNECTIONS
 """A connection is a file to the system, and while it is served, it may have one open."""
 
 State = tuple[int, RequestResponseCycle | None]
@@ -49,12 +48,3 @@ def _state_if_waiting(connection: H11Protocol) -> State | None:
     unread = connection.transport.get_write_buffer_size()
     cycle: RequestResponseCycle | None = connection.cycle
     return (unread, cycle) if unread or cycle is None or cycle.response_complete else None
-
-
-def allow_files() -> None:
-    """Let the process have as many files open as connections need, if the system allows it."""
-    wanted = MOST_CONNECTIONS * _FILES_PER_CONNECTION
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

@@ -19,12 +19,13 @@ from jobtable.access.tokens import Tokens
 from jobtable.albums.entities import workflows
 from jobtable.app import Services
 from jobtable.errors import DefinitionError, SettingsError
+from jobtable.files import allow_open_files
 from jobtable.jobs.entities import main
 from jobtable.journeys.entities import journeys
 from jobtable.settings import Settings
 from jobtable.web import health, static_files
 from jobtable.web.api import add_api
-from jobtable.web.connections import HeldConnections, allow_files
+from jobtable.web.connections import MOST_FILES, HeldConnections
 from jobtable.web.guard import ANYONE, Guard, GuardedRoute, is_loopback, rule_of
 from jobtable.web.headers import AnswerHeaders
 from jobtable.web.idempotency import Answers
@@ -150,7 +151,7 @@ class _Server(uvicorn.Server):
 
 def server_on(app: FastAPI) -> uvicorn.Server:
     """A server for the app: `run(sockets=[...])` serves until `should_exit` is set or a signal comes."""
-    allow_files()
+    allow_open_files(MOST_FILES)
     config = uvicorn.Config(
         app,
         http="h11",

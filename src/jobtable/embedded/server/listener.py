@@ -22,6 +22,10 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.1
 """How often those that wait for a place look for a connection that is not used any more."""
 
+MOST_CONNECTIONS = 512
+MOST_FILES = 4 * MOST_CONNECTIONS
+"""A connection is a file to the system, and who reads for it has the database open, its log and their locks."""
+
 Respond = Callable[[HttpRequest], HttpResponse]
 
 
@@ -34,7 +38,7 @@ class Server:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        max_connections: int = 512,
+        max_connections: int = MOST_CONNECTIONS,
         timeouts: Timeouts | None = None,
     ) -> None:
         """Raise OSError if the address cannot be listened on. Port 0 takes a free one."""

@@ -460,19 +460,19 @@ def test_what_is_left_of_a_large_deleted_table_is_cleared_away_bit_by_bit(
     assert inconsistencies(storage) == []
 
 
-def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> None:
-    storage = Storage(path)
-    create_table(storage)
+def close_behind_writes(storage: Storage, numbers: range, *, changes_catalogue: bool) -> None:
+    """Let a write be held, others wait behind it, and the storage be closed behind those; then let the first go on."""
     is_held, go_on = threading.Event(), threading.Event()
 
     def hold(transaction: Transaction) -> None:
+        transaction.has_written = transaction.catalogue_changed = changes_catalogue
         is_held.set()
         go_on.wait()
 
     holder = threading.Thread(target=storage.write, args=(hold,))
     holder.start()
     is_held.wait()
-    writers = [threading.Thread(target=put, args=(storage, item("1", str(number)))) for number in range(3)]
+    writers = [threading.Thread(target=put, args=(storage, item("1", str(number)))) for number in numbers]
     for count, thread in enumerate(writers, start=1):
         thread.start()
         while len(storage._writer._waiting) < count:
@@ -484,6 +484,12 @@ def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> 
     go_on.set()
     for thread in (holder, *writers, closer):
         thread.join()
+
+
+def test_closing_waits_for_the_writes_that_were_asked_for_before(path: Path) -> None:
+    storage = Storage(path)
+    create_table(storage)
+    close_behind_writes(storage, range(3), changes_catalogue=False)
     again = Storage(path)
     assert len(everything(again)) == 3
     again.close()
@@ -495,27 +501,7 @@ def test_closing_waits_also_for_writes_behind_a_change_of_the_catalogue(
     monkeypatch.setattr(writer, "_MOST_ACTIONS", 1)  # so that each is a commit of its own
     storage = Storage(path)
     create_table(storage)
-    is_held, go_on = threading.Event(), threading.Event()
-
-    def change_and_hold(transaction: Transaction) -> None:
-        transaction.has_written = transaction.catalogue_changed = True
-        is_held.set()
-        go_on.wait()
-
-    holder = threading.Thread(target=storage.write, args=(change_and_hold,))
-    holder.start()
-    is_held.wait()
-    behind = threading.Thread(target=put, args=(storage, item("1", "1")))
-    behind.start()
-    while not storage._writer._waiting:
-        threading.Event().wait(0.001)
-    closer = threading.Thread(target=storage.close)
-    closer.start()
-    while not storage._is_closed:
-        threading.Event().wait(0.001)
-    go_on.set()
-    for thread in (holder, behind, closer):
-        thread.join()
+    close_behind_writes(storage, range(1, 2), changes_catalogue=True)
     again = Storage(path)
     assert everything(again) == [item("1", "1")]
     again.close()

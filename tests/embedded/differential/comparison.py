@@ -89,7 +89,7 @@ def _all_pages(peer: Peer, operation: str, request: dict[str, Any], first: dict[
     if "ExclusiveStartKey" in request and (operation == "Scan" or index_name):
         return {"accepted": True}  # What lies behind a chosen start depends on hashes, which are free.
     pages = _pages(peer, operation, request, first)
-    segments = request.get("TotalSegments", 1)
+    segments = int(request.get("TotalSegments", 1))  # DynamoDB Local takes 2.0 and '2' as well
     if segments > 1:
         others = [number for number in range(segments) if number != request["Segment"]]
         for number in others:

@@ -166,6 +166,12 @@ FAULTS = (
         "Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",
         ("Invalid {same}Expression: Two document paths overlap with each other; {}; path one: {same}, path two: {}",),
     ),
+    Fault(
+        # DynamoDB Local has types of its own among those that the operand may name.
+        Stage.EXPRESSIONS,
+        "Invalid {same}Expression: Incorrect operand type {same}: attribute_type, operand type: {}",
+        ("Invalid {same}Expression: Incorrect operand type {same}: attribute_type, operand type: {}",),
+    ),
     *(
         Fault(Stage.EXPRESSIONS, f"Invalid KeyConditionExpression: {reason}", (reason,))
         for reason in (

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from tests.embedded.differential.requests import Step
 from tests.embedded.differential.runner import Difference, SideBySide
 
+_TOKEN_OF_RUN = re.compile(r"@\S+")
+
 
 def signature(difference: Difference) -> tuple[str, ...]:
     """What makes two differences the same one: the operation, the codes, and the messages without their details."""
     case = difference.case
-    words = (" ".join(answer.message.split()[:9]) for answer in (case.embedded, case.local))
+    messages = [_TOKEN_OF_RUN.sub("@", answer.message) for answer in (case.embedded, case.local)]
+    words = (" ".join(message.split()[:9]) for message in messages)
     return (case.operation, str(case.embedded.code), str(case.local.code), *words)
 
 

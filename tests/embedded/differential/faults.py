@@ -55,6 +55,12 @@ _LOCAL_KEY_SIZE = (
 )
 
 FAULTS = (
+    # Before the general fault of a member, in whose words DynamoDB Local puts it.
+    Fault(
+        Stage.OPTIONS,
+        "The Segment parameter is zero-based and must be less than parameter TotalSegments",
+        ("1 validation error detected: Value {} at 'segment' failed to satisfy constraint: {}",),
+    ),
     Fault(
         Stage.MEMBERS,
         "{} validation error{} detected: {}",
@@ -136,11 +142,6 @@ FAULTS = (
         Stage.OPTIONS,
         "The TotalSegments parameter is required but was not present in the request when Segment parameter is present",
         ("If segment is specified, total segment must also be specified",),
-    ),
-    Fault(
-        Stage.OPTIONS,
-        "The Segment parameter is zero-based and must be less than parameter TotalSegments",
-        ("1 validation error detected: Value {} at 'segment' failed to satisfy constraint: {}",),
     ),
     Fault(
         Stage.OPTIONS,

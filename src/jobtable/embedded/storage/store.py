@@ -25,6 +25,7 @@ from jobtable.errors import JobtableError, StorageError
 T = TypeVar("T")
 
 _LONGEST_WAIT_BEFORE_FORK = 1.0
+_IN_DOUBT = b"?"  # no version of the catalogue has such a label
 
 
 class Storage:
@@ -172,9 +173,9 @@ class Storage:
     def cache_for(self, version: int) -> Cache:
         """The schemas as of a version of the catalogue that a write transaction sees."""
         label = self._turn.label(version)
-        if self._cache.version == label:
+        if self._cache.version == label == self._turn.catalogue_version():
             return self._cache
-        self._turn.announce(version)  # A process may have died between its change of the catalogue and that.
+        self._turn.announce(version)  # A process may have died in the midst of a change of the catalogue.
         return self._renewed_cache(label)
 
     def catalogue_changed(self, version: int) -> None:
@@ -227,11 +228,21 @@ class Storage:
             raise StorageError(self._refusal)
         cache = self._cache
         version = self._turn.catalogue_version()
-        return cache if version == cache.version else self._renewed_cache(version)
+        if version == cache.version:
+            return cache
+        return self._cache_in_doubt() if version == Turn.BEING_CHANGED else self._renewed_cache(version)
 
     def _renewed_cache(self, version: bytes) -> Cache:
         cache = self._cache = Cache(version)
         self._upkeep.start_if_needed()
+        return cache
+
+    def _cache_in_doubt(self) -> Cache:
+        """One for this reader alone, who so reads what stands in the file: nobody can tell of which version that is."""
+        cache = Cache(_IN_DOUBT)
+        before, self._cache = self._cache, cache
+        if before.version != _IN_DOUBT:
+            self._upkeep.start_if_needed()  # What is to be filled is written, and that ends the doubt.
         return cache
 
 

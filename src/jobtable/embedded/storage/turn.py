@@ -15,6 +15,7 @@ from jobtable.embedded.storage.files import create_private
 _NUMBER = struct.Struct("<Q")
 _VERSION, _ISSUED, _SERVED = 0, 8, 16  # where the three numbers stand in the file
 _SIZE = 24
+_NO_NUMBER = 2**64 - 1  # more than any change of the catalogue has
 
 # Bytes beyond the end of the file, of which only the locks are used.
 _TICKET_BYTE = 64
@@ -33,8 +34,11 @@ class Turn:
     lock they take tickets: only the next in line waits for the flock itself, the others watch the tickets pass. A
     process that was killed or stopped in the line holds the others up for half a second, once.
 
-    `with turn:` is for one thread of the process at a time.
+    `with turn:` is for one thread of the process at a time. Only who has the turn announces.
     """
+
+    BEING_CHANGED = _NUMBER.pack(_NO_NUMBER)
+    """What `catalogue_version` gives after `announce_change`."""
 
     def __init__(self, path: str) -> None:
         create_private(path)
@@ -74,13 +78,21 @@ class Turn:
         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _UPKEEP_BYTE)
 
     def catalogue_version(self) -> bytes:
-        """Changes whenever any process has changed the catalogue; costs no system call."""
+        """Changes whenever any process has changed the catalogue, or is about to; costs no system call."""
         return self._numbers[:_ISSUED]
 
     @staticmethod
     def label(catalogue_version: int) -> bytes:
         """What `catalogue_version` gives after that version was announced."""
         return _NUMBER.pack(catalogue_version)
+
+    def announce_change(self) -> None:
+        """Tell the readers of every process, before a change of the catalogue is committed, that they cannot know it.
+
+        If this process dies, nobody can tell whether it was committed: it stays so until the next one who has the
+        turn, and so sees what is in the file, announces that.
+        """
+        self._write(_VERSION, _NO_NUMBER)
 
     def announce(self, catalogue_version: int) -> None:
         """Tell the readers of every process the number of the catalogue's last change, if they know another one."""

@@ -198,13 +198,16 @@ class Writer:
                 break
             except _HalfDone:
                 connection.execute("ROLLBACK")
+        if new_version is not None:
+            self._turn.announce_change()
         connection.execute("COMMIT")
         # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
+        if new_version is not None:
+            with contextlib.suppress(OSError):  # The readers look into the file until the next writer announces it.
+                self._home.catalogue_changed(new_version)
         if self._wal.is_to_be_looked_at():
             with contextlib.suppress(sqlite3.Error, OSError):
                 self._wal.restart_if_long(connection)
-        if new_version is not None:
-            self._home.catalogue_changed(new_version)
 
     def _run_actions(self, connection: sqlite3.Connection, taken: list[_Call]) -> int | None:
         """Do what shares this commit; gives the number of the catalogue if that has changed."""

@@ -13,6 +13,7 @@ import sys
 EXPERIMENTS = (
     "kills",
     "fillings",
+    "restores",
     "counter",
     "fairness",
     "disk_full",

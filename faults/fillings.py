@@ -20,7 +20,7 @@ from jobtable.embedded.tables import OPERATIONS
 from jobtable.store.backend import Request
 
 _INDEX = "later"
-_ITEMS = FILLED_AT_ONCE + 5_000
+ITEMS = FILLED_AT_ONCE + 5_000
 _BATCH = 500
 
 
@@ -36,8 +36,8 @@ def run(trials: int = 40, seed: int = 1) -> Iterator[dict[str, object]]:
         path = Path(folder) / "fillings.db"
         storage = Storage(path)
         workload.create_table(storage)
-        for first in range(0, _ITEMS, _BATCH):
-            storage.write(partial(_put_old_items, first, chance))
+        for first in range(0, ITEMS, _BATCH):
+            storage.write(partial(put_old_items, first, _BATCH, chance))
         storage.close()
         for _ in range(trials):
             begun += _begin(path)
@@ -53,8 +53,9 @@ def run(trials: int = 40, seed: int = 1) -> Iterator[dict[str, object]]:
     yield {"fault": "fillings", "trials": trials, "violations": len(problems), **counts, "seed": seed}
 
 
-def _put_old_items(first: int, chance: random.Random, transaction: Transaction) -> None:
-    for number in range(first, first + _BATCH):
+def put_old_items(first: int, count: int, chance: random.Random, transaction: Transaction) -> None:
+    """Store some of the items that are there before anything is filled."""
+    for number in range(first, first + count):
         item = workload.item_of(0, number, chance)
         workload.put(transaction, item | {"writer": {"S": f"old-{number}"}, "text": {"S": "x"}})
 

@@ -206,10 +206,13 @@ def test_expiry_times_of_a_large_table_are_filled_too(backend: EmbeddedBackend) 
 
 
 @pytest.mark.usefixtures("by_hand")
-def test_a_table_is_restored_with_whole_indexes_from_one_whose_index_is_not(backend: EmbeddedBackend) -> None:
+def test_a_table_is_restored_with_whole_indexes_from_one_whose_index_is_not(
+    backend: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recovery = {"PointInTimeRecoveryEnabled": True}
     backend.execute("UpdateContinuousBackups", {"TableName": "tab", "PointInTimeRecoverySpecification": recovery})
     backend.execute("UpdateTable", ADDITION)
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
     restore = {"SourceTableName": "tab", "TargetTableName": "copy", "UseLatestRestorableTime": True}
     (described,) = backend.execute("RestoreTableToPointInTime", restore)["TableDescription"]["GlobalSecondaryIndexes"]
     assert (described["IndexStatus"], described["ItemCount"]) == ("ACTIVE", ITEMS)

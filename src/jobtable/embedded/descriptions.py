@@ -31,7 +31,7 @@ def describe_table(view: View, record: TableRecord, now: float) -> Description:
         ],
         "TableName": record.name,
         "KeySchema": key_schema((record.partition,), (record.sort,) if record.sort else ()),
-        "TableStatus": "ACTIVE",
+        "TableStatus": "CREATING" if record.is_creating else "ACTIVE",
         "CreationDateTime": record.created,
         "ProvisionedThroughput": _throughput(record.throughput, now),
         "TableSizeBytes": size,
@@ -111,7 +111,8 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
     }
     if not index.is_local:
         description |= {
-            **({"IndexStatus": "CREATING", "Backfilling": True} if index.is_filling else {"IndexStatus": "ACTIVE"}),
+            "IndexStatus": "CREATING" if index.is_filling else "ACTIVE",
+            **({"Backfilling": True} if index.is_filling and not record.is_creating else {}),
             "ProvisionedThroughput": _throughput(index.throughput, now),
             **_limit(index.on_demand),
             **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),
@@ -141,5 +142,5 @@ def _options(record: TableRecord) -> Description:
     if record.encryption is not None:
         description["SSEDescription"] = {"Status": "ENABLED", **record.encryption}
     if record.restored_from is not None:
-        description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": False}
+        description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": record.is_creating}
     return description

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.names import existing_table, table_of
+from jobtable.embedded.names import changeable_table, existing_table, table_of
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
@@ -20,7 +20,7 @@ def update(storage: Storage, request: Request) -> Response:
     is_enabled: bool = specification["Enabled"]
 
     def action(transaction: Transaction) -> Response:
-        record = existing_table(transaction, name)
+        record = changeable_table(transaction, name)
         _check_change(record, attribute, is_enabled)
         change = {"ttl_attribute": attribute if is_enabled else None}
         change_table(transaction, record, record.model_copy(update=change))

@@ -8,7 +8,8 @@ from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.requests import constraint, constraints_broken, lower_first, name_faults, table_of_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import TableRecord
-from jobtable.errors import RequestRefused, TableNotFound
+from jobtable.embedded.wordings import IN_USE
+from jobtable.errors import RequestRefused, TableInUse, TableNotFound
 from jobtable.store.backend import Request
 
 REGION = "ddblocal"
@@ -109,3 +110,16 @@ def existing_table(view: View, name: str) -> TableRecord:
     if record is None:
         raise TableNotFound(f"Requested resource not found: Table: {name} not found")
     return record
+
+
+def changeable_table(view: View, name: str) -> TableRecord:
+    """What is stored about a table that may be changed; TableNotFound, or TableInUse if it is just being made."""
+    record = existing_table(view, name)
+    refuse_while_created(record)
+    return record
+
+
+def refuse_while_created(record: TableRecord) -> None:
+    """TableInUse if a table is just being made."""
+    if record.is_creating:
+        raise TableInUse(f"{IN_USE}Table is being created: {record.name}")

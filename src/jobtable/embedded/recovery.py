@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pydantic_core import from_json
-
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_table
 from jobtable.embedded.names import table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, table_of_arn
 from jobtable.embedded.restored_tables import restored_record
-from jobtable.embedded.storage import Storage, Transaction, View, journal, statements
+from jobtable.embedded.storage import Storage, Transaction, View, journal, restoring
 from jobtable.embedded.storage.catalogue import RecoveryRecord, TableRecord
-from jobtable.embedded.storage.definitions import change_table, create_table, fill_indexes
+from jobtable.embedded.storage.definitions import change_table
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request, Response
-from jobtable.store.sizes import item_size
 
 _MOST_DAYS = 35
 _DAY = 86_400
@@ -52,6 +49,7 @@ def update(storage: Storage, request: Request) -> Response:
 
     def action(transaction: Transaction) -> Response:
         record = _existing(transaction, name)
+        _refuse_while_in_use(transaction, record, is_enabled=is_enabled)
         now = storage.now()
         recovery = None
         if is_enabled:
@@ -66,7 +64,10 @@ def update(storage: Storage, request: Request) -> Response:
 
 
 def restore(storage: Storage, request: Request) -> Response:
-    """RestoreTableToPointInTime: the items as they were at the end of that second, in a new table."""
+    """RestoreTableToPointInTime: the items as they were at the end of that second, or are now, in a new table.
+
+    A large one is CREATING until it has them all.
+    """
     check_constraints("RestoreTableToPointInTime", request)
     source, target = _source(request), request["TargetTableName"]
     wanted = _wanted_time(request)
@@ -78,13 +79,24 @@ def restore(storage: Storage, request: Request) -> Response:
         moment = _moment(record, wanted, now)
         if transaction.record(target) is not None:
             raise request_error("TableAlreadyExistsException", f"Table already exists: {target}")
-        restored = restored_record(transaction, record, target, request, moment, now)
-        create_table(transaction, restored)
-        _copy_items(transaction, record, restored, moment)
-        fill_indexes(transaction, restored)
+        wanted_record = restored_record(transaction, record, target, request, moment, now)
+        # The second as a whole: what was committed in it is part of the state.
+        first_undone = journal.sequence_after(transaction, record.id, int(moment) + 1 - 1e-6)
+        restored = restoring.begin(transaction, record, wanted_record, first_undone)
         return {"TableDescription": describe_table(transaction, restored, now)}
 
     return storage.write(action)
+
+
+def _refuse_while_in_use(transaction: Transaction, record: TableRecord, *, is_enabled: bool) -> None:
+    targets = restoring.targets_of(transaction, record.id)
+    if record.is_creating:
+        reason = f"Backups are being enabled for the table: {record.name}."
+    elif targets and not is_enabled:
+        reason = f"Backups of the table {record.name} are being restored to: {', '.join(targets)}."
+    else:
+        return
+    raise request_error("ContinuousBackupsUnavailableException", f"{reason} Please retry later")
 
 
 def _described(record: TableRecord, now: float) -> Response:
@@ -144,7 +156,6 @@ def _moment(record: TableRecord, wanted: float | None, now: float) -> float:
     if wanted is None:
         return now
     earliest = _earliest(record.recovery, now)
-    # The second as a whole: what was committed in it is part of the state.
     if not int(earliest) <= wanted <= now:
         raise request_error(
             "InvalidRestoreTimeException",
@@ -158,21 +169,6 @@ def _shown(moment: float) -> str:
     if not 0 <= moment < _END_OF_CALENDAR:
         return "not in the calendar"
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _copy_items(transaction: Transaction, source: TableRecord, target: TableRecord, moment: float) -> None:
-    """Copy what is there now, then undo in the copy whatever happened later."""
-    connection, sql = transaction.connection, statements.of_table(target.id)
-    connection.execute(f"INSERT INTO items_{target.id} SELECT * FROM items_{source.id}")  # noqa: S608 - numbers
-    first_undone = journal.sequence_after(transaction, source.id, int(moment) + 1 - 1e-6)
-    for position, old in journal.states_at(transaction, source.id, first_undone):
-        if old is None:
-            connection.execute(sql.delete, (position,))
-        else:
-            connection.execute(sql.put, (position, item_size(from_json(old)), old))
-    counted = connection.execute(f"SELECT count(*), total(size) FROM items_{target.id}")  # noqa: S608 - a number
-    items, size = counted.fetchone()
-    transaction.count(target.id, items, int(size))
 
 
 def _existing(view: View, name: str) -> TableRecord:

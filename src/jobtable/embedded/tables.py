@@ -9,14 +9,15 @@ from typing import TypeAlias
 from jobtable.embedded import expiry, recovery, streams, tags
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
-from jobtable.embedded.names import REGION, existing_table, table_of
-from jobtable.embedded.storage import Storage, Transaction
+from jobtable.embedded.names import REGION, changeable_table, existing_table, table_of
+from jobtable.embedded.storage import Storage, Transaction, restoring
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
 from jobtable.embedded.table_requests import new_table
 from jobtable.embedded.table_update_requests import check_request
 from jobtable.embedded.table_updates import index_record, updated
 from jobtable.embedded.warm_throughput import MOST_UNITS
+from jobtable.embedded.wordings import IN_USE
 from jobtable.errors import RequestRefused, TableInUse
 from jobtable.store.backend import Request, Response
 
@@ -87,7 +88,7 @@ def update(storage: Storage, request: Request) -> Response:
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
-        before = existing_table(transaction, name)
+        before = changeable_table(transaction, name)
         now = storage.now()
         after = change_table(transaction, before, updated(transaction, before, request, now))
         return {"TableDescription": describe_table(transaction, after, now)}
@@ -100,14 +101,17 @@ def delete(storage: Storage, request: Request) -> Response:
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
-        record = existing_table(transaction, name)
+        record = changeable_table(transaction, name)
         if record.is_protected:
             raise RequestRefused(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"
                 " protection first."
             )
         if any(index.is_filling for index in record.indexes):
-            raise TableInUse(f"Attempt to change a resource which is still in use: Table is being updated: {name}")
+            raise TableInUse(f"{IN_USE}Table is being updated: {name}")
+        targets = restoring.targets_of(transaction, record.id)
+        if targets:
+            raise TableInUse(f"{IN_USE}Table is being restored: {name}, to {', '.join(targets)}")
         now = storage.now()
         description = describe_deleted(transaction, record, now)
         if record.stream is not None:

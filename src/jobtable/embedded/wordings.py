@@ -9,6 +9,7 @@ from __future__ import annotations
 from jobtable.errors import RequestError, RequestRefused
 
 INVALID = "One or more parameter values were invalid: "
+IN_USE = "Attempt to change a resource which is still in use: "
 
 _OLDER_READERS = frozenset({"BatchWriteItem", "Scan", "TransactGetItems", "TransactWriteItems"})
 

@@ -30,6 +30,12 @@ def test_kills() -> None:
     assert outcome["violations"] == 0
 
 
+def test_restores() -> None:
+    outcome = experiment("restores", 4)
+    assert outcome["interrupted"] > 0
+    assert outcome["violations"] == 0
+
+
 def test_counter() -> None:
     assert experiment("counter", 40)["final"] == 320
 

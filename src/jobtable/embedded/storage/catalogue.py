@@ -111,6 +111,8 @@ class TableRecord(Record):
     uuid: str
     name: str
     created: float
+    is_creating: bool = False
+    """Whether it is being restored: only its description can be had until it is whole (restoring.py)."""
     attributes: dict[str, KeyType]
     partition: str
     sort: str | None
@@ -176,12 +178,12 @@ class Cache:
         self.tables: dict[str, TableSchema] = {}
 
     def table(self, name: str, connection: sqlite3.Connection) -> TableSchema | None:
-        """The schema of a table, read from the file once, or None."""
+        """The schema of a table that can be used, read from the file once, or None."""
         try:
             return self.tables[name]
         except KeyError:
             record = read_record(connection, name)
-            if record is None:
+            if record is None or record.is_creating:
                 return None  # which is not kept: there is no end of names that requests may have
             schema = self.tables[name] = record.table_schema()
             return schema

@@ -21,9 +21,9 @@ def inconsistencies(storage: Storage) -> list[str]:
     with storage.read() as view:
         found = [row for (row,) in view.connection.execute("PRAGMA integrity_check") if row != "ok"]
         for name in view.table_names("", _MOST_NAMES):
-            table = view.table(name)
-            if table is not None:
-                found += _of_table(view, table)
+            record = view.record(name)
+            if record is not None:
+                found += _of_table(view, record.table_schema())
         return found
 
 

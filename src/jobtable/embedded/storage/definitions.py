@@ -59,12 +59,6 @@ def change_table(transaction: Transaction, before: TableRecord, after: TableReco
     return after
 
 
-def fill_indexes(transaction: Transaction, record: TableRecord) -> None:
-    """Fill the indexes of a new table from items that were stored without them."""
-    for index in record.indexes:
-        filling.fill(transaction, record.table_schema(), index.id)
-
-
 def drop_table(transaction: Transaction, record: TableRecord) -> None:
     """Remove a table with all that belongs to it but the journal: its stream can be read on until it is trimmed."""
     _changing(transaction)

@@ -181,11 +181,19 @@ def _add_fillings(connection: sqlite3.Connection) -> None:
     )
 
 
+def _add_restores(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE restores (id INTEGER PRIMARY KEY, table_name TEXT NOT NULL, source_id INTEGER NOT NULL,"
+        " first_undone INTEGER NOT NULL, position BLOB NOT NULL, next_undone INTEGER)"
+    )
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_catalogue,
     _add_idempotency_tokens,
     _keep_last_changes,
     _add_fillings,
+    _add_restores,
 )
 """Step n turns a file of format n into one of format n + 1; format 0 is an empty file."""
 

@@ -8,7 +8,8 @@ finds it after a crash goes on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
@@ -26,52 +27,70 @@ BYTES_FILLED_AT_ONCE = 16 * 1024 * 1024
 _ITEMS_A_STEP = 250
 _BYTES_A_STEP = 256 * 1024
 
+_Entry = TypeVar("_Entry", bound=Sequence[Any])
+
+
+def is_small(items: int, size: int) -> bool:
+    """Whether others can wait until so many items with so many bytes are filled in."""
+    return items <= FILLED_AT_ONCE and size <= BYTES_FILLED_AT_ONCE
+
+
+def step_of(entries: Iterator[_Entry]) -> list[_Entry]:
+    """As many of the entries, whose second field is their size, as others can wait for in one transaction of many."""
+    step = []
+    total = 0
+    for entry in entries:
+        step.append(entry)
+        total += entry[1]
+        if len(step) == _ITEMS_A_STEP or total >= _BYTES_A_STEP:
+            break
+    return step
+
 
 def filled_or_begun(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
     """Fill new indexes, and a list of expiry times under the id of its table, or let it begin; gives the new record."""
-    (items, size) = transaction.counters([record.id])[record.id]
-    if items <= FILLED_AT_ONCE and size <= BYTES_FILLED_AT_ONCE:
+    if is_small(*transaction.counters([record.id])[record.id]):
         for id_ in ids:
-            fill(transaction, record.table_schema(), id_)
+            _fill_from(transaction, record.table_schema(), id_, _items(transaction, record))
         return record
+    return begun(transaction, record, ids)
+
+
+def begun(transaction: Transaction, record: TableRecord, ids: list[int]) -> TableRecord:
+    """Let new indexes, and a list of expiry times under the id of its table, be filled; gives the new record."""
     for id_ in ids:
         transaction.connection.execute("INSERT INTO fillings VALUES (?, ?, x'')", (id_, record.name))
     return _marked(record, ids, is_filling=True)
 
 
-def fill(transaction: Transaction, table: TableSchema, id_: int) -> None:
-    """Fill an index, or the list of expiry times, from all items."""
-    _fill_from(transaction, table, id_, _items(transaction, table))
-
-
 def fill_some(id_: int, transaction: Transaction) -> bool:
     """Fill in the items that come next; True: there are more."""
     row = transaction.connection.execute("SELECT table_name, position FROM fillings WHERE id = ?", (id_,)).fetchone()
-    table = None if row is None else transaction.table(row[0])
-    if row is None or table is None:
+    record = None if row is None else transaction.record(row[0])
+    if row is None or record is None:
         return False
     transaction.has_written = True
-    items = _items(transaction, table, after=row[1])
-    some = list(_first(items))
-    _fill_from(transaction, table, id_, some)
+    items = _items(transaction, record, after=row[1])
+    step = step_of(items)
+    _fill_from(transaction, record.table_schema(), id_, step)
     if next(items, None) is None:
-        _finish(transaction, table.name, id_)
+        forget(transaction, id_)
+        finish(transaction, _marked(record, [id_], is_filling=False))
         return False
-    transaction.connection.execute("UPDATE fillings SET position = ? WHERE id = ?", (some[-1][0], id_))
+    transaction.connection.execute("UPDATE fillings SET position = ? WHERE id = ?", (step[-1][0], id_))
     return True
+
+
+def finish(transaction: Transaction, record: TableRecord) -> None:
+    """Store a table of which a part has become whole. One that is being restored can be used when all its parts are."""
+    is_creating = record.is_creating and any(index.is_filling for index in record.indexes)
+    replace_record(transaction.connection, record.model_copy(update={"is_creating": is_creating}))
+    transaction.catalogue_changed = True
 
 
 def forget(transaction: Transaction, id_: int) -> None:
     """What was being filled, if it was, is gone."""
     transaction.connection.execute("DELETE FROM fillings WHERE id = ?", (id_,))
-
-
-def _finish(transaction: Transaction, name: str, id_: int) -> None:
-    forget(transaction, id_)
-    record = transaction.record(name)
-    if record is not None:
-        replace_record(transaction.connection, _marked(record, [id_], is_filling=False))
-        transaction.catalogue_changed = True
 
 
 def _marked(record: TableRecord, ids: list[int], *, is_filling: bool) -> TableRecord:
@@ -85,19 +104,9 @@ _Items = Iterable[tuple[bytes, int, Item]]
 """Positions, sizes and items."""
 
 
-def _items(transaction: Transaction, table: TableSchema, after: bytes = b"") -> Iterator[tuple[bytes, int, Item]]:
-    for position, size, item in transaction.entries(table, None, after):
+def _items(transaction: Transaction, record: TableRecord, after: bytes = b"") -> Iterator[tuple[bytes, int, Item]]:
+    for position, size, item in transaction.entries(record.table_schema(), None, after):
         yield position, size, from_json(item)
-
-
-def _first(items: Iterator[tuple[bytes, int, Item]]) -> _Items:
-    """As many items as others can wait for."""
-    total = 0
-    for count, entry in enumerate(items, 1):
-        yield entry
-        total += entry[1]
-        if count == _ITEMS_A_STEP or total >= _BYTES_A_STEP:
-            return
 
 
 def _fill_from(transaction: Transaction, table: TableSchema, id_: int, items: _Items) -> None:

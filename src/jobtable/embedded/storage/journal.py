@@ -6,6 +6,7 @@ found by binary search. The last change is never trimmed: the next number follow
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -75,14 +76,19 @@ def changes(view: View, table_id: int, first: int, last: int | None, limit: int)
     return map(Change._make, view.connection.execute(sql, (first, end, limit)))
 
 
-def states_at(view: View, table_id: int, first_undone: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """For each position that changed since: the item as it was before that change (JSON, or None)."""
-    journal = f"journal_{table_id}"
+def backwards(view: View, table_id: int, first: int, last: int) -> sqlite3.Cursor:
+    """Changes from the last number to the first: number, size, position, and the item before it (JSON, or None)."""
     sql = (
-        f"SELECT position, old FROM {journal} WHERE sequence IN"  # noqa: S608 - the name is made from a number
-        f" (SELECT min(sequence) FROM {journal} WHERE sequence >= ? GROUP BY position)"
+        "SELECT sequence, coalesce(length(old), 0), position, old"  # noqa: S608 - the name is made from a number
+        f" FROM journal_{table_id} WHERE sequence >= ? AND sequence <= ? ORDER BY sequence DESC"
     )
-    return iter(view.connection.execute(sql, (first_undone,)))
+    return view.connection.execute(sql, (first, last))
+
+
+def bytes_before(view: View, table_id: int, first: int) -> int:
+    """How many bytes the items had, together, before each of the changes from one number on."""
+    sql = f"SELECT total(length(old)) FROM journal_{table_id} WHERE sequence >= ?"  # noqa: S608 - a number
+    return int(view.connection.execute(sql, (first,)).fetchone()[0])
 
 
 def streams(view: View, table_name: str | None = None, after: tuple[str, str] | None = None) -> list[StreamRecord]:
@@ -120,17 +126,21 @@ def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
     transaction.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)", row)
 
 
-def trim_some(transaction: Transaction, table_id: int, horizon: float | None) -> bool:
-    """Remove a few of the changes from before a time (None: the whole journal); True: there are more."""
+def trim_some(transaction: Transaction, table_id: int, horizon: float | None, first_needed: int | None = None) -> bool:
+    """Remove a few of the changes from before a time (None: the whole journal); True: there are more.
+
+    Those from the number `first_needed` on stay in any case.
+    """
     transaction.has_written = True
     connection = transaction.connection
     if not exists(transaction, table_id):
         return False
     last = last_sequence(transaction, table_id)
     end = last + 1 if horizon is None else min(last, sequence_after(transaction, table_id, horizon))
+    end = end if first_needed is None else min(end, first_needed)
     stop = _end_of_some(transaction, table_id, end)
     connection.execute(f"DELETE FROM journal_{table_id} WHERE sequence < ?", (stop,))  # noqa: S608 - a number
-    if horizon is None and stop >= end:
+    if stop > last:
         connection.execute(statements.of_journal(table_id).drop)
     return stop < end
 

@@ -1,4 +1,4 @@
-"""What happens by itself: items expire, journals are trimmed, large indexes are filled, large deleted tables go."""
+"""What happens by itself: items expire, journals are trimmed, large tables and indexes are filled, deleted ones go."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from jobtable.embedded.storage import journal, statements
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.filling import fill_some
+from jobtable.embedded.storage.restoring import first_needed, restore_some
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
 from jobtable.errors import RequestError, StorageError
@@ -25,7 +26,10 @@ _OLDEST_EXPIRY = 5 * 365 * 86_400  # DynamoDB leaves alone what expired more tha
 _REMOVED_AT_ONCE = 1000
 _BYTES_REMOVED_AT_ONCE = 4 * 1024 * 1024
 
-_BEING_FILLED = "SELECT id FROM fillings"
+_BEING_RESTORED = "SELECT id FROM restores"
+# The indexes of a table that is being restored are filled when it has its items.
+_BEING_FILLED = "SELECT id FROM fillings WHERE table_name NOT IN (SELECT table_name FROM restores)"
+_UNFINISHED = "SELECT id FROM fillings UNION ALL SELECT id FROM restores"
 _HAS_EXPIRY_OR_JOURNAL = "SELECT 1 FROM sqlite_schema WHERE name GLOB 'expiry_*' OR name GLOB 'journal_*' LIMIT 1"
 # Items of deleted tables and entries of deleted indexes: the counters do not know their ids any more.
 _ABANDONED = (
@@ -72,7 +76,7 @@ class Upkeep:
             if self._stop.is_set():
                 return
             try:
-                if self._storage.query(_BEING_FILLED):
+                if self._storage.query(_UNFINISHED):
                     self._is_called.set()
                     self._fills_anyway |= after_own_change
                 is_needed = self._thread is None and has_work(self._storage)
@@ -118,7 +122,7 @@ class Upkeep:
     def _has_ended(self) -> bool:
         """Whether there is nothing left to do; then another process may be the one that keeps up."""
         with self._lock:
-            self._fills_anyway &= bool(self._storage.query(_BEING_FILLED))
+            self._fills_anyway &= bool(self._storage.query(_UNFINISHED))
             if self._is_called.is_set() or has_work(self._storage):
                 return False
             self._turn.leave_upkeep()
@@ -127,16 +131,17 @@ class Upkeep:
 
 
 def has_work(storage: Upkeepable) -> bool:
-    """Whether some table has a TTL attribute, a journal or something to be filled, or something is left of it."""
-    return any(storage.query(sql) for sql in (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _BEING_FILLED))
+    """Whether some table has a TTL attribute, a journal or something to be filled in, or something is left of it."""
+    return any(storage.query(sql) for sql in (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _UNFINISHED))
 
 
 def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> None:
-    """Fill what is to be filled, in small transactions."""
-    for (id_,) in storage.query(_BEING_FILLED):
-        has_more = True
-        while has_more and not is_stopped():
-            has_more = storage.write(partial(fill_some, id_))
+    """Restore what is to be restored, and fill what is to be filled, in small transactions."""
+    for sql, do_some in ((_BEING_RESTORED, restore_some), (_BEING_FILLED, fill_some)):
+        for (id_,) in storage.query(sql):
+            has_more = True
+            while has_more and not is_stopped():
+                has_more = storage.write(partial(do_some, id_))
 
 
 def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> int:
@@ -209,4 +214,4 @@ def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
     record = None if row is None else TableRecord.from_stored(row[0])
     if record is not None and record.recovery is not None:
         needed.append(now - record.recovery.days * 86_400)
-    return journal.trim_some(transaction, table_id, min(needed, default=None))
+    return journal.trim_some(transaction, table_id, min(needed, default=None), first_needed(transaction, table_id))

@@ -1,0 +1,312 @@
+"""Tables that are too large to be restored at once: bit by bit, while others write to the one that they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.embedded.test_filling import until
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage import Storage, filling
+from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.storage.upkeep import _UNFINISHED, Upkeep, _trim_some, fill_up
+from jobtable.errors import RequestError, TableInUse, TableNotFound
+from jobtable.testing import FakeClock
+
+DAY = 86_400
+ITEMS = 20
+Request = dict[str, Any]
+
+
+def index(name: str, *keys: str) -> Request:
+    schema = [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
+    return {"IndexName": name, "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}
+
+
+TABLE: Request = {
+    "TableName": "tab",
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "part", "group")],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "part", "KeyType": "RANGE"}],
+    "GlobalSecondaryIndexes": [index("by_group", "group", "id")],
+    "LocalSecondaryIndexes": [index("local", "id", "group")],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table is too large, and little is restored at a time."""
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 5)
+    monkeypatch.setattr(filling, "_ITEMS_A_STEP", 3)
+
+
+@contextmanager
+def nothing_by_itself() -> Iterator[None]:
+    """Nothing is restored but by `step`."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
+        yield
+
+
+@pytest.fixture
+def by_hand() -> Iterator[None]:
+    with nothing_by_itself():
+        yield
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def backend(clock: FakeClock) -> Iterator[EmbeddedBackend]:
+    made = EmbeddedBackend(None, clock=clock)
+    prepare(made)
+    yield made
+    made.close()
+
+
+def prepare(backend: EmbeddedBackend) -> None:
+    """A table with items and point-in-time recovery."""
+    backend.execute("CreateTable", TABLE)
+    switch(backend)
+    for number in range(ITEMS):
+        put(backend, number, "x")
+
+
+def switch(backend: EmbeddedBackend, table: str = "tab", *, enabled: bool = True, **others: Any) -> None:
+    specification = {"PointInTimeRecoveryEnabled": enabled, **others}
+    backend.execute("UpdateContinuousBackups", {"TableName": table, "PointInTimeRecoverySpecification": specification})
+
+
+def put(backend: EmbeddedBackend, number: int, group: str, table: str = "tab") -> None:
+    item = {"id": {"S": str(number)}, "part": {"S": "0"}, "group": {"S": group}, "text": {"S": group * 30}}
+    backend.execute("PutItem", {"TableName": table, "Item": item})
+
+
+def delete(backend: EmbeddedBackend, number: int) -> None:
+    backend.execute("DeleteItem", {"TableName": "tab", "Key": {"id": {"S": str(number)}, "part": {"S": "0"}}})
+
+
+def items(backend: EmbeddedBackend, table: str = "tab", **others: Any) -> dict[str, Request]:
+    found = backend.execute("Scan", {"TableName": table, **others})["Items"]
+    return {item["id"]["S"]: item for item in found}
+
+
+def restore(backend: EmbeddedBackend, **others: Any) -> Request:
+    wanted = others or {"UseLatestRestorableTime": True}
+    request = {"SourceTableName": "tab", "TargetTableName": "restored", **wanted}
+    description: Request = backend.execute("RestoreTableToPointInTime", request)["TableDescription"]
+    return description
+
+
+def described(backend: EmbeddedBackend) -> Request:
+    description: Request = backend.execute("DescribeTable", {"TableName": "restored"})["Table"]
+    return description
+
+
+def storage_of(backend: EmbeddedBackend) -> Storage:
+    return backend._storage
+
+
+def step(backend: EmbeddedBackend) -> bool:
+    """Do one transaction of a restore; False when nothing is left to do."""
+    storage = storage_of(backend)
+    once = iter([False])
+    fill_up(storage, lambda: next(once, True))
+    return bool(storage.query(_UNFINISHED))
+
+
+def are_items_there(backend: EmbeddedBackend) -> bool:
+    return not storage_of(backend).query("SELECT 1 FROM restores")
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_large_restored_table_is_told_and_cannot_be_used_until_it_is_whole(backend: EmbeddedBackend) -> None:
+    for description in (restore(backend), described(backend)):
+        assert description["TableStatus"] == "CREATING"
+        assert description["RestoreSummary"]["RestoreInProgress"] is True
+        (index,) = description["GlobalSecondaryIndexes"]
+        assert index["IndexStatus"] == "CREATING"
+        assert "Backfilling" not in index
+    assert backend.execute("ListTables", {})["TableNames"] == ["restored", "tab"]
+    refusals = 0
+    while step(backend):
+        assert described(backend)["TableStatus"] == "CREATING"
+        check_that_it_cannot_be_used(backend)
+        assert inconsistencies(storage_of(backend)) == []
+        refusals += 1
+    assert refusals > 3 * ITEMS // 3
+    description = described(backend)
+    assert (description["TableStatus"], description["ItemCount"]) == ("ACTIVE", ITEMS)
+    assert description["RestoreSummary"]["RestoreInProgress"] is False
+    assert description["GlobalSecondaryIndexes"][0]["IndexStatus"] == "ACTIVE"
+    for source in ({}, {"IndexName": "by_group"}, {"IndexName": "local"}):
+        assert items(backend, "restored", **source) == items(backend)
+    put(backend, 1, "new", "restored")
+    backend.execute("DeleteTable", {"TableName": "restored"})
+
+
+def check_that_it_cannot_be_used(backend: EmbeddedBackend) -> None:
+    """As in DynamoDB: requests of items do not find it; those that would change it are told that it is being made."""
+    key = {"id": {"S": "1"}, "part": {"S": "0"}}
+    named: Request = {"TableName": "restored"}
+    for operation, request in (
+        ("GetItem", named | {"Key": key}),
+        ("PutItem", named | {"Item": key}),
+        ("DeleteItem", named | {"Key": key}),
+        ("UpdateItem", named | {"Key": key}),
+        ("Scan", named),
+        ("BatchGetItem", {"RequestItems": {"restored": {"Keys": [key]}}}),
+        ("TransactGetItems", {"TransactItems": [{"Get": named | {"Key": key}}]}),
+    ):
+        with pytest.raises(TableNotFound, match="Requested resource not found"):
+            backend.execute(operation, request)
+    ttl = {"Enabled": True, "AttributeName": "until"}
+    arn = described(backend)["TableArn"]
+    for operation, request in (
+        ("UpdateTable", named | {"DeletionProtectionEnabled": True}),
+        ("DeleteTable", named),
+        ("UpdateTimeToLive", named | {"TimeToLiveSpecification": ttl}),
+        ("TagResource", {"ResourceArn": arn, "Tags": [{"Key": "a", "Value": "b"}]}),
+        ("UntagResource", {"ResourceArn": arn, "TagKeys": ["a"]}),
+    ):
+        with pytest.raises(TableInUse, match="which is still in use: Table is being created: restored"):
+            backend.execute(operation, request)
+    with pytest.raises(TableInUse, match="Table already exists: restored"):
+        backend.execute("CreateTable", TABLE | {"TableName": "restored"})
+    with pytest.raises(RequestError, match="Backups are being enabled for the table: restored") as refused:
+        switch(backend, "restored")
+    assert refused.value.code == "ContinuousBackupsUnavailableException"
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_what_it_is_restored_from_stays_as_long_as_it_is_needed(backend: EmbeddedBackend) -> None:
+    restore(backend)
+    while not are_items_there(backend):
+        with pytest.raises(TableInUse, match="Table is being restored: tab, to restored"):
+            backend.execute("DeleteTable", {"TableName": "tab"})
+        with pytest.raises(RequestError, match="Backups of the table tab are being restored to: restored") as refused:
+            switch(backend, enabled=False)
+        assert refused.value.code == "ContinuousBackupsUnavailableException"
+        switch(backend)
+        assert step(backend)
+    before = items(backend)
+    switch(backend, enabled=False)
+    backend.execute("DeleteTable", {"TableName": "tab"})
+    while step(backend):
+        pass
+    assert items(backend, "restored", IndexName="by_group") == before
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_changes_that_are_to_be_undone_are_not_trimmed(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    before = items(backend)
+    moment = clock.seconds()
+    clock.advance(5)
+    for number in range(ITEMS):
+        put(backend, number, "later")
+    switch(backend, RecoveryPeriodInDays=1)
+    restore(backend, RestoreDateTime=moment)
+    clock.advance(5 * DAY)
+    table = storage_of(backend).table("tab")
+    assert table is not None
+    while step(backend):
+        storage_of(backend).write(partial(_trim_some, table.id, clock.seconds()))
+    assert items(backend, "restored") == before
+    storage_of(backend).keep_up()
+    assert storage_of(backend).query(f"SELECT count(*) FROM journal_{table.id}") == [(1,)]
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_a_table_of_few_items_with_many_changes_is_large(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    moment = clock.seconds()
+    clock.advance(5)
+    for number in range(3, ITEMS):
+        delete(backend, number)
+    assert restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)["TableStatus"] == "ACTIVE"
+    assert restore(backend, RestoreDateTime=moment)["TableStatus"] == "CREATING"
+    while step(backend):
+        pass
+    assert (len(items(backend, "restored")), len(items(backend, "latest"))) == (ITEMS, 3)
+
+
+@pytest.mark.usefixtures("by_hand")
+def test_large_items_before_changes_make_a_restore_large(
+    backend: EmbeddedBackend, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
+    monkeypatch.setattr(filling, "BYTES_FILLED_AT_ONCE", 5_000)
+    put(backend, 1, "x" * 1000)
+    clock.advance(5)
+    put(backend, 1, "x")
+    assert restore(backend, RestoreDateTime=clock.seconds() - 5)["TableStatus"] == "CREATING"
+    assert restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)["TableStatus"] == "ACTIVE"
+
+
+Change = tuple[int, str]
+"""An item's number, and its new group; "gone": it is deleted."""
+
+changes = st.lists(st.tuples(st.integers(0, ITEMS + 5), st.sampled_from(["x", "y", "gone"])), max_size=6)
+
+
+@given(st.lists(changes, min_size=3, max_size=3), st.lists(changes, min_size=8, max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_it_is_what_it_was_whatever_is_written_meanwhile(
+    before: list[list[Change]], meanwhile: list[list[Change]]
+) -> None:
+    clock = FakeClock()
+    with nothing_by_itself():
+        backend = EmbeddedBackend(None, clock=clock)
+        prepare(backend)
+        write(backend, before[0])
+        wanted, moment = items(backend), clock.seconds()
+        clock.advance(2)
+        write(backend, before[1])
+        write(backend, before[2])
+        restore(backend, RestoreDateTime=moment)
+        at_begin = items(backend)
+        restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)
+        rounds = iter(meanwhile)
+        while step(backend):
+            write(backend, next(rounds, []))
+            assert inconsistencies(storage_of(backend)) == []
+        for source in ({}, {"IndexName": "by_group"}, {"IndexName": "local"}):
+            assert items(backend, "restored", **source) == wanted
+            assert items(backend, "latest", **source) == at_begin
+        assert inconsistencies(storage_of(backend)) == []
+        backend.close()
+
+
+def write(backend: EmbeddedBackend, written: list[Change]) -> None:
+    for number, group in written:
+        delete(backend, number) if group == "gone" else put(backend, number, group)
+
+
+def test_it_becomes_whole_by_itself(backend: EmbeddedBackend) -> None:
+    restore(backend)
+    until(lambda: described(backend)["TableStatus"] == "ACTIVE")
+    assert items(backend, "restored", IndexName="by_group") == items(backend)
+
+
+def test_whoever_opens_the_file_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "tables.db"
+    with nothing_by_itself():
+        backend = EmbeddedBackend(path)
+        prepare(backend)
+        restore(backend)
+        step(backend)
+        backend.close()
+    backend = EmbeddedBackend(path)
+    until(lambda: described(backend)["TableStatus"] == "ACTIVE")
+    assert items(backend, "restored") == items(backend)
+    assert inconsistencies(storage_of(backend)) == []
+    backend.close()

@@ -7,9 +7,13 @@ from threading import Barrier, Thread
 
 import pytest
 
+from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage import filling
+from jobtable.embedded.storage.upkeep import Upkeep, fill_up
 from jobtable.errors import RequestRefused, TableNotFound
-from jobtable.model import Entity, Key, Table
+from jobtable.model import Entity, Index, Key, Table
 from jobtable.store import Backend, Request, Response, Store
+from jobtable.store.tables import index_request
 
 table = Table("kept", pk="PK", ttl="expires", recovery=True, stream=True)
 
@@ -123,3 +127,37 @@ def test_a_stream_on_one_side_only_is_told(each_store: Store) -> None:
     each_store.tables.delete(silent)
     each_store.tables.create(streaming)
     assert each_store.tables.differences(silent) == ["a stream is deployed, but none is declared"]
+
+
+def test_an_index_that_is_still_being_filled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 0)
+    monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
+    plain, indexed = Table("kept", pk="PK"), Table("kept", pk="PK", indexes=[Index("GSI1", "GSI1PK")])
+    request = {
+        "TableName": "kept",
+        "AttributeDefinitions": [{"AttributeName": "GSI1PK", "AttributeType": "S"}],
+        "GlobalSecondaryIndexUpdates": [{"Create": index_request(indexed.indexes["GSI1"])}],
+    }
+    backend = EmbeddedBackend(None)
+    with Store(backend) as store:
+        store.tables.create(plain)
+        backend.execute("PutItem", {"TableName": "kept", "Item": {"PK": {"S": "a"}}})
+        backend.execute("UpdateTable", request)
+        assert store.tables.differences(indexed) == ["index GSI1 cannot be read: it is CREATING"]
+        fill_up(backend._storage)
+        assert store.tables.differences(indexed) == []
+
+
+def test_a_table_that_is_still_being_restored_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 0)
+    monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
+    source, copy = Table("kept", pk="PK", recovery=True), Table("copy", pk="PK")
+    backend = EmbeddedBackend(None)
+    with Store(backend) as store:
+        store.tables.create(source)
+        backend.execute("PutItem", {"TableName": "kept", "Item": {"PK": {"S": "a"}}})
+        request = {"SourceTableName": "kept", "TargetTableName": "copy", "UseLatestRestorableTime": True}
+        backend.execute("RestoreTableToPointInTime", request)
+        assert store.tables.differences(copy) == ["table copy cannot be used: it is CREATING"]
+        fill_up(backend._storage)
+        assert store.tables.differences(copy) == []

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from jobtable.store.store import Store
 
 _LONGEST_WAIT_SECONDS = 600.0
+_USABLE = ("ACTIVE", "UPDATING")
 _STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
@@ -133,7 +134,10 @@ class Tables:
         return [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
 
     def differences(self, table: Table) -> list[str]:
-        """What differs between the declaration and what is deployed, in words; empty where nothing does."""
+        """What differs between the declaration and what is deployed, in words; empty where nothing does.
+
+        What is there, but cannot be used yet, as an index that is still being filled, is told as well.
+        """
         name = self._store.table_name(table)
         try:
             deployed = self.describe(table)
@@ -141,6 +145,7 @@ class Tables:
             return [f"table {name} is declared, but not deployed"]
         wanted = create_request(table, name)
         return [
+            *_unusable(f"table {name}", "used", deployed["TableStatus"]),
             *_key_differences(f"table {name}", wanted, deployed),
             *_type_differences(wanted, deployed),
             *_index_differences(wanted, deployed),
@@ -248,6 +253,10 @@ class Tables:
         return self._store.ask(operation, request, f"tables.{operation}", repeatable=False)
 
 
+def _unusable(what: str, use: str, status: str) -> list[str]:
+    return [] if status in _USABLE else [f"{what} cannot be {use}: it is {status}"]
+
+
 def _key_differences(what: str, wanted: dict[str, Any], deployed: dict[str, Any]) -> list[str]:
     def keys(described: dict[str, Any]) -> str:
         return ", ".join(f"{key['AttributeName']} ({key['KeyType']})" for key in described["KeySchema"])
@@ -272,6 +281,7 @@ def _index_differences(wanted: dict[str, Any], deployed: dict[str, Any]) -> list
     found = [f"index {name} is declared, but not deployed" for name in declared.keys() - there.keys()]
     found += [f"index {name} is deployed, but not declared" for name in there.keys() - declared.keys()]
     for name in declared.keys() & there.keys():
+        found += _unusable(f"index {name}", "read", there[name]["IndexStatus"])
         found += _key_differences(f"index {name}", declared[name], there[name])
         found += _projection_differences(name, declared[name]["Projection"], there[name]["Projection"])
     return sorted(found)

@@ -48,10 +48,14 @@ def _is_killed(at: int, storage: Storage, request: dict[str, Any]) -> bool:
     """Let a child of this process change the table, and die in it; False: it was done before that."""
     pid = os.fork()
     if pid == 0:
-        sys.setprofile(_Kill(at))
-        OPERATIONS["UpdateTable"](storage, request)
-        sys.setprofile(None)
-        os._exit(0)
+        ended = 1
+        try:
+            sys.setprofile(_Kill(at))
+            OPERATIONS["UpdateTable"](storage, request)
+            sys.setprofile(None)
+            ended = 0
+        finally:
+            os._exit(ended)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     assert status in (0, -signal.SIGKILL)
     return status != 0

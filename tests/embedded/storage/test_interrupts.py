@@ -16,6 +16,7 @@ from tests.embedded.storage.samples import create_table, everything, item, put
 from jobtable.embedded import storage as package
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.storage.checks import inconsistencies
+from jobtable.embedded.tables import OPERATIONS
 
 _FOLDER = str(Path(package.__file__).parent)
 _LONGEST_SECONDS = 30.0
@@ -71,6 +72,35 @@ def test_an_interrupted_write_keeps_nobody_from_writing(path: Path) -> None:
     assert inconsistencies(storage) == []
     storage.close()
     elsewhere.close()
+
+
+def test_an_interrupted_change_of_the_tables_leaves_nobody_with_what_they_were(path: Path) -> None:
+    storage, elsewhere = Storage(path), Storage(path)
+    create_table(storage)
+    number = 0
+    is_interrupted = True
+    while is_interrupted:
+        is_there = _is_in_file(storage, "other")
+        change = _delete if is_there else create_table
+        is_interrupted = _is_interrupted(number, partial(change, storage, "other"))
+        for reader in (storage, elsewhere):
+            assert (reader.table("other") is not None) == _is_in_file(storage, "other")
+        _write_in_thread(elsewhere, 0)
+        for reader in (storage, elsewhere):
+            assert (reader.table("other") is not None) == _is_in_file(storage, "other")
+        number += 1
+    assert number > 50
+    assert inconsistencies(storage) == []
+    storage.close()
+    elsewhere.close()
+
+
+def _delete(storage: Storage, name: str) -> None:
+    OPERATIONS["DeleteTable"](storage, {"TableName": name})
+
+
+def _is_in_file(storage: Storage, name: str) -> bool:
+    return bool(storage.query("SELECT 1 FROM tables WHERE name = ?", (name,)))
 
 
 def test_an_interrupted_read_leaves_no_connection_behind(storage: Storage) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import main
 from jobtable.jobs.transitions import SETTLING_TIME
 from jobtable.journeys.backups import JourneyBackups
-from jobtable.journeys.entities import JobExecution, journeys
-from jobtable.journeys.parts import Priority, RuleStatus
+from jobtable.journeys.entities import JobExecution, JobReport, journeys
+from jobtable.journeys.parts import Priority, ReportType, RuleStatus
 from jobtable.journeys.records import ExecutionRecords
 from jobtable.journeys.restore import Existing
 from jobtable.journeys.rules import add_rule
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.service import Journeys
+from jobtable.objects.sweep import sweep
 
 Act = Callable[[Jobs, Any], object]
 
@@ -121,6 +123,29 @@ VERBS = {
 @pytest.mark.parametrize("name", VERBS)
 def test_a_verb_that_was_interrupted_may_be_repeated(name: str, fault: Fault) -> None:
     check_repetition(VERBS[name], HERE, fault)
+
+
+def run_to_its_end(jobs: Jobs) -> str:
+    running(jobs)
+    world(jobs).work()
+    first = jobs.store.query(JobExecution.key(journey_id="J1")).first()
+    assert first is not None
+    return first.job_id
+
+
+def report(jobs: Jobs, job_id: str) -> JobReport:
+    told = {"notes": ["a"], "share": float("nan")}
+    return world(jobs).records.create_job_report("J1", job_id, ReportType.CUSTOM, "Notes", told, call_id="call")
+
+
+def sweep_orphans(jobs: Jobs) -> None:
+    keep_up(jobs)
+    sweep(jobs.objects, world(jobs).records.is_referenced, prefix="journeys", grace=timedelta(0), clock=jobs.clock)
+
+
+@pytest.mark.parametrize("fault", list(Fault))
+def test_a_report_that_is_stored_again_is_there_once(fault: Fault) -> None:
+    check_repetition(Verb(report, run_to_its_end), Surroundings(HERE.tables, check, sweep_orphans), fault)
 
 
 def test_an_execution_that_is_created_again_is_there_once() -> None:

@@ -106,6 +106,21 @@ def test_a_report_can_be_added_by_hand(world: World) -> None:
         world.records.create_job_report("J1", job_id, ReportType.CUSTOM, "x", {"title": 1, "generatedAt": 2})
 
 
+def test_a_report_with_a_call_id_is_told_from_others(world: World) -> None:
+    job_id = run(world)
+
+    def create(title: str, call_id: str | None, report_type: ReportType = ReportType.CUSTOM) -> str:
+        record = world.records.create_job_report("J1", job_id, report_type, title, {"notes": ["a"]}, call_id=call_id)
+        return record.report_id
+
+    first = create("Notes", "call")
+    assert create("Notes", "call") == first
+    others = [create("Notes", None), create("Notes", None), create("Notes", "other"), create("Other", "call")]
+    assert len({first, *others, create("Notes", "call", ReportType.METRICS)}) == 6
+    found = list(world.records.get_job_reports("J1", job_id, "one", ReportType.CUSTOM))
+    assert sorted(each["reportId"] for each in found) == sorted([first, *others])
+
+
 def test_what_is_not_there_is_named(world: World) -> None:
     job_id = run(world)
     with pytest.raises(NotFoundError, match="no step ninth"):

@@ -376,7 +376,24 @@ def test_a_worker_that_lost_its_job_writes_nothing(client: httpx.Client) -> None
     assert client.get(at).json()["status"] == "RUNNING"
 
 
-# --- files of journeys ------------------------------------------------------------------------------------------------
+# --- reports and files of journeys ------------------------------------------------------------------------------------
+
+
+def test_a_report_whose_answer_was_lost_with_its_server_is_stored_once(
+    open_server: Served, client: httpx.Client
+) -> None:
+    source = {"schema_id": "s", "schema_name": "n"}
+    new = {"journey_id": "told", "name": "j", "created_by": "a", "oda_component_type": "X", "source": source}
+    assert client.post("/api/v1/journeys", json=new).status_code == 201
+    journeys, store = open_server.services.journeys, open_server.services.store
+    journeys.create_execution(journeys.get_stage("told", "raw_analysis"), "told-1")
+    body = {"report_type": "custom", "title": "Coverage", "content": {"fields": 3}}
+    at, key = "/api/v1/journeys/told/executions/told-1/reports", {"Idempotency-Key": "told"}
+    first = client.post(at, json=body, headers=key)
+    store.delete(AnsweredRequest.key(caller="local", request_key="told"))
+    again = client.post(at, json=body, headers=key)
+    assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
+    assert len(list(journeys.list_job_reports("told-1"))) == 1
 
 
 def test_the_file_of_a_journey_is_called_after_it_and_errors_tell_nothing_of_the_servers_folders(

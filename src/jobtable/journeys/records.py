@@ -72,15 +72,29 @@ class ExecutionRecords:
         title: str,
         content: Mapping[str, Any],
         summary: str = "",
+        *,
+        call_id: str | None = None,
     ) -> JobReport:
-        """Store a report of an execution: the object first, then the record that names it."""
+        """Store a report of an execution: the object first, then the record that names it.
+
+        Without a `call_id` the same report again is another report. With one, the same call again gives the report that
+        the first has stored: whoever made it may not have got the answer.
+        """
         execution = self._journeys.get_execution(job_id)
         if execution.journey_id != journey_id:
             raise ValueRefusedError(f"job {job_id} belongs to journey {execution.journey_id}, not {journey_id}")
-        at = self._clock.now().strftime("%Y%m%dT%H%M%S%f")
-        name = f"{report_type.value}-{at}"
-        draft = ReportDraft(name, f"{job_id}_{name}", Content(report_type, title, summary, content), self._clock)
-        record = draft.store(self._objects, execution, execution_summary(execution))
+        told = Content(report_type, title, summary, content)
+        name = f"{report_type.value}-{self._clock.now():%Y%m%dT%H%M%S%f}"
+        report_id = f"{job_id}_{name}"
+        if call_id is not None:
+            report_id = f"{job_id}_{report_type.value}-{told.fingerprint(call_id)}"
+            of_type = JobReport.key(journey_id=journey_id, job_id=job_id, report_type=report_type)
+            there = self._store.query(of_type, where=JobReport.report_id == report_id).first()
+            if there is not None:
+                return there
+        record = ReportDraft(name, report_id, told, self._clock).store(
+            self._objects, execution, execution_summary(execution)
+        )
         self._store.add(record)
         return record
 

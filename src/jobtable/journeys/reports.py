@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,11 @@ class Content:
             raise ValueRefusedError(
                 f"the report {self.title!r} cannot have a section {', '.join(taken)}: choose another name"
             )
+
+    def fingerprint(self, call_id: str) -> str:
+        """Tells whether a call that stores a report is the same again."""
+        told = _text_of([call_id, self.title, self.summary, self.sections])
+        return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 class ReportDraft:

@@ -100,7 +100,8 @@ class ValidationService:
     def remove_result(self, image_id: str, receipt_id: int, field_name: str, result_index: int) -> None:
         """Take a result back, and bring its category and the summary into step, in one transaction.
 
-        No later result gets its index, so the same call again raises NotFoundError.
+        No later result of this validation gets its index, so the same call again raises NotFoundError. In a validation
+        that is begun anew they count from 0 again.
         """
         receipt = _Receipt(image_id, receipt_id)
         until_undisturbed(partial(self._remove, receipt, field_name, result_index), self._clock)

@@ -25,7 +25,7 @@ from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.journeys import JourneyId, StageId
 from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
 from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
-from jobtable.web.idempotency import CreationRoute
+from jobtable.web.idempotency import HEADER, CreationRoute
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 
@@ -196,10 +196,18 @@ def list_full_reports(
 
 @creation.post("/journeys/{journey_id}/executions/{job_id}/reports", status_code=201)
 @allow(WRITE)
-def create_report(journey_id: JourneyId, job_id: JobId, body: NewReport, records: TheRecords) -> JobReport:
+def create_report(
+    journey_id: JourneyId, job_id: JobId, body: NewReport, records: TheRecords, request: Request
+) -> JobReport:
     """Store a report of an execution."""
     return records.create_job_report(
-        journey_id, job_id, body.report_type, body.title, body.content, summary=body.summary
+        journey_id,
+        job_id,
+        body.report_type,
+        body.title,
+        body.content,
+        summary=body.summary,
+        call_id=request.headers.get(HEADER),
     )
 
 

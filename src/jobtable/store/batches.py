@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from jobtable.errors import IncompleteBatchError, ValueRefusedError
 from jobtable.model.entity import Entity
+from jobtable.model.numbers import decimal_text
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
@@ -132,7 +134,9 @@ class Batches:
 
 
 def _key_of(table: Table, item: Item) -> Item:
-    return {name: item[name] for name in table.primary}
+    """The key of an item, in which equal numbers are equal texts."""
+    key = {name: item[name] for name in table.primary}
+    return {name: {"N": decimal_text(Decimal(value["N"]))} if "N" in value else value for name, value in key.items()}
 
 
 def _name_of(table: str, key: Item) -> _Name:

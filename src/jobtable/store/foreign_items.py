@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import binascii
+import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.numbers import decimal_text
 from jobtable.model.table import Table
-from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, value_size
+from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, utf8_length, value_size
 
 _MOST_AROUND = 31
 """How many lists and maps may be inside one another."""
+_MOST_NAME_BYTES = 65_535
 _MOST_PARTITION_BYTES, _MOST_SORT_BYTES = 2048, 1024
+_NUMBER = re.compile("[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 
 class ItemCheck:
@@ -23,9 +26,10 @@ class ItemCheck:
     def __init__(self, table: Table) -> None:
         self._primary = table.primary
         self._key_types = table.key_types()
-        self._most_bytes = dict.fromkeys(self._key_types, _MOST_PARTITION_BYTES)
-        sorts = [table.primary[1:], *(index.sort for index in table.indexes.values())]
-        self._most_bytes.update((name, _MOST_SORT_BYTES) for names in sorts for name in names)
+        limits = [(table.primary[:1], _MOST_PARTITION_BYTES), (table.primary[1:], _MOST_SORT_BYTES)]
+        for index in table.indexes.values():
+            limits += [(index.partition, _MOST_PARTITION_BYTES), (index.sort, _MOST_SORT_BYTES)]
+        self._limits = limits
 
     def check(self, item: Any) -> None:
         """ValueRefusedError, which says why, for an item that the table cannot hold."""
@@ -36,14 +40,16 @@ class ItemCheck:
             if name not in item:
                 raise ValueRefusedError(f"it has no {name}")
         for name, kind in self._key_types.items():
-            if name in item:
-                self._check_key(name, kind, item[name])
+            if name in item and not item[name].get(kind):
+                raise ValueRefusedError(f"{name} is a key of type {kind}, and is empty or of another type")
+        for names, most in self._limits:
+            if sum(_key_bytes(item[name]) for name in names if name in item) > most:
+                raise ValueRefusedError(f"{' and '.join(names)} is a key of more than {most:,} bytes")
 
-    def _check_key(self, name: str, kind: str, value: dict[str, Any]) -> None:
-        if kind not in value or not value[kind]:
-            raise ValueRefusedError(f"{name} is a key of type {kind}, and is empty or of another type")
-        if value_size(value) > self._most_bytes[name]:
-            raise ValueRefusedError(f"{name} is a key of more than {self._most_bytes[name]:,} bytes")
+
+def _key_bytes(value: dict[str, Any]) -> int:
+    """What a value adds to the length of a key: a number adds nothing."""
+    return 0 if "N" in value else value_size(value)
 
 
 def _check_map(members: Any, around: int) -> None:
@@ -52,6 +58,8 @@ def _check_map(members: Any, around: int) -> None:
     for name, value in members.items():
         if not name:
             raise ValueRefusedError("it has an attribute without a name")
+        if not _is_text(name) or utf8_length(name) > _MOST_NAME_BYTES:
+            raise ValueRefusedError(f"the name {name[:20]!r} is too long, or no text")
         _check_value(name, value, around)
 
 
@@ -70,34 +78,56 @@ def _check_value(name: str, value: Any, around: int) -> None:
     elif kind in ("SS", "NS", "BS"):
         if not isinstance(content, list) or not all(_IS[kind[0]](member) for member in content):
             raise ValueRefusedError(f"{name} is no {kind}")
-        if not content or len(set(content)) < len(content):
+        members = [_number(member) for member in content] if kind == "NS" else content
+        if not members or len(set(members)) < len(members):
             raise ValueRefusedError(f"{name} is a set that is empty, or has a member twice")
     elif kind not in _IS or not _IS[kind](content):
         raise ValueRefusedError(f"{name} is no {kind[:10]} that can be")
+
+
+def _is_text(content: Any) -> bool:
+    """Whether it is a text that can be written: JSON can also name halves of characters."""
+    if type(content) is not str:
+        return False
+    try:
+        content.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _number(content: str) -> str:
+    """The one text of a number, or ValueRefusedError."""
+    if not _NUMBER.fullmatch(content):
+        raise ValueRefusedError(f"{content[:50]!r} is no number")
+    value = Decimal(content)
+    if not value:  # an exponent that no number may have, zero may not have either
+        decimal_text(Decimal((0, (1,), value.adjusted())))
+    return decimal_text(value)
 
 
 def _is_number(content: Any) -> bool:
     if type(content) is not str:
         return False
     try:
-        decimal_text(Decimal(content))
-    except (InvalidOperation, ValueRefusedError):
+        _number(content)
+    except ValueRefusedError:
         return False
     return True
 
 
 def _is_base64(content: Any) -> bool:
+    """Whether it is the one base64 of its bytes."""
     if type(content) is not str:
         return False
     try:
-        binascii.a2b_base64(content, strict_mode=True)
+        return binascii.b2a_base64(binascii.a2b_base64(content, strict_mode=True), newline=False).decode() == content
     except ValueError:
         return False
-    return True
 
 
 _IS: dict[str, Callable[[Any], bool]] = {
-    "S": lambda content: type(content) is str,
+    "S": _is_text,
     "N": _is_number,
     "B": _is_base64,
     "BOOL": lambda content: type(content) is bool,

@@ -294,6 +294,36 @@ def test_an_export_holds_of_each_object_no_more_than_the_directory_of_the_file(t
     assert (peaks[1] - peaks[0]) / 2000 < 700
 
 
+@pytest.mark.parametrize("existing", [Existing.MERGE, Existing.REPLACE])
+def test_neither_export_nor_import_holds_the_executions_and_their_jobs(tmp_path: Path, existing: Existing) -> None:
+    peaks = []
+    for count in (105, 155):
+        with Store(EmbeddedBackend(None)) as store:
+            world = _finished(world_on(store))
+            _add_large_executions(world, count)
+            tracemalloc.start()
+            try:
+                backups_of(world).get_journey_complete("J1", tmp_path / "j.zip")
+                backups_of(world).import_journey_complete(tmp_path / "j.zip", existing)
+                peaks.append(tracemalloc.get_traced_memory()[1])
+            finally:
+                tracemalloc.stop()
+    assert (peaks[1] - peaks[0]) / 50 < 15_000
+
+
+def _add_large_executions(world: World, count: int) -> None:
+    (execution,) = world.executions("one")
+    job = world.jobs.queries.get_job(execution.job_id)
+    large = {"text": "x" * 60_000}
+    numbers = range(2, count + 2)
+    world.jobs.store.batch_put(
+        job.replace(job_id=f"JOB-{number}", job_config={**job.job_config, "metadata": large}) for number in numbers
+    )
+    world.jobs.store.batch_put(
+        execution.replace(job_id=f"JOB-{number}", execution_number=number, results=large) for number in numbers
+    )
+
+
 def test_an_export_says_so_where_a_journey_has_more_objects_than_a_file_can_have(
     quick: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

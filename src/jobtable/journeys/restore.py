@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain, islice
 
 from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError, NotFoundError
 from jobtable.jobs.engine import Jobs
@@ -23,6 +24,8 @@ from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
 
 _METADATA = {"S": "METADATA"}
+_JOBS_AT_ONCE = 100
+"""How many jobs are read, and kept in memory, at once: a journey may have had tens of thousands."""
 
 
 class Existing(StrEnum):
@@ -90,7 +93,7 @@ class Restore:
     def _mark(self) -> bool:
         """Mark the journey as being imported; gives whether it was there before and is merged into."""
         there = self._store.find(self._selection)
-        jobs_there = self._jobs_there()
+        has_jobs = sum(1 for _ in self._jobs_there()) > 0
         begun = there.creation.fingerprint if there is not None and there.creation is not None else None
         if begun in (self._mark_text(is_merged=False), self._mark_text(is_merged=True)):
             return begun == self._mark_text(is_merged=True)
@@ -100,10 +103,10 @@ class Restore:
             )
         if there is not None:
             refuse_running(there, "import over")
-        if self._existing is Existing.REFUSE and (there is not None or jobs_there or self._has_anything()):
+        if self._existing is Existing.REFUSE and (there is not None or has_jobs or self._has_anything()):
             raise AlreadyExistsError(f"journey {self._journey_id} is there already: choose to merge or to replace it")
         if self._existing is Existing.REPLACE:
-            held = (*jobs_there, *self._jobs.list_jobs(self._journey_id))
+            held = chain(self._jobs_there(), self._jobs.list_jobs(self._journey_id))
             await_workers(self._engine, held, f"import over journey {self._journey_id}")
         if self._existing is Existing.MERGE and there is not None:
             self._mark_merged(there)
@@ -111,14 +114,16 @@ class Restore:
         self._mark_anew(there)
         return False
 
-    def _jobs_there(self) -> list[Job]:
+    def _jobs_there(self) -> Iterator[Job]:
         """The jobs of the file that are there already; a job that is somebody else's is never touched."""
-        keys = (Job.key(job_id=job_id) for job_id in sorted(self._archive.job_ids))
-        found = [job for job in self._store.batch_get(keys) if job is not None]
-        for job in found:
-            if not is_job_of(job, self._journey_id):
-                raise ConflictError(f"job {job.job_id} is there, and is none of journey {self._journey_id}")
-        return found
+        job_ids = iter(sorted(self._archive.job_ids))
+        while some := [Job.key(job_id=job_id) for job_id in islice(job_ids, _JOBS_AT_ONCE)]:
+            for job in self._store.batch_get(some):
+                if job is None:
+                    continue
+                if not is_job_of(job, self._journey_id):
+                    raise ConflictError(f"job {job.job_id} is there, and is none of journey {self._journey_id}")
+                yield job
 
     def _mark_anew(self, there: Journey | None) -> None:
         coming: Journey = Journey.__schema__.codec.decode(self._metadata())
@@ -222,9 +227,9 @@ class Restore:
     def _remove_items(self) -> int:
         """Remove the items that the file does not have."""
         here = self._jobs.list_items(self._archive.job_ids)
-        removed = self._batches.delete_items(main, list(missing_from(self._archive.job_items(), here)))
+        removed = self._batches.delete_items(main, missing_from(self._archive.job_items(), here))
         here = self._items_here()
-        return removed + self._batches.delete_items(journeys, list(missing_from(self._archive.items(), here)))
+        return removed + self._batches.delete_items(journeys, missing_from(self._archive.items(), here))
 
     def _remove_objects(self) -> int:
         wanted = {entry.key for entry in self._archive.manifest.objects}
@@ -235,18 +240,22 @@ class Restore:
 
     def _recount(self) -> None:
         """Count the merged journey anew, and take the mark away."""
-        executions = list(self._store.query(JobExecution.key(journey_id=self._journey_id)))
-        rules = self._store.query(SecondBrainRule.key(journey_id=self._journey_id))
         counts: dict[str, int] = {}
-        for execution in executions:
-            counts[execution.stage_id] = max(execution.execution_number, counts.get(execution.stage_id, 0))
+
+        def executions() -> Iterator[JobExecution]:
+            for execution in self._store.query(JobExecution.key(journey_id=self._journey_id)):
+                counts[execution.stage_id] = max(execution.execution_number, counts.get(execution.stage_id, 0))
+                yield execution
+
+        rules = self._store.query(SecondBrainRule.key(journey_id=self._journey_id))
+        counted = aggregates.recount(executions(), rules)
         journey = self._store.find(self._selection)
         for stage_id, count in ((journey and journey.execution_counts) or {}).items():
             counts[stage_id] = max(count, counts.get(stage_id, 0))
         try:
             self._store.update(
                 self._selection,
-                Journey.aggregates.set(aggregates.recount(executions, rules)),
+                Journey.aggregates.set(counted),
                 Journey.execution_counts.set(counts),
                 Journey.creation.remove(),
                 when=self._is_marked(is_merged=True),

@@ -38,10 +38,14 @@ PART_SIZE = 16 << 20
 """An object over this size is uploaded in parts of it, one at a time; so this is what a put takes of memory."""
 
 CONNECT_SECONDS = 5
-READ_SECONDS = 30
-"""How long a server that was asked may be silent."""
-ATTEMPTS = 4
-"""How often something is tried that may succeed later. A server that never answers costs two minutes."""
+READ_SECONDS = 20
+"""How long a server that was asked may be silent. Large objects go in parts, and each part is answered by itself."""
+ATTEMPTS = 3
+"""How often something is tried that may succeed later.
+
+A server that never answers costs a minute, which is as long as workers wait for object storage: one that holds a job's
+last output is free for the next job after two, where an upload was under way before.
+"""
 
 MAX_PARTS = 10_000
 MAX_URL_TIME = timedelta(days=7)

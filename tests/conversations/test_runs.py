@@ -124,6 +124,20 @@ def test_a_run_fills_all_six_tables(each_jobs: Jobs, small: tuple[bytes, bytes])
         assert [item for item in left if item.get("TYPE", {}).get("S") != "QUEUE"] == [], name
 
 
+@pytest.mark.parametrize("is_included", [False, True])
+def test_a_run_says_how_many_comments_it_leaves_out(
+    jobs: Jobs, small: tuple[bytes, bytes], *, is_included: bool
+) -> None:
+    run = analysed(jobs, small, RunSettings(includes_moderated=is_included))
+    export = generate_export(1, comments=40, voters=20, votes_per_voter=20)
+    taken_out = sum(comment.is_moderated_out for comment in export.comments)
+    assert taken_out > 0
+    found = jobs.queries.get_job(stage_job_id(run.root.job_id, Stage.EMBEDDING)).result
+    assert isinstance(found, dict)
+    left_out = 0 if is_included else taken_out
+    assert (found["comments"], found["moderated_out"]) == (40 - left_out, left_out)
+
+
 def test_two_runs_with_one_seed_are_the_same_but_for_their_ids(jobs: Jobs, small: tuple[bytes, bytes]) -> None:
     runs = ConversationRuns(jobs)
     one, other = (analysed(jobs, small, RunSettings(seed=7)) for _ in range(2))

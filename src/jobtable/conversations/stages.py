@@ -51,7 +51,7 @@ def embed_comments(job: JobContext, run_id: str) -> dict[str, int]:
     made = DataConverter.create_comment_embeddings(
         work.conversation_id, work.comment_ids, vectors, model=model, clock=work.clock, **work.tree
     )
-    return {"comments": work.store(made), "dimensions": vectors.shape[1]}
+    return {"comments": work.store(made), "moderated_out": work.left_out, "dimensions": vectors.shape[1]}
 
 
 @task

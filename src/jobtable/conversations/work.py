@@ -57,10 +57,18 @@ class StageWork:
         )
 
     @cached_property
+    def _all_comments(self) -> tuple[Comment, ...]:
+        return parse_comments(self._read(self.run.comments))
+
+    @cached_property
     def comments(self) -> tuple[Comment, ...]:
         """The comments that the run looks at: those that are moderated out only if it was told so."""
-        comments = parse_comments(self._read(self.run.comments))
-        return tuple(each for each in comments if self.run.includes_moderated or not each.is_moderated_out)
+        return tuple(each for each in self._all_comments if self.run.includes_moderated or not each.is_moderated_out)
+
+    @property
+    def left_out(self) -> int:
+        """How many comments the run does not look at, because a moderator took them out."""
+        return len(self._all_comments) - len(self.comments)
 
     @cached_property
     def texts(self) -> list[str]:

@@ -353,6 +353,18 @@ def test_waiting_ends_with_5_unless_all_are_completed(cli: CommandLine) -> None:
     cli.run("jobs", "wait", "nobody", code=ExitCode.NOT_FOUND)
 
 
+def test_who_waits_is_told_the_result_and_all_of_what_went_wrong(cli: CommandLine, tmp_path: Path) -> None:
+    reason = f"no luck with {'a long name, ' * 20}and no end"
+    good, bad = submit(cli), submit(cli, FAIL, "--param", f"message={reason}")
+    cli.work()
+    assert '{"learning_rate": 0.1}' in cli.run("jobs", "wait", good).stdout
+    code, shown = run_in_terminal(tmp_path, "jobs", "wait", bad, "--store", cli.store, COLUMNS="80")
+    assert code == ExitCode.NOT_COMPLETED
+    assert f"{bad} is FAILED: RuntimeError: {reason}" in shown
+    (listed,) = cli.run("jobs", "list", "--status", "failed").stdout.splitlines()[1:]
+    assert listed.rstrip().endswith("…")
+
+
 def test_jobs_are_prioritised_cancelled_retried_and_deleted(cli: CommandLine) -> None:
     job_id = submit(cli)
     assert cli.json("jobs", "prioritise", job_id, "--priority", "900")[0]["priority"] == 900

@@ -29,6 +29,7 @@ def wait_until_done(jobs: Jobs, job_ids: Sequence[str], timeout: float | None, *
         print_json(ended)
     else:
         print_table([_row(job) for job in ended])
+        _say_what_went_wrong(ended)
     open_ones = [job.job_id for job in ended if not job.is_final]
     if open_ones:
         say(f"After {timeout:g} seconds these have not ended: {', '.join(open_ones)}")
@@ -54,8 +55,15 @@ def _row(job: Job) -> dict[str, object]:
         "job": job.job_id,
         "status": job.status,
         "seconds": seconds_of(job),
-        "message": first_line(job.message),
+        "result": job.result,
     }
+
+
+def _say_what_went_wrong(jobs: Iterable[Job]) -> None:
+    """Tell the whole message of each job that ended otherwise than COMPLETED: a column would cut it."""
+    for job in jobs:
+        if job.is_final and job.status is not Status.COMPLETED and job.message:
+            say(f"{job.job_id} is {job.status}: {job.message}")
 
 
 def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job]:
@@ -86,5 +94,5 @@ def _bars() -> Progress:
 
 
 def _show(bars: Progress, shown: TaskID, job: Job) -> None:
-    said = f": {job.message}" if job.message else ""
+    said = f": {first_line(job.message)}" if job.message else ""
     bars.update(shown, completed=job.progress, description=visible(f"{job.name} {job.status}{said}"))

@@ -264,8 +264,11 @@ def bar(description: str, total: int | None = None) -> Iterator[Bar]:
 
 
 def first_line(text: str | None) -> str | None:
-    """What fits into a row of a text that may have many lines."""
-    return None if text is None else text.partition("\n")[0][:_LONGEST_IN_ROW]
+    """What fits into a row of a text that may have many lines; three dots say that its line goes on."""
+    if text is None:
+        return None
+    line = text.partition("\n")[0]
+    return line if len(line) <= _LONGEST_IN_ROW else f"{line[: _LONGEST_IN_ROW - 1]}…"
 
 
 def _cell(value: Any) -> Text:

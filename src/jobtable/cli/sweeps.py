@@ -266,7 +266,7 @@ def _print_progress(progress: Progress) -> None:
             "name": progress.name,
             "status": progress.status,
             "trials": f"{counts(progress)} of {progress.total}",
-            "problem": first_line(progress.problem),
+            "problem": progress.problem,
             "target": _target_text(progress),
             "best": None if best is None else f"{progress.objective} = {best.value:.6g} (trial {best.number})",
             "parameters": None if best is None else params_text(best.params),

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.conftest import JOBTABLE, CommandLine
 
 import jobtable
+from jobtable.testing.servers import free_port
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -41,6 +42,30 @@ def test_a_store_is_named_before_the_command_or_behind_it_which_wins(tmp_path: P
     assert run("--store", one, "jobs", "list", "--store", other, "--json").stdout.strip() == "[]"
     both = run("--store", one, "up", "--data", str(tmp_path / "data"))
     assert (both.returncode, "--data and --store both say where" in both.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--server", "URL", "jobs", "list", "-n", "2"),
+        ("jobs", "list", "--server", "URL", "-n", "2"),
+        ("jobs", "list", "-n", "2", "--server=URL"),
+    ],
+    ids=" ".join,
+)
+def test_a_server_is_named_before_the_command_or_behind_it(cli: CommandLine, arguments: tuple[str, ...]) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    done = cli.run(*(each.replace("URL", url) for each in arguments), code=1)
+    assert done.stderr == f"Error: {url} cannot be reached: Connection refused\n"
+
+
+def test_what_stands_behind_two_dashes_is_no_server(cli: CommandLine) -> None:
+    assert "there is no job --server" in cli.run("jobs", "show", "--", "--server", code=3).stderr
+
+
+def test_a_store_without_a_place_for_objects_says_which_option_names_one(cli: CommandLine) -> None:
+    done = cli.run("jobs", "list", "--store", "dynamodb://eu-west-1", code=2)
+    assert "has no place for objects: name one with --objects, as in s3://BUCKET" in done.stderr
 
 
 def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:

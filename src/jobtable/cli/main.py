@@ -74,6 +74,9 @@ class Commands(TyperGroup):
         for name, (_, purpose) in COMMANDS.items():
             self.add_command(TyperCommand(name, help=purpose))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _with_server_in_front(args))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, command, rest = super().resolve_command(ctx, [ALIASES.get(args[0], args[0]), *args[1:]])
         return name, load(name) if name in COMMANDS else command, rest
@@ -93,6 +96,17 @@ class Commands(TyperGroup):
         except JobtableError as error:
             say(line_of(error))
             raise typer.Exit(exit_code_of(error)) from error
+
+
+def _with_server_in_front(args: list[str]) -> list[str]:
+    """The arguments with `--server URL` before the command: people write it behind one, too, as they may `--store`."""
+    for place, each in enumerate(args):
+        if each == "--":
+            break
+        if each.partition("=")[0] == "--server":
+            end = place + (1 if "=" in each else 2)
+            return [*args[place:end], *args[:place], *args[end:]]
+    return args
 
 
 def load(name: str) -> Any:
@@ -138,7 +152,7 @@ def main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """The options that stand before a command; a store may be named behind it as well."""
+    """The options that stand before a command; a store and a server may be named behind it as well."""
     try:
         folder = str(Path.cwd())  # where a worker looks for tasks, stages and definitions, every command does
     except FileNotFoundError as error:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jobtable.errors import (
+    BackendUnavailable,
     ConflictError,
     ConnectionUrlError,
     JobtableError,
@@ -72,6 +73,7 @@ LISTING_OF_KIND = {
 """The command that lists what is there, by what is missing."""
 
 _ON_THE_COMMAND_LINE = {
+    "has no place for objects: name one, as in": "has no place for objects: name one with --objects, as in",
     "create it with store.tables.create(...)": "create the tables with `jobtable tables create`",
     "send it as 'Authorization: Bearer TOKEN', or log in at /login": "set JOBTABLE_TOKEN (`jobtable tokens create`)",
 }
@@ -230,7 +232,8 @@ def exit_code_of(error: JobtableError) -> ExitCode:
 
 def line_of(error: JobtableError) -> str:
     """The error as one line."""
-    text = " ".join(str(error).split())
+    # Who got no answer has no code of DynamoDB's: to call that an internal error of a server would mislead.
+    text = " ".join((error.message if isinstance(error, BackendUnavailable) else str(error)).split())
     for said, meant in _ON_THE_COMMAND_LINE.items():
         text = text.replace(said, meant)
     if isinstance(error, NotFoundError) and error.kind in LISTING_OF_KIND:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn, TypeVar, overload
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model.schema import FieldSchema, KeyPart, KeySchema
@@ -65,8 +65,15 @@ class BoundKey(Generic[E]):
     def __repr__(self) -> str:
         return f"{self.schema.pattern}({', '.join(self.schema.inputs)})"
 
-    def __call__(self, **given: Any) -> Selection[E]:
+    @property
+    def example(self) -> str:
+        """How it is called, for messages."""
+        return f"{self.schema.pattern}({', '.join(f'{name}=...' for name in self.schema.inputs)})"
+
+    def __call__(self, *unnamed: Never, **given: Any) -> Selection[E]:
         """Select by the fields of the partition, and by any number of those of the sort key, from left to right."""
+        if unnamed:
+            raise TypeError(f"{self!r} takes its fields by name: write {self.example}")
         build = self._builders.get(tuple(given))
         if build is None:
             build = self._builders[tuple(given)] = self._builder(tuple(given))

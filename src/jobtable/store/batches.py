@@ -38,7 +38,7 @@ class Batches:
 
     def get(self, selections: Sequence[Selection[E]], *, consistent: bool) -> list[E | None]:
         """The entities under the keys, in their order."""
-        schemas = [selection.entity.__schema__ for selection in selections]
+        schemas = [requests.selected(selection) for selection in selections]
         keys = [
             (self._store.table_name(schema.table), requests.key_of(selection))
             for schema, selection in zip(schemas, selections, strict=True)

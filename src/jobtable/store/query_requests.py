@@ -11,6 +11,7 @@ from jobtable.model.conditions import AttributeIs, Condition, Placeholders, all_
 from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import Request
+from jobtable.store.requests import selected
 
 _HIGHEST = "\U0010ffff" * 8
 """Sorts behind every text that a key goes on with."""
@@ -38,9 +39,9 @@ def query_request(
     consistent: bool,
 ) -> Request:
     """The request of a query, without the table's name."""
+    schema = selected(selection)
     if bounds.between is not None and (bounds.after is not None or bounds.before is not None):
         raise ValueRefusedError(f"{selection}: give either between, or after and before")
-    schema = selection.entity.__schema__
     placeholders = Placeholders()
     texts = [f"{placeholders.name(name)} = {placeholders.value(wire)}" for name, wire in selection.equal.items()]
     texts += _range_text(selection, bounds, placeholders)

@@ -13,7 +13,7 @@ from jobtable.model.conditions import AttributeIs, Condition, HasAttribute, Plac
 from jobtable.model.entity import Entity
 from jobtable.model.expressions import Clause, Update, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema
-from jobtable.model.selection import Selection
+from jobtable.model.selection import BoundKey, Selection
 from jobtable.store.backend import EncodedItem, Item
 from jobtable.store.measures import measure_of
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
@@ -39,7 +39,38 @@ class Write(NamedTuple):
 
 def schema_of(target: Target) -> EntitySchema:
     """The entity that a target is of."""
-    return (target.entity if isinstance(target, Selection) else type(target)).__schema__
+    if isinstance(target, Selection):
+        return selected(target)
+    try:
+        return type(target).__schema__
+    except AttributeError:
+        raise _wrong_kind(target) from None
+
+
+def selected(selection: Selection[Any]) -> EntitySchema:
+    """The entity that a selection is of."""
+    if not isinstance(selection, Selection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers may be unchecked
+        raise _wrong_kind(selection)
+    schema: EntitySchema = selection.entity.__schema__
+    return schema
+
+
+def _wrong_kind(given: object) -> TypeError:
+    """What is said of something else in the place of a selection, or of an entity."""
+    if isinstance(given, BoundKey):
+        return TypeError(f"{given!r} selects nothing yet: call it with its fields, {given.example}")
+    if isinstance(given, Entity):
+        return TypeError(
+            f"a whole {type(given).__name__} is given where its key is wanted: write {_example(type(given))}"
+        )
+    if isinstance(given, type) and issubclass(given, Entity):
+        told = f"write {_example(given)}, or store.scan({given.__name__}) for all of them"
+        return TypeError(f"the class {given.__name__} selects nothing: {told}")
+    return TypeError(f"{given!r} is neither a selection, as in Job.key(job_id=...), nor an entity")
+
+
+def _example(entity: type[Entity]) -> str:
+    return BoundKey(entity, entity.__schema__.primary).example
 
 
 def key_of(target: Target) -> Item:

@@ -96,7 +96,7 @@ class Store:
 
     def find(self, selection: Selection[E], *, consistent: bool = True) -> E | None:
         """The entity under a primary key, or None."""
-        schema = selection.entity.__schema__
+        schema = requests.selected(selection)
         request = StoreRequest(
             TableName=self.prefix + schema.table.name,
             Key=selection.whole_key(),
@@ -200,7 +200,7 @@ class Store:
         With `until`, a selection of the same partition, only what lies from the first item that `selection` can
         select to the last that `until` can select.
         """
-        schema = selection.entity.__schema__
+        schema = requests.selected(selection)
         request = collection_request(selection, until, newest_first=newest_first, consistent=consistent)
         return Query(
             self._asker(f"{schema.name}.collection"),

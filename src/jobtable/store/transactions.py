@@ -154,7 +154,7 @@ def transact_get(store: Store, selections: Sequence[Selection[Any]]) -> tuple[An
     if not 1 <= len(selections) <= MOST_ACTIONS:
         raise ValueRefusedError(f"{len(selections)} keys; a consistent read of several items takes 1 to {MOST_ACTIONS}")
     gets = [
-        {"Get": {"TableName": store.table_name(s.entity.__schema__.table), "Key": requests.key_of(s)}}
+        {"Get": {"TableName": store.table_name(requests.selected(s).table), "Key": requests.key_of(s)}}
         for s in selections
     ]
     request = {"TransactItems": gets, "ReturnConsumedCapacity": "TOTAL"}

@@ -168,7 +168,7 @@ def test_a_table_is_exported_and_imported_elsewhere(cli: CommandLine) -> None:
     exported = cli.json("export", "jobtable", "jobs.jsonl")
     assert exported["items"] > 3
     refused = cli.run("import", "jobs.jsonl", code=ExitCode.CONFLICT)
-    assert "is not empty" in refused.stderr
+    assert "is not empty: say --existing merge, or --existing replace" in refused.stderr
     cli.run("import", "jobs.jsonl", "--existing", "merge")
     assert cli.json("import", "jobs.jsonl", "--store", "file:copy.db") == exported
     assert cli.json("jobs", "show", job_id, "--store", "file:copy.db") == cli.json("jobs", "show", job_id)

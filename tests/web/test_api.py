@@ -90,6 +90,14 @@ def test_what_is_the_servers_own_fault_tells_nothing() -> None:
 def test_unknown_paths_and_methods_are_problems_too(client: httpx.Client, method: str, path: str, status: int) -> None:
     answer = client.request(method, path)
     assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert "/api/v1/openapi.json describes what is there" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/x-www-form-urlencoded"}])
+def test_a_body_that_is_not_marked_as_json_is_told_how(client: httpx.Client, headers: dict[str, str]) -> None:
+    answer = client.post("/api/v1/jobs", content=b'{"name": "x", "task": "m:f"}', headers=headers)
+    told = "the body is not marked as JSON: send it with Content-Type: application/json"
+    assert (answer.status_code, answer.json()["detail"]) == (415, told)
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[" * 100_000, b'{"queue_name": "\xff"}', b"null", b"\x00"])

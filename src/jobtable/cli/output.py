@@ -74,6 +74,8 @@ LISTING_OF_KIND = {
 
 _ON_THE_COMMAND_LINE = {
     "has no place for objects: name one, as in": "has no place for objects: name one with --objects, as in",
+    "choose to merge, or to replace what is there": "say --existing merge, or --existing replace",
+    "choose to merge or to replace it": "say --existing merge, or --existing replace",
     "create it with store.tables.create(...)": "create the tables with `jobtable tables create`",
     "send it as 'Authorization: Bearer TOKEN', or log in at /login": "set JOBTABLE_TOKEN (`jobtable tokens create`)",
 }

@@ -106,6 +106,7 @@ _DESCRIPTIONS = {
     429: "Too many requests.",
     503: "The store cannot answer now; ask again.",
 }
+_NO_OPERATION = {404: "there is nothing under this address", 405: "this address does not take this method"}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
     for status, text in _DESCRIPTIONS.items()
@@ -142,6 +143,8 @@ def problem_of(error: Exception, *, has_body: bool = True) -> Problem:
             return _problem(error.status, error.detail)
         case HTTPException():
             return _problem(error.status_code, None if error.detail == _title(error.status_code) else error.detail)
+        case RequestValidationError(body=bytes()):  # which nobody has read as JSON
+            return _problem(415, "the body is not marked as JSON: send it with Content-Type: application/json")
         case RequestValidationError():
             return _problem_of_shape(error.errors())
         case ValidationError() if has_body:
@@ -207,6 +210,8 @@ def handle_errors(app: FastAPI, error_page: ErrorPage) -> None:
             return response
         if isinstance(error, errors.NotFoundError) and error.kind in _LIST_OF_KIND:
             problem.detail = f"{error}; GET /api/v1/{_LIST_OF_KIND[error.kind]} lists what is there"
+        elif problem.detail is None and problem.status in _NO_OPERATION:
+            problem.detail = f"{_NO_OPERATION[problem.status]}; /api/v1/openapi.json describes what is there"
         return problem_response(problem, headers)
 
     async def handler(request: Request, error: Exception) -> Response:

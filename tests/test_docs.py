@@ -77,9 +77,10 @@ def test_the_examples_of_the_store_run() -> None:
         assert store.find(Job.key(job_id="2")) is not None
 
 
-def test_the_examples_of_adopting_run(tmp_path: Path) -> None:
-    (tmp_path / "test_shop.py").write_text("\n".join(python_blocks("docs/adopting.md")))
-    command = [sys.executable, "-m", "pytest", "--quiet", "test_shop.py"]
+@pytest.mark.parametrize("page", ["adopting", "embedded"])
+def test_the_examples_of_tests_run(tmp_path: Path, page: str) -> None:
+    (tmp_path / "test_example.py").write_text("\n".join(python_blocks(f"docs/{page}.md")))
+    command = [sys.executable, "-m", "pytest", "--quiet", "test_example.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 passed" in done.stdout

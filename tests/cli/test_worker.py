@@ -107,6 +107,18 @@ def test_a_log_is_followed_and_a_job_waited_for_while_it_runs(shell: Shell) -> N
     assert (worker.returncode, said.splitlines()) == (0, [said.splitlines()[0]])
 
 
+def test_a_worker_that_is_stopped_says_what_it_waits_for(shell: Shell) -> None:
+    worker = shell.start("worker", "--drain-seconds", "45")
+    job_id = shell.run("jobs", "submit", "--task", "mine:wait").strip()
+    follower = shell.start("jobs", "logs", job_id, "--follow")
+    assert follower.stdout is not None
+    assert "waits" in follower.stdout.readline()
+    worker.send_signal(signal.SIGINT)
+    _, said = worker.communicate(timeout=60)
+    assert worker.returncode == 0
+    assert "stopping: running jobs have 45 s to end, then they are given back; a second signal" in said
+
+
 def test_ctrl_c_ends_a_follower_at_once_and_quietly(shell: Shell) -> None:
     job_id = shell.run("jobs", "submit", "--task", "mine:wait").strip()
     with connect(f"file:{shell.folder}/.jobtable/jobtable.db") as store:

@@ -83,6 +83,7 @@ def worker(
     settings = _settings(store, objects=objects, queues=queues, slots=slots, lease_seconds=lease_seconds)
     refuse_memory(settings)
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    logging.getLogger("jobtable.worker").setLevel(logging.INFO)  # it tells that it waits for jobs before it ends
     if settings.server is None:
         _look_at_objects(settings)
     place = without_secret(settings.store) if settings.server is None else settings.server

@@ -146,6 +146,12 @@ class Worker:
             self._claim_until_told()
         finally:
             was_urgent = self._is_urgent
+            if self._is_draining and not was_urgent and not self._slots.is_idle():
+                _LOG.info(
+                    "stopping: running jobs have %g s to end, then they are given back; a second signal"
+                    " gives them back at once",
+                    self._drain_seconds,
+                )
             self._slots.drain(0 if was_urgent else self._drain_seconds)
             while not self._slots.is_idle():
                 self._wait(_LONGEST_IDLE_SECONDS)

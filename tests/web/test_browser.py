@@ -599,7 +599,7 @@ def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: 
     for percent in range(40):
         jobs.report(lease, progress=percent)
     page.goto(f"/jobs/{job.job_id}")
-    for place in (".timeline", "pre.code"):
+    for place in (".timeline", ".settings"):
         assert page.locator(place).evaluate("each => each.scrollHeight > each.clientHeight"), place
     found = Axe().run(page, options={"resultTypes": ["violations"]})
     assert found.violations_count == 0, found.generate_report()

@@ -115,6 +115,13 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
+def _setting(value: Any) -> str:
+    """A parameter or a result as one reads it: a text and a whole number as they are, a fraction to six digits."""
+    if isinstance(value, str):
+        return value
+    return f"{value:.6g}" if isinstance(value, float) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 def _money(amount: Decimal | None) -> str:
     """An amount with its cents; one that is finer, as it is."""
     if amount is None:
@@ -162,6 +169,7 @@ def _environment() -> Environment:
         object_address=object_address,
         pretty=_pretty,
         segment=_segment,
+        setting=_setting,
     )
     environment.globals.update(
         navigation=NAVIGATION, query=_query, static_url=static_url, version=jobtable.__version__, Role=Role

@@ -44,6 +44,47 @@ export function layout(title, more = {}) {
   };
 }
 
+// To as many digits as one reads.
+export const rounded = (value) => Number(value.toPrecision(6));
+
+// plotly.js would draw a value that never changes on an axis from one less to one more, on which 0.02 looks like 0.
+function aroundOne(value) {
+  const margin = Math.abs(value) / 2 || 1;
+  return [value - margin, value + margin];
+}
+
+// A line with its last value above it, over the steps, epochs or times at which it was told.
+function layoutOf({ name, by, x, y }) {
+  const isByTime = by === "time";
+  const shown = layout(`${name}: ${rounded(y.at(-1))}${isByTime ? "" : ` at ${by} ${x.at(-1)}`}`);
+  if (!isByTime) shown.xaxis.title = { text: by, standoff: 6 };
+  if (y.every((value) => value === y[0])) shown.yaxis.range = aroundOne(y[0]);
+  return shown;
+}
+
+// Points are marked where lines have few of them: a line of one point would not be seen.
+function modeOf({ y }) {
+  const lines = 1 + y.filter((value) => value === null).length;
+  return y.length / lines < 60 ? "lines+markers" : "lines";
+}
+
+// A job that begins anew counts its steps anew: what it has told before is a line of its own, in a paler colour.
+function tracesOf({ by, x, y }) {
+  const isBackAt = (number) => by !== "time" && number > 0 && x[number] < x[number - 1];
+  const start = Math.max(0, x.findLastIndex((_, number) => isBackAt(number)));
+  const earlier = { x: [], y: [] };
+  const add = (at, value) => (earlier.x.push(at), earlier.y.push(value));
+  for (const [number, at] of x.slice(0, start).entries()) {
+    if (isBackAt(number)) add(at, null); // a gap
+    add(at, y[number]);
+  }
+  const last = { x: x.slice(start), y: y.slice(start) }; // plotly.js draws an array again only when it is another one
+  return [
+    { ...earlier, mode: modeOf(earlier), line: { color: colour("faint"), width: 1.5 } },
+    { ...last, mode: modeOf(last), line: { color: colour("accent-ground"), width: 2 } },
+  ];
+}
+
 export const options = { displayModeBar: false, responsive: true };
 
 // One chart for each line, in the order of the lines.
@@ -68,9 +109,6 @@ export async function draw(section, lines) {
       chart.setAttribute("aria-label", `Chart of ${line.name}`);
       place.insertBefore(chart, place.children[number] ?? null);
     }
-    const mode = line.x.length < 60 ? "lines+markers" : "lines";
-    // plotly.js draws an array again only when it is another one.
-    const trace = { x: [...line.x], y: [...line.y], mode, line: { color: colour("accent-ground"), width: 2 } };
-    await plotly.react(chart, [trace], layout(line.name), options);
+    await plotly.react(chart, tracesOf(line), layoutOf(line), options);
   }
 }

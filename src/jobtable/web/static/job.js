@@ -1,7 +1,7 @@
 // The page of one job: its log grows, its parts follow, its metrics are drawn.
 import { askServer } from "./server.js";
 import { leaveFor } from "./app.js";
-import { draw } from "./charts.js";
+import { draw, rounded } from "./charts.js";
 import { refreshRegions, refreshSoon, tryAgainLater } from "./regions.js";
 
 const jobId = document.body.dataset.jobPage;
@@ -166,7 +166,7 @@ function fieldOf(line) {
   const name = document.createElement("dt");
   const value = document.createElement("dd");
   name.textContent = line.name;
-  value.textContent = Number(line.y[0].toPrecision(6));
+  value.textContent = rounded(line.y[0]);
   field.append(name, value);
   return field;
 }

@@ -1,0 +1,120 @@
+"""The page of a job: what it was given, what came of it, and how its values went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+from tests.web.browsing import Watched, watch
+from tests.web.conftest import Served
+from tests.web.test_live_pages import Run, open_live
+
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.definition import NewJob
+from jobtable.jobs.leases import Lease, Outcome
+
+SETTINGS = "dl => [...dl.children].map(each => [...each.children].map(part => part.textContent))"
+CHART = "document.querySelector('[data-chart]')"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    server = Served()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def watched(browser: Browser, served: Served) -> Iterator[Watched]:
+    yield from watch(browser, served)
+
+
+def claimed(served: Served, **given: Any) -> Lease:
+    jobs = served.services.jobs
+    jobs.submit(NewJob(task="training:train", **given))
+    (lease,) = jobs.claim(given["queue"], limit=1, instance_id="w", lease_seconds=60)
+    return lease
+
+
+def test_parameters_and_result_are_read_at_a_glance_and_copied_exactly(watched: Watched, served: Served) -> None:
+    params = {"rate": 0.022855735068116945, "year": 2024, "name": "<b>", "deep": True, "layers": [64, 32]}
+    lease = claimed(served, name="given", queue="given", params=params)
+    served.services.jobs.finish(lease, Outcome.completed({"accuracy": 0.9}))
+    page = watched.page
+    page.goto(f"/jobs/{lease.job.job_id}")
+    result, given = page.locator(".settings").all()
+    assert result.evaluate(SETTINGS) == [["accuracy", "0.9"]]
+    assert sorted(given.evaluate(SETTINGS)) == [
+        ["deep", "true"],
+        ["layers", "[64, 32]"],
+        ["name", "<b>"],
+        ["rate", "0.0228557"],
+        ["year", "2024"],
+    ]
+    copied = page.get_by_role("button", name="Copy the parameters").get_attribute("data-copy") or ""
+    assert "0.022855735068116945" in copied
+    assert not page.locator("pre.code").is_visible()
+    page.get_by_text("Configuration").click()
+    assert "training:train" in page.locator("pre.code").inner_text()
+
+
+def test_what_a_job_has_not_come_to_is_not_told(serve: Callable[..., Served]) -> None:
+    served = serve()
+    job = served.services.jobs.submit(NewJob(name="waits", task="a:b"))
+    page = served.client(Accept="text/html").get(f"/jobs/{job.job_id}").text
+    assert not [name for name in ("Started", "Ended", "Took", "<progress", "Result") if name in page]
+
+
+def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, served: Served) -> None:
+    lease = claimed(served, name="raises", queue="raises")
+    with JobContext(served.services.jobs, lease) as context:
+        context.error("it broke", exception=ValueError("no such column"))
+    watched.page.goto(f"/jobs/{lease.job.job_id}")
+    first, *rest = watched.page.locator(".line-text").inner_text().split("\n")
+    assert first == "it broke"
+    assert "no such column" in rest[-1]
+
+
+def test_a_status_is_told_once_while_it_lasts(serve: Callable[..., Served]) -> None:
+    served = serve()
+    lease = claimed(served, name="reports", queue="reports")
+    for percent in (10, 20, 30):
+        served.services.jobs.report(lease, progress=percent, message=f"at {percent}")
+    page = served.client(Accept="text/html").get(f"/jobs/{lease.job.job_id}").text
+    history = page.partition("<h2>History</h2>")[2].partition("</ol>")[0]
+    assert (history.count("badge-running"), history.count("badge-pending")) == (1, 1)
+    assert all(f"at {percent}" in history for percent in (10, 20, 30))
+
+
+def test_a_chart_tells_the_last_value_and_what_it_is_drawn_over(watched: Watched, served: Served) -> None:
+    run = Run(served, "drawn")
+    run.measure(0, 1, 3)
+    open_live(watched.page, f"/jobs/{run.job_id}")
+    title, axis = watched.page.locator(".gtitle"), watched.page.locator(".xtitle")
+    expect(title).to_have_text("loss: 0.25 at step 3")
+    expect(axis).to_have_text("step")
+    run.measure(4)
+    expect(title).to_have_text("loss: 0.2 at step 4")
+
+
+def test_a_value_that_never_changes_is_drawn_where_it_is(watched: Watched, served: Served) -> None:
+    run = Run(served, "constant")
+    run.tell("metrics", metrics=[{"metric_name": "rate", "value": 0.02, "step": n} for n in range(3)])
+    open_live(watched.page, f"/jobs/{run.job_id}")
+    expect(watched.page.locator(".gtitle")).to_have_text("rate: 0.02 at step 2")
+    low, high = watched.page.evaluate(f"{CHART}.layout.yaxis.range")
+    assert 0 < low < 0.02 < high < 0.04
+
+
+def test_what_was_told_before_a_job_began_anew_is_a_line_of_its_own(watched: Watched, served: Served) -> None:
+    run = Run(served, "anew")
+    for steps in ((0, 1, 2, 3), (1, 2), (0, 1)):
+        run.measure(*steps)
+    open_live(watched.page, f"/jobs/{run.job_id}")
+    expect(watched.page.locator(".gtitle")).to_have_text("loss: 0.5 at step 1")
+    earlier, last = watched.page.evaluate(f"{CHART}.data.map(({{ x, y }}) => ({{ x, y }}))")
+    assert last["x"] == [0, 1]
+    assert earlier["x"] == [0, 1, 2, 3, 1, 1, 2]
+    assert earlier["y"].index(None) == 4, "a gap, where a line would lead back"

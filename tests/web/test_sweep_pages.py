@@ -13,6 +13,7 @@ from tests.sweeps.driving import Driver, finish
 from tests.web.conftest import Served
 
 from jobtable.jobs.entities import JobGates
+from jobtable.sweeps.parameters import float_range
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.stoppers import Asha
 from jobtable.sweeps.sweep import Sweep
@@ -39,9 +40,24 @@ def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable
     ]
     shown = served.client(Accept="text/html").get("/sweeps/s").text
     history, coordinates = map(json.loads, re.findall(r"<script type=.application/json.>(.*?)</script>", shown))
-    assert history["traces"][1]["y"] == [101, 101]
+    drawn = {trace["name"]: (trace["x"], trace["y"]) for trace in history["traces"]}
+    assert drawn == {
+        "completed": ([0, 1], [101, 102]),
+        "stopped early": ([2, 3], [3, 4]),
+        "best so far": ([0, 1, 3], [101, 101, 101]),
+    }
     assert [row[-1] for row in coordinates["rows"]] == [101, 102, 3, 4]
     assert re.findall(r"/jobs/s-\d*(\d).>\d</a></td>", shown) == ["0", "1", "2", "3"]
+
+
+def test_a_parameter_that_is_spread_over_magnitudes_is_drawn_so(serve: Callable[..., Served]) -> None:
+    served = serve()
+    space: dict[str, Any] = {"x": float_range(1e-5, 0.1, log=True), "y": [1, 2]}
+    sweep = Sweep(name="spread", task=sweep_tasks.bowl, space=space, trials=2, objective="loss")
+    finish(Driver.on(served.services.jobs.store), sweep)
+    shown = served.client(Accept="text/html").get("/sweeps/s").text
+    _, coordinates = map(json.loads, re.findall(r"<script type=.application/json.>(.*?)</script>", shown))
+    assert dict(zip(coordinates["axes"], coordinates["isLog"], strict=True)) == {"x": True, "y": False, "loss": False}
 
 
 def test_a_sweep_that_has_reached_its_target_says_so(serve: Callable[..., Served]) -> None:

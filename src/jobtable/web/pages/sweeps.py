@@ -12,6 +12,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.records import CLAIMABLE, Status
 from jobtable.jobs.waiting import Waiting, WaitKind
 from jobtable.sweeps.service import TrialResult
+from jobtable.sweeps.sweep import Sweep
 from jobtable.web.dependencies import AllServices, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
@@ -62,8 +63,8 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         drawn=f"of the first {len(trials):,} trials" if is_cut else "",
         names=names,
         importance=parameter_importance([(trial.params, trial.value) for trial in valued if trial.value is not None]),
-        history=_history(valued, completed, definition.objective, is_max),
-        coordinates=_coordinates(ranked, names, definition.objective),
+        history=_history(completed, stopped, definition.objective, is_max),
+        coordinates=_coordinates(ranked, names, definition),
     )
 
 
@@ -89,23 +90,27 @@ def _ranked(trials: list[TrialResult], is_max: bool) -> list[TrialResult]:
     return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=is_max)
 
 
-def _history(valued: list[TrialResult], completed: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:
-    """Each value, and the best so far of those that ran to their end."""
-    numbers, values = [trial.number for trial in valued], [trial.value for trial in valued]
-    ended = [trial.number for trial in completed]
+def _history(completed: list[TrialResult], stopped: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:
+    """Each value, those that are no results apart, and the best so far of those that ran to their end."""
     best = list(accumulate((trial.value or 0.0 for trial in completed), max if is_max else min))
-    return {
-        "title": "",
-        "traces": [
-            {"x": numbers, "y": values, "mode": "markers", "name": objective, "colour": "muted"},
-            {"x": ended, "y": best, "mode": "lines", "name": "best so far", "colour": "good-fill", "shape": "hv"},
-        ],
-        "x": "trial",
-        "y": objective,
-    }
+    ended = [trial.number for trial in completed]
+    last = max((trial.number for trial in [*completed, *stopped]), default=0)
+    if ended and ended[-1] < last:  # it is still the best behind the last that completed
+        ended, best = [*ended, last], [*best, best[-1]]
+    traces = [
+        {**_points(completed), "name": "completed", "colour": "accent-ground"},
+        {**_points(stopped), "name": "stopped early", "colour": "muted", "symbol": "circle-open"},
+        {"x": ended, "y": best, "mode": "lines", "name": "best so far", "colour": "good-fill", "shape": "hv"},
+    ]
+    return {"title": "", "traces": [trace for trace in traces if trace["x"]], "x": "trial", "y": objective}
 
 
-def _coordinates(ranked: list[TrialResult], names: list[str], objective: str) -> dict[str, Any]:
+def _points(trials: list[TrialResult]) -> dict[str, Any]:
+    return {"x": [trial.number for trial in trials], "y": [trial.value for trial in trials], "mode": "markers"}
+
+
+def _coordinates(ranked: list[TrialResult], names: list[str], definition: Sweep) -> dict[str, Any]:
     """Every trial as its values on one axis a parameter; the best first."""
     rows = [[*(trial.params.get(name) for name in names), trial.value] for trial in ranked]
-    return {"axes": [*names, objective], "rows": rows[:300]}
+    is_log = [getattr(definition.space.root.get(name), "log", False) for name in names]
+    return {"axes": [*names, definition.objective], "isLog": [*is_log, False], "rows": rows[:300]}

@@ -10,12 +10,15 @@ function make(name, attributes, text) {
   return element;
 }
 
-function scaleOf(values) {
+// A parameter whose values are spread over magnitudes is drawn so: on an even axis most would lie at one end.
+function scaleOf(values, isLog) {
   const given = values.filter((value) => value !== null && value !== undefined);
   if (given.every((value) => typeof value === "number")) {
-    const [low, high] = [Math.min(...given), Math.max(...given)];
-    const at = (value) => (high === low ? 0.5 : (value - low) / (high - low));
-    return { at, ends: [shortened(low), shortened(high)] };
+    const along = isLog ? Math.log : (value) => value;
+    const [least, most] = [Math.min(...given), Math.max(...given)];
+    const [low, high] = [along(least), along(most)];
+    const at = (value) => (high === low ? 0.5 : (along(value) - low) / (high - low));
+    return { at, ends: [shortened(least), shortened(most)] };
   }
   const names = [...new Set(given.map(String))].sort();
   const at = (value) => (names.length < 2 ? 0.5 : names.indexOf(String(value)) / (names.length - 1));
@@ -27,11 +30,11 @@ function shortened(number) {
 }
 
 export function drawParallel(figure) {
-  const { axes, rows } = JSON.parse(figure.querySelector("script").textContent);
+  const { axes, isLog, rows } = JSON.parse(figure.querySelector("script").textContent);
   // As wide as its place, unless the names of the axes need more: then the place scrolls.
   const width = Math.max(figure.clientWidth, axes.length * leastGap);
   const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel", "data-drawn": "" });
-  const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number])));
+  const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number]), isLog[number]));
   const x = (number) => 50 + (axes.length < 2 ? 0 : (number * (width - 100)) / (axes.length - 1));
   const y = (share) => height - bottom - share * (height - top - bottom);
   const best = Math.max(1, Math.ceil(rows.length / 10));

@@ -19,7 +19,7 @@ function trace(given) {
     ...given,
     name: plain(given.name ?? ""),
     type: given.type ?? "scatter",
-    marker: { color: colourOf(given), size: given.size ?? 7, opacity: 0.9 },
+    marker: { color: colourOf(given), size: given.size ?? 7, opacity: 0.9, symbol: given.symbol ?? "circle" },
     line: { color: colourOf(given), width: 2, shape: given.shape ?? "linear" },
     hovertemplate: given.text ? "%{text}<extra></extra>" : undefined,
   };

@@ -10,6 +10,7 @@ from tests.web.conftest import Served
 
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Instance, Queue
+from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.records import InstanceStatus
 from jobtable.web.pages.overview import read_overview
 
@@ -32,6 +33,31 @@ def test_the_overview_counts_all_queues_and_workers_and_shows_the_fullest(serve:
     assert (len(seen.workers), seen.slots) == (60, 120)
     assert seen.queues[0].queue_name == "zz-last"
     assert "/queues/zz-last" in served.client(Accept="text/html").get("/").text
+
+
+def test_what_ended_last_is_shown_and_what_failed_last_comes_first(serve: Callable[..., Served]) -> None:
+    served = serve()
+    jobs = served.services.jobs
+
+    def begin(name: str) -> Lease:
+        jobs.submit(NewJob(name=name, task="a:b", queue=name))
+        (lease,) = jobs.claim(name, limit=1, instance_id="w", lease_seconds=60)
+        return lease
+
+    old = begin("fails late")
+    for number in range(8):
+        jobs.finish(begin(f"job {number}"), Outcome.failed("no"))
+    again = begin("again")
+    for lease in (old, again):
+        jobs.finish(lease, Outcome.failed("no"))
+    jobs.retry(again.job.job_id)
+    seen = read_overview(served.services)
+    assert [job.name for job in seen.failed] == ["fails late", *(f"job {number}" for number in range(7, 0, -1))]
+    jobs.cancel(again.job.job_id)
+    seen = read_overview(served.services)
+    assert [(job.name, job.status) for job in seen.ended[:2]] == [("again", "CANCELLED"), ("fails late", "FAILED")]
+    page = served.client(Accept="text/html").get("/").text
+    assert f"/jobs/{again.job.job_id}" in page.partition("Ended last")[2]
 
 
 def test_the_throughput_says_how_high_its_bars_are(serve: Callable[..., Served]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,8 +13,9 @@ from jobtable.albums.entities import ValidationTask
 from jobtable.app import Services
 from jobtable.errors import TableNotFound
 from jobtable.jobs.entities import Instance, Job, JobStatus, Queue
-from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.records import FINAL, InstanceStatus, Status
 from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
+from jobtable.store import Store
 from jobtable.web.dependencies import AllServices
 from jobtable.web.group_progress import GroupProgress, read_group_progress
 from jobtable.web.guard import READ, PageRoute, allow
@@ -63,6 +65,9 @@ class Overview:
     groups: dict[str, GroupProgress]
     """How far those of them are that are groups."""
     failed: list[Job]
+    """Those that failed last, and have not been retried."""
+    ended: list[Job]
+    """Those that ended last, however they did."""
     throughput: Throughput
     tasks: list[ValidationTask]
     reviews: list[ReceiptValidationSummary]
@@ -93,13 +98,38 @@ def read_overview(services: Services) -> Overview:
         workers=list(queries.list_instances_by_status(InstanceStatus.RUNNING)),
         running=running,
         groups=read_group_progress(store, running),
-        failed=queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items,
+        failed=_failed_last(services),
+        ended=_ended_last(store, FINAL),
         throughput=_throughput(services, now),
         tasks=_waiting_tasks(services),
         reviews=store.query(ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW))
         .page(size=_SHOWN)
         .items,
     )
+
+
+def _failed_last(services: Services) -> list[Job]:
+    """The newest that have failed, and the last failures of older ones: a job may fail long after it was created."""
+    newest = services.jobs.queries.list_jobs_by_status(Status.FAILED, newest_first=True).page(size=_SHOWN).items
+    found = {job.job_id: job for job in [*newest, *_ended_last(services.store, [Status.FAILED])]}
+    return sorted(found.values(), key=_end, reverse=True)[:_SHOWN]
+
+
+def _ended_last(store: Store, statuses: Iterable[Status]) -> list[Job]:
+    """The jobs that came last to one of these statuses, without those that have begun anew since."""
+    changes = [
+        change
+        for status in statuses
+        for change in store.query(JobStatus.by_status(status=status), newest_first=True, limit=_SHOWN)
+    ]
+    changes.sort(key=lambda change: change.updated_at, reverse=True)
+    ids = dict.fromkeys(change.job_id for change in changes[:_SHOWN])
+    jobs = store.batch_get(Job.key(job_id=job_id) for job_id in ids)
+    return [job for job in jobs if job is not None and job.is_final]
+
+
+def _end(job: Job) -> datetime:
+    return job.ended_at or job.created_at
 
 
 def _waiting_tasks(services: Services) -> list[ValidationTask]:

@@ -37,6 +37,17 @@ def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
     assert full.delete(at).status_code == 404
 
 
+def test_an_execution_that_waits_for_a_person_leads_to_the_question(guarded: Served) -> None:
+    executions = guarded.services.album_executions
+    shelf = b"Radiohead - OK Computer (1997)\n"
+    execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
+    run_jobs(guarded.services.jobs, QUEUE)
+    offered = re.compile(r'<a class="button button-primary" href="/executions/tasks/[^"]+">.*?Check 1 album</a>')
+    page = f"/executions/{execution_id}"
+    assert offered.search(guarded.client(Role.FULL).get(page).text)
+    assert not offered.search(guarded.client(Role.READ).get(page).text), "who may not answer"
+
+
 def test_tasks_of_any_workflow_stand_by_the_time_of_their_answers(guarded: Served) -> None:
     for number, kind in enumerate([STEP, DURABLE, STEP]):
         asked = task(f"answered-{number}", kind, number)

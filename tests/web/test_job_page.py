@@ -77,6 +77,16 @@ def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, served: Serve
     assert "no such column" in rest[-1]
 
 
+def test_what_is_below_the_log_of_a_job_does_not_move_with_its_lines(watched: Watched, served: Served) -> None:
+    run = Run(served, "grows")
+    open_live(watched.page, f"/jobs/{run.job_id}")
+    history = watched.page.get_by_role("heading", name="History")
+    before = history.bounding_box()
+    run.log(*range(10))
+    watched.page.get_by_text("line 9").wait_for()
+    assert history.bounding_box() == before
+
+
 def test_a_status_is_told_once_while_it_lasts(serve: Callable[..., Served]) -> None:
     served = serve()
     lease = claimed(served, name="reports", queue="reports")

@@ -359,6 +359,12 @@ def test_a_journey_whose_stage_waits_for_a_worker_is_shown(served: Served, brows
     assert "execution 1</a>" in shown.text
 
 
+def test_a_journey_that_has_come_to_its_end_is_at_no_stage(world: World, browser: httpx.Client) -> None:
+    page = browser.get(f"/journeys/{world.journey}").text
+    assert 'class="card stage"' in page
+    assert "stage-current" not in page
+
+
 def test_empty_pages_say_what_to_do(tmp_path: Path) -> None:
     server = Served(store=f"file:{tmp_path / 'empty.db'}")
     client = server.client(Accept="text/html")

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
+from tests.web.browsing import Watched
 from tests.web.conftest import Served
 
 from jobtable.jobs.entities import JobGates
@@ -48,6 +50,22 @@ def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable
     }
     assert [row[-1] for row in coordinates["rows"]] == [101, 102, 3, 4]
     assert re.findall(r"/jobs/s-\d*(\d).>\d</a></td>", shown) == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_names_of_what_is_drawn_cover_no_trial(browser: Browser, serve: Callable[..., Served], width: int) -> None:
+    served = serve()
+    finish(Driver.on(served.services.jobs.store), SWEEP)
+    shown = Watched(browser, served, width)
+    shown.page.goto("/sweeps/s")
+    shown.page.locator("g.legend", has_text="stopped early").wait_for()
+    tops, bottoms = (
+        shown.page.locator(part).evaluate_all(f"all => all.map(each => each.getBoundingClientRect().{end})")
+        for part, end in (("g.legend .traces", "top"), (".scatterlayer .point", "bottom"))
+    )
+    assert (len(tops), len(bottoms)) == (3, 4)
+    assert min(tops) >= max(bottoms)
+    shown.close()
 
 
 def test_a_parameter_that_is_spread_over_magnitudes_is_drawn_so(serve: Callable[..., Served]) -> None:

@@ -44,18 +44,19 @@ async function drawPlot(figure) {
   const shown = layout(data.title ?? "", {
     height: place.clientHeight,
     showlegend: data.traces.length > 1 && !data.isMap,
-    legend: { orientation: "h", y: 1.12 },
+    // Below the axis: above the points it covers them where there is little room.
+    legend: { orientation: "h", y: data.x ? -0.28 : -0.15, yanchor: "top" },
     barmode: "group",
     hoverlabel: { align: "left" },
   });
-  if (data.x) shown.xaxis.title = { text: plain(data.x) };
+  if (!data.title) shown.margin.t = 10;
+  if (data.x) shown.xaxis.title = { text: plain(data.x), standoff: 6 };
   if (data.y) shown.yaxis.title = { text: plain(data.y) };
   if (data.isByDay) {
     Object.assign(shown.xaxis, { type: "category", categoryorder: "category ascending" });
     Object.assign(shown.yaxis, { rangemode: "tozero", tickformat: data.format });
     if (data.isCount && Math.max(...data.traces.flatMap((each) => each.y)) < 6) shown.yaxis.dtick = 1;
-    // Below the days: above the bars it covers them where there is little room.
-    Object.assign(shown, { bargap: 0.5, legend: { orientation: "h", y: -0.15, yanchor: "top" } });
+    shown.bargap = 0.5;
   }
   if (data.isMap) {
     for (const axis of [shown.xaxis, shown.yaxis]) Object.assign(axis, { visible: false });

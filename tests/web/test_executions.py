@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 
 import pytest
-from tests.access_patterns.albums import DURABLE, STEP, at, task
+from tests.access_patterns.albums import DURABLE, STEP, at, metrics, task
 from tests.running import run_jobs
 from tests.web.conftest import Served
 
@@ -37,15 +39,16 @@ def test_a_failed_execution_is_retried_and_deleted(guarded: Served) -> None:
     assert full.delete(at).status_code == 404
 
 
-def test_an_execution_that_waits_for_a_person_leads_to_the_question(guarded: Served) -> None:
-    executions = guarded.services.album_executions
+def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Callable[..., Served]) -> None:
+    served = serve(require_token=True)
+    executions = served.services.album_executions
     shelf = b"Radiohead - OK Computer (1997)\n"
     execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
-    run_jobs(guarded.services.jobs, QUEUE)
+    run_jobs(served.services.jobs, QUEUE)
     offered = re.compile(r'<a class="button button-primary" href="/executions/tasks/[^"]+">.*?Check 1 album</a>')
     page = f"/executions/{execution_id}"
-    assert offered.search(guarded.client(Role.FULL).get(page).text)
-    assert not offered.search(guarded.client(Role.READ).get(page).text), "who may not answer"
+    assert offered.search(served.client(Role.FULL).get(page).text)
+    assert not offered.search(served.client(Role.READ).get(page).text), "who may not answer"
 
 
 def test_tasks_of_any_workflow_stand_by_the_time_of_their_answers(guarded: Served) -> None:
@@ -54,6 +57,15 @@ def test_tasks_of_any_workflow_stand_by_the_time_of_their_answers(guarded: Serve
         guarded.services.store.put(asked.replace(status=TaskStatus.COMPLETED, completed_at=at(60 + number)))
     page = guarded.client(Role.READ).get("/executions/tasks").text
     assert re.findall("/executions/tasks/answered-([0-9])", page) == ["2", "1", "0"]
+
+
+def test_how_long_executions_take_is_drawn_in_seconds(guarded: Served) -> None:
+    guarded.services.store.put(metrics(14, STEP))
+    page = guarded.client(Role.READ).get("/executions").text
+    plots = [json.loads(text) for text in re.findall(r"<script type=.application/json.>(.*?)</script>", page)]
+    drawn = {plot["title"]: dict(zip(plot["traces"][0]["x"], plot["traces"][0]["y"], strict=True)) for plot in plots}
+    assert drawn["Executions a day"]["2025-01-14"] == 25
+    assert drawn["Average duration in seconds"]["2025-01-14"] == 45
 
 
 def test_an_image_that_is_not_base64_is_refused(guarded: Served) -> None:

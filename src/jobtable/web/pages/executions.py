@@ -29,11 +29,11 @@ _MOST_DAYS = 60
 _MOST_TODAY = 2000
 _MOST_LISTED = 20_000
 _MEASURES = (
-    ("execution_count", "Executions a day", ",d"),
-    ("avg_duration_ms", "Average duration in ms", ",.0f"),
-    ("avg_cost_per_execution", "Cost of an execution", "$.6~f"),
+    ("execution_count", "Executions a day", 1, ",d"),
+    ("avg_duration_ms", "Average duration in seconds", 1000, ",.3~f"),
+    ("avg_cost_per_execution", "Cost of an execution", 1, "$.6~f"),
 )
-"""What is compared: the field, its title, and how plotly.js writes its numbers."""
+"""What is compared: the field, its title, how many of its units make one of the title's, and plotly.js's form of it."""
 
 
 @router.get("/executions")
@@ -69,19 +69,19 @@ def _comparisons(metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> list[dic
     """A plot of each measure of which there is something to see."""
     days = [day for each in metrics.values() for day in each]
     return [
-        {**_comparison(name, metrics), "title": title, "format": form, "isCount": name == "execution_count"}
-        for name, title, form in _MEASURES
+        {**_comparison(name, units, metrics), "title": title, "format": form, "isCount": name == "execution_count"}
+        for name, title, units, form in _MEASURES
         if any(getattr(day, name) for day in days)
     ]
 
 
-def _comparison(name: str, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
+def _comparison(name: str, units: int, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
     colours = {WorkflowType.STEP_FUNCTIONS: "accent-ground", WorkflowType.DURABLE_FUNCTIONS: "good-fill"}
     traces = [
         {
             "type": "bar",
             "x": [each.date.isoformat() for each in days],
-            "y": [getattr(each, name) for each in days],
+            "y": [getattr(each, name) / units for each in days],
             "name": kind.value,
             "colour": colours[kind],
         }

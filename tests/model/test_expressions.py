@@ -9,7 +9,7 @@ import pytest
 from tests.samples import Comment, Job, JobMetric, Stage, Status
 
 from jobtable.errors import DefinitionError, ValueRefusedError
-from jobtable.model.conditions import Condition, Placeholders, as_condition
+from jobtable.model.conditions import Condition, Placeholders, Written, as_condition
 from jobtable.model.expressions import Update, attribute_of, unchanged, write_updates
 
 
@@ -99,13 +99,19 @@ def test_the_names_of_an_envelope_are_followed() -> None:
     ],
 )
 def test_updates(update: Update, text: str) -> None:
-    assert write_updates([update.write(Placeholders())]) == text
+    assert _written(update).text == text
+
+
+def _written(*updates: Update) -> Written:
+    placeholders = Placeholders()
+    text = write_updates([update.attribute.form_of(update.action).write(placeholders) for update in updates])
+    written = placeholders.written(text)
+    placeholders.take(written, [value for update in updates for value in update.values()])  # as many as placeholders
+    return written
 
 
 def test_clauses_are_grouped() -> None:
-    placeholders = Placeholders()
-    updates = [Job.attempts.add(1), Job.status.set(Status.DONE), Job.queue.remove(), Job.priority.set(1)]
-    text = write_updates([update.write(placeholders) for update in updates])
+    text = _written(Job.attempts.add(1), Job.status.set(Status.DONE), Job.queue.remove(), Job.priority.set(1)).text
     assert text == "SET #n1 = :v1, #n3 = :v2 REMOVE #n2 ADD #n0 :v0"
 
 

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionFailedError, ItemShapeError, NotFoundError, ValueRefusedError
 from jobtable.model import Attr, Entity, Index, Key, Part, Table, Timestamp, default, unchanged
-from jobtable.model.conditions import Condition, Placeholders
+from jobtable.model.conditions import Condition
 from jobtable.model.expressions import Update
 from jobtable.store.collections import Undeclared
 from jobtable.store.store import Store
@@ -275,7 +275,7 @@ def test_a_time_that_utc_cannot_tell_is_refused() -> None:
 )
 def test_an_update_takes_only_what_can_be_read_again(change: Callable[[], Update]) -> None:
     with pytest.raises(ValueRefusedError):
-        change().write(Placeholders())
+        change().values()
 
 
 def test_elements_are_taken_in_any_form_that_pydantic_takes(store: Store) -> None:

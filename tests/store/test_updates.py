@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +19,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.model import Attr, Entity, Index, Key, OrNull, Table, default
 from jobtable.model.expressions import attribute_of
 from jobtable.reference import tables
-from jobtable.store import Store
+from jobtable.store import Store, requests
 from jobtable.testing.strategies import entities, kind_values
 
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
@@ -53,6 +55,31 @@ def test_a_key_that_is_also_made_from_a_written_null_follows() -> None:
             store.update(errand, Errand.state.set("done"))
             assert store.get(Errand.key(errand_id="1")) == errand.replace(state="done")
         assert list(store.query(Errand.by_owner(owner="dana", state="done"))) == [errand.replace(state="done")]
+
+
+def test_updates_of_one_form_share_their_text_and_nothing_else() -> None:
+    key = Errand.key(errand_id="1")
+    first, second = (
+        requests.update(key, [Errand.state.set(state), attribute_of(Errand.owner).set("dana")], Errand.state == before)
+        for state, before in (("open", "a"), ("done", "b"))
+    )
+    assert first.members["UpdateExpression"] is second.members["UpdateExpression"]
+    assert [write.members["ExpressionAttributeValues"][":v0"] for write in (first, second)] == [
+        {"S": "open"},
+        {"S": "done"},
+    ]
+    first.members["ExpressionAttributeNames"].clear()
+    assert requests.update(key, [Errand.state.set("x"), attribute_of(Errand.owner).set("y")], None).members[
+        "ExpressionAttributeNames"
+    ] == {"#n0": "state", "#n1": "owner", "#n2": "GSI1PK", "#n3": "GSI1SK", "#n4": "PK"}
+
+
+def test_updates_of_long_names_leave_nothing_in_memory() -> None:
+    name = "".join(["x"] * 2000)
+    held_before = sys.getrefcount(name)
+    requests.update(Job.key(job_id="1"), [Job.job_config[name].set(1)], None)
+    gc.collect()
+    assert sys.getrefcount(name) == held_before
 
 
 @pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)

@@ -8,14 +8,15 @@ Only placeholders reach the text of an expression: names and values from outside
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jobtable.errors import DefinitionError
 from jobtable.model.plain_values import wire_form
 
 WireForm = dict[str, Any]
+_GIVEN_LATER: WireForm = {}
 
 
 class Placeholders:
@@ -39,14 +40,26 @@ class Placeholders:
 
     def path(self, steps: tuple[str | int, ...]) -> str:
         """A document path."""
+        if len(steps) == 1:
+            return self.name(str(steps[0]))
         first, *rest = steps
         return self.name(str(first)) + "".join([f"[{s}]" if isinstance(s, int) else f".{self.name(s)}" for s in rest])
 
-    def value(self, wire_form: WireForm) -> str:
+    def value(self, wire_form: WireForm = _GIVEN_LATER) -> str:
         """The placeholder of a value."""
         placeholder = f":v{len(self.values)}"
         self.values[placeholder] = wire_form
         return placeholder
+
+    def take(self, written: Written, values: Sequence[WireForm]) -> None:
+        """Begin with a text that was written before, and with the values that belong to it."""
+        self._known = written.known.copy()
+        self.names = written.names.copy()
+        self.values = dict(zip(written.marks, values, strict=True))
+
+    def written(self, text: str) -> Written:
+        """A text with these placeholders, to be kept; its values are given when it is used."""
+        return Written(text, self._known, self.names, tuple(self.values))
 
     def add_to(self, request: dict[str, Any]) -> None:
         """Put the maps into a request, where there is something in them."""
@@ -54,6 +67,17 @@ class Placeholders:
             request["ExpressionAttributeNames"] = self.names
         if self.values:
             request["ExpressionAttributeValues"] = self.values
+
+
+class Written(NamedTuple):
+    """A text, and the placeholders in it."""
+
+    text: str
+    known: dict[str, str]
+    """The placeholder of each name."""
+    names: dict[str, str]
+    marks: tuple[str, ...]
+    """The placeholders of the values, in their order."""
 
 
 class Condition:

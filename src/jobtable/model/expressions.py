@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from binascii import a2b_base64
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from jobtable.errors import DefinitionError, ValueRefusedError
 from jobtable.model import plain_values, wire
@@ -40,7 +41,7 @@ T = TypeVar("T")
 class Attribute(Generic[T]):
     """A field of an entity in conditions and updates; indexing it reaches into lists, maps and parts."""
 
-    __slots__ = ("_default", "_kind", "_path", "_slot", "_steps", "field", "is_nested")
+    __slots__ = ("_default", "_forms", "_kind", "_path", "_slot", "_to_wire", "field", "is_nested", "steps")
 
     def __init__(
         self,
@@ -52,22 +53,24 @@ class Attribute(Generic[T]):
         self.field = field
         self.is_nested = bool(steps)
         """Whether this is a place inside the field."""
-        self._steps = steps
+        self.steps = steps
+        """From the field to that place."""
         kind = kind or field.kind
         self._kind = kind.inner if isinstance(kind, wire.Nullable) else kind
+        self._to_wire = self._kind.to_wire
+        self._forms: dict[Action, UpdateForm] = {}
         self._slot = slot if steps else field
         self._path = Path((*field.path, *steps))
         self._default = None if steps else field.default
         """What entities have where the item lacks the attribute; None where that is nothing."""
 
     def __repr__(self) -> str:
-        inside = "".join(f"[{step!r}]" for step in self._steps)
-        return f"{self.field.owner}.{self.field.name}{inside}"
+        return _named(self.field, self.steps)
 
     def __getitem__(self, step: str | int) -> Attribute[Any]:
         """The element of a list, the value of a map, or the field of a part."""
         kind, slot, name = _inside(self._kind, self._slot, step, self)
-        return Attribute(self.field, (*self._steps, name), kind, slot)
+        return Attribute(self.field, (*self.steps, name), kind, slot)
 
     __iter__ = None
     """Not to be looped over: Python would ask for one element after the other, for ever."""
@@ -76,7 +79,7 @@ class Attribute(Generic[T]):
     def path(self) -> Path:
         """The steps from the item to the value."""
         if self.field.is_key_only:
-            raise ValueRefusedError(f"{self!r} stands only in the key; declare it as Stored to use it in an expression")
+            raise _only_in_key(self)
         return self._path
 
     def accept(self, value: Any) -> Any:
@@ -89,11 +92,11 @@ class Attribute(Generic[T]):
 
     def encode(self, value: Any) -> WireForm:
         """An accepted value in wire form."""
-        return {"NULL": True} if value is None else self._encoded(self._kind, value)
+        return {"NULL": True} if value is None else self._encoded(self._to_wire, value)
 
-    def _encoded(self, kind: wire.WireType, value: Any) -> WireForm:
+    def _encoded(self, to_wire: Callable[[Any], WireForm], value: Any) -> WireForm:
         try:
-            return kind.to_wire(value)
+            return to_wire(value)
         except ValueRefusedError as error:
             raise ValueRefusedError(f"{self!r}: {error}") from error
         except (TypeError, AttributeError, KeyError) as error:
@@ -119,7 +122,7 @@ class Attribute(Generic[T]):
         if isinstance(self._kind, wire.Text):
             return self._text_form(value)
         element = self._slot.element if self._slot is not None else None
-        return self._encoded(kind, value if element is None else element.accept(value))
+        return self._encoded(kind.to_wire, value if element is None else element.accept(value))
 
     def _text_form(self, value: Any) -> WireForm:
         """A part of a text. It is not a value of the field itself, so the field's limits do not apply."""
@@ -220,7 +223,16 @@ class Attribute(Generic[T]):
 
     def set(self, value: T) -> Update:
         """Give it this value; None removes it."""
-        return Update(self, "set", self.accept(value))
+        accepted = self.accept(value)
+        is_removed = not self.is_nested and self.field.is_absent(accepted)
+        return Update(self, "remove" if is_removed else "set", accepted)
+
+    def form_of(self, action: Action) -> UpdateForm:
+        """What the text of a change depends on."""
+        form = self._forms.get(action)
+        if form is None:
+            form = self._forms[action] = UpdateForm(self.field, self.steps, action)
+        return form
 
     def set_if_missing(self, value: T) -> Update:
         """Give it this value if the item does not have it."""
@@ -249,6 +261,15 @@ class Attribute(Generic[T]):
         if not isinstance(self._kind, wire.Many | wire.Numbers | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a list, so nothing can be appended to it")
         return Update(self, "append", elements)
+
+
+def _named(field: FieldSchema, steps: tuple[str | int, ...]) -> str:
+    """A field, or a place inside it, as programs write it."""
+    return f"{field.owner}.{field.name}" + "".join(f"[{step!r}]" for step in steps)
+
+
+def _only_in_key(attribute: Attribute[Any] | UpdateForm) -> ValueRefusedError:
+    return ValueRefusedError(f"{attribute!s} stands only in the key; declare it as Stored to use it in an expression")
 
 
 def _inside(
@@ -289,6 +310,47 @@ Action = Literal["set", "set_if_missing", "increment", "append", "remove", "add"
 Clause = Literal["SET", "REMOVE", "ADD", "DELETE"]
 
 
+class UpdateForm(NamedTuple):
+    """All that the text of a change depends on, so that it can be kept: its values come anew with each request."""
+
+    field: FieldSchema
+    steps: tuple[str | int, ...]
+    """From the field to a place inside it."""
+    action: Action
+
+    def __str__(self) -> str:
+        return _named(self.field, self.steps)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says what the whole field is afterwards."""
+        return not self.steps and self.action in ("set", "remove")
+
+    def write(self, placeholders: Placeholders) -> tuple[Clause, str]:
+        """The clause that the change belongs to, and its text, with a placeholder for each of `Update.values`."""
+        if self.field.is_key_only:
+            raise _only_in_key(self)
+        path = placeholders.path((*self.field.path, *self.steps))
+        if self.action == "remove":
+            return "REMOVE", path
+        value = placeholders.value()
+        match self.action:
+            case "set":
+                return "SET", f"{path} = {value}"
+            case "set_if_missing":
+                return "SET", f"{path} = if_not_exists({path}, {value})"
+            case "append":
+                return "SET", f"{path} = list_append(if_not_exists({path}, {placeholders.value()}), {value})"
+            case "increment":
+                if self.steps or self.field.default is None:
+                    return "SET", f"{path} = {path} + {value}"
+                return "SET", f"{path} = if_not_exists({path}, {value}) + {placeholders.value()}"
+            case "add":
+                return "ADD", f"{path} {value}"
+            case "discard":
+                return "DELETE", f"{path} {value}"
+
+
 @dataclass(slots=True, eq=False)
 class Update:
     """One change of one attribute."""
@@ -297,46 +359,30 @@ class Update:
     action: Action
     value: Any = None
 
-    @property
-    def removes(self) -> bool:
-        """Whether the attribute is gone afterwards."""
-        if self.action != "set" or self.attribute.is_nested:
-            return self.action == "remove"
-        return self.attribute.field.is_absent(self.value)
-
-    def write(self, placeholders: Placeholders) -> tuple[Clause, str]:
-        """The clause that the change belongs to, and its text."""
+    def values(self) -> tuple[WireForm, ...]:
+        """The values that its text has placeholders for, in their order."""
         attribute = self.attribute
-        path = attribute.path.write(placeholders)
-        if self.removes:
-            return "REMOVE", path
         match self.action:
-            case "set":  # the value was accepted when the update was made
-                return "SET", f"{path} = {placeholders.value(attribute.encode(self.value))}"
-            case "set_if_missing":
-                return "SET", f"{path} = if_not_exists({path}, {placeholders.value(attribute.encode(self.value))})"
+            case "set" | "set_if_missing":  # the value was accepted when the update was made
+                return (attribute.encode(self.value),)
+            case "remove":
+                return ()
             case "append":
-                elements = placeholders.value({"L": [attribute.element_form(each) for each in self.value]})
-                before = placeholders.value(attribute._default_form or {"L": []})
-                return "SET", f"{path} = list_append(if_not_exists({path}, {before}), {elements})"
-            case "increment":
-                before = path
-                if attribute._default is not None:
-                    before = f"if_not_exists({path}, {placeholders.value(attribute.encode(attribute._default))})"
-                return "SET", f"{path} = {before} + {placeholders.value(self._form())}"
-            case "add":
-                return "ADD", f"{path} {placeholders.value(self._form())}"
+                elements: WireForm = {"L": [attribute.element_form(each) for each in self.value]}
+                return elements, attribute._default_form or {"L": []}
+            case "increment" if attribute._default is not None:
+                return attribute.encode(attribute._default), self._amount()
+            case "increment" | "add":
+                return (self._amount(),)
             case "discard":
-                return "DELETE", f"{path} {placeholders.value(attribute.wire_form(self.value))}"
-            case _:
-                raise DefinitionError(f"unknown action {self.action}")
+                return (attribute.wire_form(self.value),)
 
-    def _form(self) -> WireForm:
+    def _amount(self) -> WireForm:
         is_amount = isinstance(self.value, int | float | Decimal)
         return self.attribute.amount_form(self.value) if is_amount else self.attribute.wire_form(self.value)
 
 
-def write_updates(clauses: list[tuple[Clause, str]]) -> str:
+def write_updates(clauses: Iterable[tuple[Clause, str]]) -> str:
     """The whole update expression."""
     texts: dict[Clause, list[str]] = {"SET": [], "REMOVE": [], "ADD": [], "DELETE": []}
     for clause, text in clauses:
@@ -357,13 +403,17 @@ def is_as_read(entity: Entity, field: FieldSchema) -> Condition:
         read, stored = forms[field.name]
         if read == value:
             return AttributeIs(field.path, stored)
-    path = Path(field.path)
-    if value is not None and field.is_absent(value):
-        return Function("attribute_not_exists", (path,))
-    condition = AttributeIs(field.path, {"NULL": True} if value is None else field.kind.to_wire(value))
-    if value is None and field.default is None:
-        return Function("attribute_not_exists", (path,)) | condition
-    return OrDefault(path, condition) if value is not None and value == field.default else condition
+    if value is None:
+        is_null = AttributeIs(field.path, {"NULL": True})
+        return is_null if field.default is not None else _is_missing(field) | is_null
+    if field.is_absent(value):
+        return _is_missing(field)
+    condition = AttributeIs(field.path, field.kind.to_wire(value))
+    return OrDefault(Path(field.path), condition) if value == field.default else condition
+
+
+def _is_missing(field: FieldSchema) -> Condition:
+    return Function("attribute_not_exists", (Path(field.path),))
 
 
 def attribute_of(given: Any) -> Attribute[Any]:

@@ -1,16 +1,25 @@
-"""Updates that keep index keys right: a change of a field rewrites, in the same request, each key made from it."""
+"""Updates that keep index keys right: a change of a field rewrites, in the same request, each key made from it.
+
+Its text and the keys that follow depend only on which fields it changes, and how, so they are kept.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.conditions import Condition, Placeholders
-from jobtable.model.expressions import Clause, Update, is_as_read, write_updates
+from jobtable.model.conditions import Condition, Placeholders, WireForm, Written
+from jobtable.model.expressions import Update, UpdateForm, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema, KeySchema
+
+_MOST_KEPT = 1024
+_LONGEST_KEPT = 1024
+"""Characters on the ways to places inside fields: the names in a map can be any, and as long as they like."""
+
+_Forms: TypeAlias = tuple[UpdateForm, ...]
 
 
 @dataclass
@@ -25,50 +34,36 @@ class UpdatePlan:
     """An entity that was read before, for inputs of index keys that the update does not set."""
     conditions: list[Condition] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        if not self.updates:
-            raise ValueRefusedError(f"{self.schema.name}: an update without changes")
-        self._new: dict[str, Any] = {}
-        for update in self.updates:
-            name = update.attribute.field.name
-            if self.schema.fields.get(name) is not update.attribute.field:
-                raise ValueRefusedError(f"{update.attribute!r} is no field of {self.schema.name}")
-            if name in self.schema.primary.inputs:
-                raise ValueRefusedError(
-                    f"{update.attribute!r} is part of the primary key; delete the item and add it anew"
-                )
-            if update.action == "set" and not update.attribute.is_nested:
-                self._new[name] = update.value
-            elif update.removes:
-                self._new[name] = None
-
     def write(self, placeholders: Placeholders) -> str:
-        """The update expression."""
-        clauses = [update.write(placeholders) for update in self.updates]
-        changed = frozenset([update.attribute.field.name for update in self.updates])
-        for change in _key_changes(self.schema, changed):
-            clauses += self._write_key(change, placeholders)
-        return write_updates(clauses)
-
-    def _write_key(self, change: _KeyChange, placeholders: Placeholders) -> list[tuple[Clause, str]]:
-        key = change.key
+        """The update expression; it comes before all others of its request."""
+        forms = tuple([update.attribute.form_of(update.action) for update in self.updates])
+        is_kept = _is_short(forms)
+        changes = _key_changes(self.schema, forms) if is_kept else _key_changes.__wrapped__(self.schema, forms)
+        values: list[WireForm] = []
         for update in self.updates:
-            if update.attribute.field.name in change.changed and update.attribute.field.name not in self._new:
-                raise ValueRefusedError(
-                    f"{update.attribute!r} is part of {key.pattern}: set it, so that the key is known"
-                )
-        if change.is_sparse and any(self._new.get(name, "") is None for name in change.changed):
-            return [("REMOVE", placeholders.name(part.attribute)) for part in key.templated]
-        values = {name: self._value(name, key) for name in change.inputs}
-        if None in values.values():
-            return [("REMOVE", placeholders.name(part.attribute)) for part in key.templated]
-        rendered = change.render(values).items()
-        return [("SET", f"{placeholders.name(name)} = {placeholders.value(wire)}") for name, wire in rendered]
+            values += update.values()
+        rendered: dict[str, WireForm | None] = {}
+        if changes:
+            new = {update.attribute.field.name: update.value for update in self.updates}
+            for change in changes:
+                rendered |= self._rendered(change, new)
+            values += [value for value in rendered.values() if value is not None]
+        keys = tuple([(name, value is None) for name, value in rendered.items()])
+        text = _text(forms, keys) if is_kept else _text.__wrapped__(forms, keys)
+        placeholders.take(text, values)
+        return text.text
 
-    def _value(self, name: str, key: KeySchema) -> Any:
+    def _rendered(self, change: _KeyChange, new: Mapping[str, Any]) -> Mapping[str, WireForm | None]:
+        """What is written of a key; None for each attribute of one that the item leaves."""
+        if change.is_sparse and any(new.get(name, "") is None for name in change.changed):
+            return change.left
+        values = {name: self._value(name, change.key, new) for name in change.inputs}
+        return change.left if None in values.values() else change.render(values)
+
+    def _value(self, name: str, key: KeySchema, new: Mapping[str, Any]) -> Any:
         """An input of a key: from the update, from the primary key, or from the entity that was read."""
-        if name in self._new:
-            return self._new[name]
+        if name in new:
+            return new[name]
         if name in self.key_values:
             return self.key_values[name]
         if self.read is None:
@@ -88,19 +83,58 @@ class _KeyChange(NamedTuple):
     is_sparse: bool
     inputs: tuple[str, ...]
     """The fields that what is written of it is made from."""
-    render: Callable[[Mapping[str, Any]], dict[str, dict[str, Any]]]
+    render: Callable[[Mapping[str, Any]], dict[str, WireForm]]
+    left: Mapping[str, None]
+    """The attributes of the key, all of which go when an item leaves the index."""
 
 
-@lru_cache(maxsize=4096)
-def _key_changes(schema: EntitySchema, changed: frozenset[str]) -> tuple[_KeyChange, ...]:
-    """The index keys that follow when these fields change."""
+@lru_cache(maxsize=_MOST_KEPT)
+def _key_changes(schema: EntitySchema, forms: _Forms) -> tuple[_KeyChange, ...]:
+    """The index keys that follow from changes of these forms, which the entity must allow."""
+    _refuse_foreign(schema, forms)
+    changed = frozenset([form.field.name for form in forms])
+    known = {form.field.name for form in forms if form.is_whole}
     changes = []
     for key in schema.indexes.values():
         own = changed.intersection(key.inputs)
         if own and key.templated:
+            for form in forms:
+                if form.field.name in own - known:
+                    raise ValueRefusedError(f"{form} is part of {key.pattern}: set it, so that the key is known")
             sparse = any(schema.fields[name].optional for name in key.inputs)
             # A sparse key may be absent as a whole, so all of it is written; of one that is always there, what changed.
             parts = tuple(part for part in key.templated if sparse or not own.isdisjoint(part.inputs))
             inputs = key.inputs if sparse else tuple(dict.fromkeys(name for part in parts for name in part.inputs))
-            changes.append(_KeyChange(key, own, sparse, inputs, schema.codec.renderer(parts)))
+            left = dict.fromkeys(part.attribute for part in key.templated)
+            changes.append(_KeyChange(key, own, sparse, inputs, schema.codec.renderer(parts), left))
     return tuple(changes)
+
+
+def _refuse_foreign(schema: EntitySchema, forms: _Forms) -> None:
+    if not forms:
+        raise ValueRefusedError(f"{schema.name}: an update without changes")
+    for form in forms:
+        if schema.fields.get(form.field.name) is not form.field:
+            raise ValueRefusedError(f"{form} is no field of {schema.name}")
+        if form.field.name in schema.primary.inputs:
+            raise ValueRefusedError(f"{form} is part of the primary key; delete the item and add it anew")
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _text(forms: _Forms, keys: tuple[tuple[str, bool], ...]) -> Written:
+    """The text for changes of these forms and for attributes of index keys, each of which is removed or set."""
+    placeholders = Placeholders()
+    clauses = [form.write(placeholders) for form in forms]
+    for name, is_removed in keys:
+        placed = placeholders.name(name)
+        clauses.append(("REMOVE", placed) if is_removed else ("SET", f"{placed} = {placeholders.value()}"))
+    return placeholders.written(write_updates(clauses))
+
+
+def _is_short(forms: _Forms) -> bool:
+    """Whether what is made of the forms may be kept."""
+    length = 0
+    for form in forms:
+        if form.steps:
+            length += sum([len(str(step)) for step in form.steps])
+    return length <= _LONGEST_KEPT

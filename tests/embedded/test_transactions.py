@@ -326,3 +326,16 @@ def test_what_shared_a_commit_with_a_write_that_was_undone_is_told_once(backend:
             shared[2].result()
         assert (shared[0].result(), shared[1].result()) == alone
     assert inconsistencies(storage) == []
+
+
+def test_each_of_many_actions_meets_its_own_item(pair: Pair) -> None:
+    """More than are read by one statement, of two tables, some of them there."""
+    there = [put(f"{number}", Item={**key(f"{number}"), "n": N(str(number))}) for number in range(0, 80, 3)]
+    pair.both("TransactWriteItems", write(*there))
+    rows = [
+        {"Put": {"TableName": "main", "Item": {"pk": S("p"), "sk": S(f"{number}"), "n": N("1")}}}
+        for number in range(20)
+    ]
+    changes = [update(f"{number}", "SET n = if_not_exists(n, :a)", N("-1")) for number in range(80)]
+    pair.both("TransactWriteItems", write(*changes[:40], *rows, *changes[40:]))
+    pair.both("TransactGetItems", {"TransactItems": [get(f"{number}") for number in range(80)]})

@@ -60,6 +60,22 @@ def test_units_add_up_by_table_and_index() -> None:
     }
 
 
+@pytest.mark.parametrize(("is_local", "most"), [(True, 924), (False, 1024)])
+def test_an_entry_of_an_index_is_charged_by_1_kb(is_local: bool, most: int) -> None:
+    schema = index("i", is_local=is_local)
+
+    def units(before: str | None, after: str | None, size: int) -> float:
+        total = Units()
+        keys = [None if key is None else (key,) for key in (before, after)]
+        sizes = [0 if key is None else size for key in keys]
+        total.add_write(NO_ITEM, NO_ITEM, [IndexChange(schema, keys[0], keys[1], sizes[0], sizes[1], is_same=False)])
+        return (total.local if is_local else total.global_)["i"]
+
+    for size, once in ((1, 1.0), (most, 1.0), (most + 1, 2.0), (most + 1024, 2.0), (most + 1025, 3.0)):
+        moves = {(None, "a"): once, ("a", None): once, ("a", "a"): once, ("a", "b"): 2 * once}
+        assert {move: units(*move, size) for move in moves} == moves
+
+
 def sized(size: int, **attributes: Request) -> Request:
     """An item of that many bytes that is in every index."""
     item = {**KEY, "g1": S("g"), "g2": N(1), "l1": S("l"), **attributes}

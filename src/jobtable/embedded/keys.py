@@ -123,7 +123,7 @@ def refuse_index_types(table: TableSchema, types: Mapping[str, str]) -> None:
 
 def check_index_keys(table: TableSchema, item: Item) -> None:
     """RequestRefused if an attribute of the item to put cannot be the key that an index makes of it."""
-    if _are_plain(table, table.index_attributes.values(), item):
+    if table.has_plain_index_keys(item):
         return
     for index in _by_name(table):
         for attribute in index.key:
@@ -137,8 +137,7 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
 
     Others may be unfit: an index that was added later leaves such items out.
     """
-    keys = table.index_attributes
-    if updated.isdisjoint(keys) or _are_plain(table, [keys[name] for name in updated if name in keys], item):
+    if updated.isdisjoint(table.index_attributes) or table.has_plain_index_keys(item):
         return
     for index in table.indexes.values():
         for attribute in index.key:
@@ -148,16 +147,6 @@ def check_updated_index_keys(table: TableSchema, item: Item, updated: frozenset[
                     f" not supported. {_empty_fault(attribute)}"
                 )
     _check_index_types_and_sizes(table, item, updated)
-
-
-def _are_plain(table: TableSchema, attributes: Iterable[KeyAttribute], item: Item) -> bool:
-    """Whether every one of these index key attributes of the item is of its type, not empty, and short."""
-    short = table.short_index_part
-    for attribute in attributes:
-        value = item.get(attribute.name)
-        if value is not None and not 0 < len(value.get(attribute.type, "")) <= short:
-            return False
-    return True
 
 
 def _by_name(table: TableSchema) -> list[IndexSchema]:

@@ -91,10 +91,10 @@ class TableSchema:
     """The attributes of the primary key, partition first."""
     index_attributes: Mapping[str, KeyAttribute] = field(init=False)
     """The attributes of all index keys, by name."""
-    short_index_part: int = field(init=False)
-    """If no attribute of an index key has more characters than this, the whole key never has too many bytes."""
     index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
     """The key of an item in each index; None where it is not in the index."""
+    has_plain_index_keys: Callable[[Item], bool] = field(init=False, compare=False)
+    """Whether every attribute of an index key that an item has is of its type, not empty, and short."""
     plain_position: Callable[[Item], bytes | None] = field(init=False, compare=False)
     """The position of an item whose key consists of short strings; None for one that must be looked at more closely."""
 
@@ -102,9 +102,8 @@ class TableSchema:
         indexes = self.indexes.values()
         _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
         _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
-        most_parts = max((max(len(index.partition), len(index.sort)) for index in indexes), default=1)
-        _set(self, "short_index_part", SHORT // most_parts)
         _set(self, "index_values", _reader_of_values(tuple(indexes)))
+        _set(self, "has_plain_index_keys", _judge_of_keys(tuple(indexes)))
         _set(self, "plain_position", _finder_of_position(self.key))
 
     def key_of(self, item: Item) -> Item:
@@ -214,6 +213,25 @@ def _reader_of_values(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], tupl
     source.line("    get = item.get")
     source.line(f"    return ({''.join(keys)})")
     return source.function("read")
+
+
+@lru_cache(maxsize=1024)
+def _judge_of_keys(indexes: tuple[IndexSchema, ...]) -> Callable[[Item], bool]:
+    """A function that says whether all that an item has of index keys is of its type, not empty, and short.
+
+    So short that the whole key never has too many bytes. It is generated, because every write calls it.
+    """
+    short = SHORT // max((max(len(index.partition), len(index.sort)) for index in indexes), default=1)
+    attributes = dict.fromkeys(attribute for index in indexes for attribute in index.key)
+    tests = [
+        f"((v := get({attribute.name!r})) is None or 0 < len(v.get({attribute.type!r}, '')) <= {short})"
+        for attribute in attributes
+    ]
+    source = Source()
+    source.line("def judge(item):")
+    source.line("    get = item.get")
+    source.line(f"    return {' and '.join(tests) or True}")
+    return source.function("judge")
 
 
 @lru_cache(maxsize=1024)

@@ -46,7 +46,7 @@ from jobtable.embedded.units import (
     wanted_capacity,
     wants_collection_metrics,
 )
-from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update
+from jobtable.embedded.writes import Write, prepare_delete, prepare_put, prepare_update, read_olds
 from jobtable.errors import (
     ConditionalCheckFailed,
     IdempotencyMismatch,
@@ -212,7 +212,7 @@ class _Run:
             if known is not None:
                 self._replay(known)
                 return
-        olds = [write.old(transaction) for write in self._writes]
+        olds = read_olds(transaction, self._writes)
         news = _news([_outcome(write, old) for write, old in zip(self._writes, olds, strict=True)])
         with transaction.together():
             for write, old, new in zip(self._writes, olds, news, strict=True):

@@ -5,6 +5,7 @@ PutItem, UpdateItem and DeleteItem are one such write; batches and transactions 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
@@ -30,6 +31,9 @@ TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 COSTLY_SIZE = MAX_ITEM_SIZE - 32 * 1024
 """The size from which an update can cost too much: the actions of one expression cost less than the rest."""
+
+_FEWEST_TOGETHER = 4
+"""Fewer items are read one by one in the same time."""
 
 Kind: TypeAlias = Literal["put", "update", "delete", "check"]
 
@@ -105,6 +109,17 @@ class Write(NamedTuple):
             raise RequestRefused(_UPDATE_TOO_LARGE)
         check_updated_index_keys(self.table, new, names)
         return Sized(new, size)
+
+
+def read_olds(view: View, writes: Sequence[Write]) -> list[Sized]:
+    """The item that is there now for each of several writes, as `Write.old` gives it."""
+    if len(writes) < _FEWEST_TOGETHER:
+        return [write.old(view) for write in writes]
+    tables: dict[int, tuple[TableSchema, list[bytes]]] = {}
+    for write in writes:
+        tables.setdefault(write.table.id, (write.table, []))[1].append(write.position)
+    found = {id_: view.read_all(table, positions) for id_, (table, positions) in tables.items()}
+    return [found[write.table.id].get(write.position, NO_ITEM) for write in writes]
 
 
 def refuse_costly_update(update: Update, item: Item) -> None:

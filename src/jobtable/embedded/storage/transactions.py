@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import zip_longest
@@ -79,6 +80,16 @@ class View:
         row = self.connection.execute(statements.of_table(table.id).get, (position,)).fetchone()
         return NO_ITEM if row is None else Sized(from_json(row[0], cache_strings="keys"), row[1], row[0])
 
+    def read_all(self, table: TableSchema, positions: Sequence[bytes]) -> dict[bytes, Sized]:
+        """The items at those of several positions that have one, in a third of the time that `read` takes for each."""
+        found: dict[bytes, Sized] = {}
+        for first in range(0, len(positions), statements.MOST_AT_ONCE):
+            some = positions[first : first + statements.MOST_AT_ONCE]
+            rows = self.connection.execute(statements.of_several(table.id, len(some)), some).fetchall()
+            for position, body, size in rows:
+                found[position] = Sized(from_json(body, cache_strings="keys"), size, body)
+        return found
+
     def range(
         self, table: TableSchema, index: IndexSchema | None, low: bytes, high: bytes | None, *, reverse: bool = False
     ) -> Iterator[tuple[int, bytes]]:
@@ -132,8 +143,8 @@ class Transaction(View):
         super().__init__(connection, cache)
         self._now = now
         self._microseconds = 0
-        self._counts: dict[int, list[int]] = {}
-        self._rows: dict[str, list[tuple[object, ...]]] | None = None
+        self._counts: defaultdict[int, list[int]] = defaultdict(_NO_CHANGE)
+        self._rows: defaultdict[str, list[tuple[object, ...]]] | None = None
         self.has_written = False
         self.has_remembered = False
         self.catalogue_changed = False
@@ -141,6 +152,10 @@ class Transaction(View):
     def read(self, table: TableSchema, position: bytes) -> Sized:
         """As of a View. A large table that was deleted meanwhile still has items, so that is looked at first."""
         return super().read(self._current(table), position)
+
+    def read_all(self, table: TableSchema, positions: Sequence[bytes]) -> dict[bytes, Sized]:
+        """As of a View, and as `read` does."""
+        return super().read_all(self._current(table), positions)
 
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
@@ -172,7 +187,7 @@ class Transaction(View):
     @contextmanager
     def together(self) -> Iterator[None]:
         """Store what is put and deleted in this block at its end, in less time. Nothing of it can be read before."""
-        rows: dict[str, list[tuple[object, ...]]] = {}
+        rows: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
         self._rows = rows
         try:
             yield
@@ -232,19 +247,16 @@ class Transaction(View):
         return current
 
     def _count(self, id_: int, items: int, size: int) -> None:
-        counts = self._counts.get(id_)
-        if counts is None:
-            self._counts[id_] = [items, size]
-        else:
-            counts[0] += items
-            counts[1] += size
+        counts = self._counts[id_]
+        counts[0] += items
+        counts[1] += size
 
     def _write(self, sql: str, row: tuple[object, ...]) -> None:
         if self._rows is None:
             self.has_written = True
             self.connection.execute(sql, row)
         else:
-            self._rows.setdefault(sql, []).append(row)
+            self._rows[sql].append(row)
 
     def _follow_put(
         self, table: TableSchema, position: bytes, old: Sized, new: Sized, body: bytes
@@ -277,7 +289,9 @@ class Transaction(View):
                 if after is not None:
                     place = index.position(after)
                     write(sql.put, (place + position, len(place) + 1))
-            self._count(index.id, (after is not None) - (before is not None), size_after - size_before)
+            counts = self._counts[index.id]
+            counts[0] += (after is not None) - (before is not None)
+            counts[1] += size_after - size_before
         return changes
 
     def _is_filled(self, id_: int, position: bytes) -> bool:
@@ -309,12 +323,13 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
     """What replacing one item by another, or by the same, does to the indexes in which one of them stands."""
     befores = _IN_NONE if old.item is None else table.index_values(old.item)
     afters = _IN_NONE if new.item is None else table.index_values(new.item)
+    old_size, new_size = old.size, new.size
     changes = []
     for index, before, after in zip_longest(table.indexes.values(), befores, afters):
         if before is None and after is None:
             continue
         if index.projection == "ALL":
-            size_before, size_after = old.size if before else 0, new.size if after else 0
+            size_before, size_after = old_size if before else 0, new_size if after else 0
             changes.append(_make_change((index, before, after, size_before, size_after, is_same)))
         else:
             held_before = table.projected(index, old.item) if old.item is not None and before else {}
@@ -325,6 +340,7 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
 
 
 _make_change = partial(tuple.__new__, IndexChange)  # its own constructor is a call of Python, and this one is not
+_NO_CHANGE = partial(list[int], (0, 0))
 _IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600
 _FORGOTTEN_AT_ONCE = 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -202,3 +203,9 @@ def test_a_job_that_others_defined_fails_when_its_worker_is_lost_and_its_neighbo
 
 def test_an_item_without_a_definition_is_a_group(jobs: Jobs) -> None:
     assert Job(job_id="1", name="legacy", created_at=jobs.clock.now(), created_by="ada").definition.is_group
+
+
+def test_a_job_with_an_id_is_the_same_otherwise() -> None:
+    new = NewJob(name="a", task="m:f", params={"x": 1}, tags=frozenset({"t"}), priority=7)
+    assert new.with_id("1") == replace(new, job_id="1")
+    assert new.job_id is None

@@ -182,6 +182,12 @@ class NewJob:
             task.check_names(self.params)
             object.__setattr__(self, "task", task.path)
 
+    def with_id(self, job_id: str) -> NewJob:
+        """The same job with an id. The rest was looked at when it was made, and is not looked at again."""
+        named = object.__new__(NewJob)
+        named.__dict__.update(self.__dict__, job_id=job_id)
+        return named
+
     def job_config(self) -> dict[str, Any]:
         """The complete definition, as the job item holds it, or ValueRefusedError."""
         if own := sorted(self.config.keys() & Definition.model_fields.keys()):

@@ -85,7 +85,10 @@ def has_lease(job: Job) -> bool:
 
 def holds(lease: Lease) -> Condition:
     """The condition under which a worker may write about its job."""
-    return (Job.lease_epoch == lease.epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
+    return (Job.lease_epoch == lease.epoch) & _RUNS_WITH_A_LEASE
+
+
+_RUNS_WITH_A_LEASE = (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
 
 
 def check_lease(tx: Transaction, lease: Lease) -> None:

@@ -83,7 +83,7 @@ class Submission:
         return prepared
 
     def _submit_chunk(self, chunk: Sequence[NewJob], *, is_group: bool = False) -> list[Job]:
-        named = [new if new.job_id else replace(new, job_id=_id_of(new)) for new in chunk]
+        named = [new if new.job_id else new.with_id(_id_of(new)) for new in chunk]
         known = self._jobs_named_in(named, [new for new in chunk if new.job_id is not None or new.key is not None])
         prepared: list[Prepared] = []
         for new in named:

@@ -41,6 +41,7 @@ _ENTITIES_AT_ONCE = 80
 """How many log entries and reports are written together with the end of their step; the others go before it."""
 _TOLD_LINES_A_SECOND = 50
 """How many lines a second also go to the log of the job, where they can be followed while the step runs."""
+_EXECUTION_RUNS, _JOURNEY_RUNS = is_running(JobExecution.status), is_running(Journey.status)
 Ending = Literal["completed", "failed", "stopped"]
 
 
@@ -296,7 +297,7 @@ class StageRun:
         if logged.total_logs:
             info = self._log.store(self._objects, self._place.log(run.step_id))
             run = run.replace(log=StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256))
-        if is_over:
+        if is_over and len(self._log):
             entries += self._log.entries(self.execution, self._place.log(run.step_id))
         if self._drafts:
             about = reports.step_summary(self.execution.job_id, run)
@@ -342,14 +343,14 @@ class StageRun:
                 self.execution,
                 *written.updates,
                 JobExecution.updated_at.set(now),
-                when=is_running(JobExecution.status),
+                when=_EXECUTION_RUNS,
             )
             tx.update(
                 Journey.key(journey_id=self._place.journey_id),
                 Journey.overall_progress.set(self._state.progress(running_percent=percent)),
                 Journey.updated_at.set(now),
                 *aggregates.counting(written.logged),
-                when=is_running(Journey.status) if has_to_run else None,
+                when=_JOURNEY_RUNS if has_to_run else None,
             )
             for entity in written.entities:
                 tx.put(entity)

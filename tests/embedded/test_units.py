@@ -73,7 +73,7 @@ def test_an_entry_of_an_index_is_charged_by_1_kb(is_local: bool, most: int) -> N
 
     for size, once in ((1, 1.0), (most, 1.0), (most + 1, 2.0), (most + 1024, 2.0), (most + 1025, 3.0)):
         moves = {(None, "a"): once, ("a", None): once, ("a", "a"): once, ("a", "b"): 2 * once}
-        assert {move: units(*move, size) for move in moves} == moves
+        assert {(before, after): units(before, after, size) for before, after in moves} == moves
 
 
 def sized(size: int, **attributes: Request) -> Request:

@@ -340,7 +340,7 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
 
 
 _make_change = partial(tuple.__new__, IndexChange)  # its own constructor is a call of Python, and this one is not
-_NO_CHANGE = partial(list[int], (0, 0))
+_NO_CHANGE: Callable[[], list[int]] = partial(list, (0, 0))
 _IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600
 _FORGOTTEN_AT_ONCE = 1000

@@ -221,15 +221,6 @@ SERVICE_FAULTS: list[tuple[str, Request, str, str]] = [
         "ValidationException",
         "The update expression attempted to update the secondary index key to unsupported type",
     ),
-    # The engine's own limits.
-    ("GetItem", {**ONE, "AttributesToGet": ["a"]}, "ValidationException", "The parameters from before expressions"),
-    ("PutItem", {**PUT, "Expected": {}}, "ValidationException", "1 validation error detected: The parameters"),
-    (
-        "UpdateItem",
-        {**ONE, "AttributeUpdates": {}},
-        "ValidationException",
-        "1 validation error detected: The parameters",
-    ),
 ]
 
 

@@ -327,13 +327,6 @@ def test_a_segment_must_be_below_their_number(backend: EmbeddedBackend) -> None:
     assert caught.value.message == "The Segment parameter is zero-based and must be less than parameter TotalSegments"
 
 
-@pytest.mark.parametrize("parameter", ["KeyConditions", "QueryFilter", "ScanFilter", "AttributesToGet"])
-def test_parameters_from_before_expressions_are_refused(backend: EmbeddedBackend, parameter: str) -> None:
-    for operation in ("Query", "Scan"):
-        with pytest.raises(RequestRefused, match=f"not supported by this engine: {parameter}"):
-            backend.execute(operation, {**MAIN, parameter: {}})
-
-
 def put_sized(backend: EmbeddedBackend, count: int, size: int, **attributes: Request) -> None:
     """Items of exactly that size in the partition p."""
     for number in range(count):

@@ -20,8 +20,7 @@ MODEL = "com.amazonaws.dynamodb.v20120810."
 WITHOUT_REQUEST = {"DescribeEndpoints", "DescribeLimits"}
 # Refused or ignored whatever they are, or (times) of a form of their own.
 NOT_READ = {
-    *("AttributesToGet", "AttributeUpdates", "Expected", "QueryFilter", "ScanFilter", "ConditionalOperator"),
-    *("KeyConditions", "ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency"),
+    *("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency"),
     *("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "DisassociationProtectionEnabled"),
     *("VectorIndexes", "VectorIndexUpdates", "VectorIndexOverride", "Timestamp", "RestoreDateTime"),
 }

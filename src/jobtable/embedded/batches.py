@@ -13,6 +13,7 @@ from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
+from jobtable.embedded.older import attributes_to_get, given, older_faults
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
@@ -78,11 +79,11 @@ class _Gets:
         self.projection = projection
 
     @classmethod
-    def checked(cls, request: Request) -> _Gets:
-        """Those of a request that may be wrong."""
-        check_parameters(request, "ProjectionExpression")
+    def checked(cls, request: Request, older: tuple[str, ...]) -> _Gets:
+        """Those of a request that may be wrong; `older` are the parameters from before expressions that it has."""
+        check_parameters(request, "ProjectionExpression", older=older)
         keys = [validate_item(key) for key in request["Keys"]]
-        projection = projection_of(request)
+        projection = attributes_to_get(request) if older else projection_of(request)
         _refuse_duplicates(keys)
         return cls(request, keys, projection)
 
@@ -99,7 +100,7 @@ class _Gets:
 
     def unprocessed(self, first: int) -> Request:
         """The request for the keys from the first that was left out; it shares nothing with this one."""
-        names = ("ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames")
+        names = ("ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames", "AttributesToGet")
         rest = {name: self.request[name] for name in names if self.request.get(name) is not None}
         return copy.deepcopy({"Keys": self.keys[first:], **rest})
 
@@ -113,13 +114,17 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
     if not request["RequestItems"]:
         raise constraints_broken([unshown_constraint("RequestItems", AT_LEAST_ONE)])
     count = 0
+    older: dict[str, tuple[str, ...]] = {}
     for name, per_table in request["RequestItems"].items():
-        check_members(per_table, _KEYS_MEMBERS, f"requestItems.{name}.member.")
+        path = f"requestItems.{name}.member."
+        expect_type(per_table, dict)
+        older[name] = given("BatchGetItem", per_table, request)
+        check_members(per_table, _KEYS_MEMBERS, path, older_faults(per_table, older[name], path) if older[name] else ())
         _check_length(per_table["Keys"], f"RequestItems.{name}.member.Keys")
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
-    gets = {name: _Gets.checked(per_table) for name, per_table in request["RequestItems"].items()}
+    gets = {name: _Gets.checked(per_table, older[name]) for name, per_table in request["RequestItems"].items()}
     return _read(storage, gets, wanted_capacity(request), as_json=False)
 
 

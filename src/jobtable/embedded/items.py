@@ -10,6 +10,7 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
 from jobtable.embedded.json_types import is_deeper
 from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
+from jobtable.embedded.older import attributes_to_get, given, older_faults
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
@@ -109,39 +110,44 @@ Read: TypeAlias = tuple[TableSchema, bytes, Projection | None]
 
 
 def _checked_read(storage: Storage, request: Request) -> Read:
-    _check_members(request, _GET_MEMBERS)
-    return prepare_read(storage, request)
+    older = given("GetItem", request)
+    _check_members(request, _GET_MEMBERS, older)
+    return prepare_read(storage, request, older)
 
 
-def prepare_read(tables: Tables, request: Request) -> Read:
-    """What a GetItem request, or the Get of a transaction, asks for; RequestRefused if it does not fit the table."""
-    check_parameters(request, "ProjectionExpression")
+def prepare_read(tables: Tables, request: Request, older: tuple[str, ...] = ()) -> Read:
+    """What a GetItem request, or the Get of a transaction, asks for; RequestRefused if it does not fit the table.
+
+    `older` are the parameters from before expressions that it has; transactions never have any.
+    """
+    check_parameters(request, "ProjectionExpression", older=older)
     key = validate_item(request["Key"])
-    projection = projection_of(request)
+    projection = attributes_to_get(request) if older else projection_of(request)
     table = find_table(tables, request["TableName"])
     check_projection(table, projection)
     return table, key_position(table, key), projection
 
 
-def _check_members(request: Request, members: Mapping[str, Member]) -> None:
+def _check_members(request: Request, members: Mapping[str, Member], older: tuple[str, ...]) -> None:
     """RequestRefused if a member has the wrong JSON type or breaks a constraint.
 
     DynamoDB's newer reader reports an empty name of a table, and the wrong ReturnValues of an update, before all other
     faults and alone. A request that lacks a member goes through the older one, which reports all at once.
     """
     try:
-        check_members(request, members)
+        check_members(request, members, found=older_faults(request, older, is_newer=True) if older else ())
     except RequestRefused as error:
         if error.code == RequestRefused.code:
-            _refuse_members(request, members)
+            _refuse_members(request, members, older)
         raise
 
 
-def _refuse_members(request: Request, members: Mapping[str, Member]) -> None:
+def _refuse_members(request: Request, members: Mapping[str, Member], older: tuple[str, ...]) -> None:
     is_missing = any(member.required and request.get(name) is None for name, member in members.items())
     if is_missing or is_deeper(request, _MAX_LEVELS):
-        older = {"ReturnValues": OLDER_RETURN_VALUES}
-        check_members(request, {name: older.get(name, member) for name, member in members.items()})
+        other = {"ReturnValues": OLDER_RETURN_VALUES}
+        others = {name: other.get(name, member) for name, member in members.items()}
+        check_members(request, others, found=older_faults(request, older))
     elif not request["TableName"]:
         raise constraints_broken([unshown_constraint("TableName", AT_LEAST_ONE)])
     elif members is _UPDATE_MEMBERS:
@@ -190,29 +196,33 @@ def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("put", prepare_put, storage, request))
-    _check_members(request, _PUT_MEMBERS)
-    return _write(storage, request, _prepared(prepare_put, storage, request))
+    older = given("PutItem", request)
+    _check_members(request, _PUT_MEMBERS, older)
+    return _write(storage, request, _prepared(prepare_put, storage, request, older))
 
 
 def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
-    _check_members(request, _DELETE_MEMBERS)
-    return _write(storage, request, _prepared(prepare_delete, storage, request))
+    older = given("DeleteItem", request)
+    _check_members(request, _DELETE_MEMBERS, older)
+    return _write(storage, request, _prepared(prepare_delete, storage, request, older))
 
 
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("update", prepare_update, storage, request))
-    _check_members(request, _UPDATE_MEMBERS)
-    return _write(storage, request, _prepared(prepare_update, storage, request))
+    older = given("UpdateItem", request)
+    _check_members(request, _UPDATE_MEMBERS, older)
+    return _write(storage, request, _prepared(prepare_update, storage, request, older))
 
 
-def _prepared_known(
-    kind: Kind, prepare: Callable[[Tables, Request], Write], storage: Storage, request: StoreRequest
-) -> Write:
+_Prepare: TypeAlias = Callable[[Tables, Request, tuple[str, ...]], Write]
+
+
+def _prepared_known(kind: Kind, prepare: _Prepare, storage: Storage, request: StoreRequest) -> Write:
     """The write that a StoreRequest asks for, or RequestRefused in the words for every request."""
     try:
         return prepare_known(kind, storage, request)
@@ -223,7 +233,7 @@ def _prepared_known(
 _NEVER_COUNTED = (*NOT_ONE_TYPE, TOO_LARGE)
 
 
-def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, request: Request) -> Write:
+def _prepared(prepare: _Prepare, storage: Storage, request: Request, older: tuple[str, ...] = ()) -> Write:
     """The write that a request asks for, or RequestRefused.
 
     DynamoDB counts what is wrong with the request itself like a broken constraint. What only the table can tell, and
@@ -233,7 +243,7 @@ def _prepared(prepare: Callable[[Tables, Request], Write], storage: Storage, req
     try:
         if prepare is not prepare_update:
             _refuse_new_values(request)
-        return prepare(tables, request)
+        return prepare(tables, request, older)
     except RequestRefused as error:
         fault = error.fault if isinstance(error, InvalidValue) else error
         if tables.is_asked or error.code != RequestRefused.code or fault.message in _NEVER_COUNTED:

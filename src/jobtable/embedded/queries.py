@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from jobtable.embedded.expressions import (
     Condition,
@@ -15,6 +15,14 @@ from jobtable.embedded.expressions import (
     prepare_key_condition,
 )
 from jobtable.embedded.keys import refuse_nested_keys
+from jobtable.embedded.older import (
+    OlderKeyCondition,
+    attributes_to_get,
+    given,
+    older_faults,
+    older_filter,
+    refuse_operator,
+)
 from jobtable.embedded.pages import Page, Reading, read_page
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -70,11 +78,15 @@ _SCAN_MEMBERS = {
 
 def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
-    check_members(request, _QUERY_MEMBERS)
-    check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+    older = given("Query", request)
+    if older:
+        refuse_operator(request)
+    check_members(request, _QUERY_MEMBERS, found=older_faults(request, older) if older else ())
+    check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression", older=older)
+    older_selection = _older_selection(request, "QueryFilter") if older else None
     after = start_key(request)
     text = request.get("KeyConditionExpression")
-    if text is None:
+    if text is None and "KeyConditions" not in older:
         raise RequestRefused(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
@@ -82,8 +94,8 @@ def query(storage: Storage, request: Request) -> Response:
         placeholders = Placeholders.of(request, "FilterExpression", "KeyConditionExpression")
     except InvalidValue as error:
         raise error.fault from error
-    unmatched = prepare_key_condition(text, placeholders)
-    filter_, projection = _filter_and_projection(request, placeholders)
+    unmatched = OlderKeyCondition(request) if text is None else prepare_key_condition(text, placeholders)
+    filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     unmatched.check_form()
     source = find_source(storage, request, filter_, projection)
@@ -110,12 +122,14 @@ def query(storage: Storage, request: Request) -> Response:
 
 def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
-    check_members(request, _SCAN_MEMBERS)
-    check_parameters(request, "ProjectionExpression", "FilterExpression")
+    older = given("Scan", request)
+    check_members(request, _SCAN_MEMBERS, found=older_faults(request, older) if older else ())
+    check_parameters(request, "ProjectionExpression", "FilterExpression", older=older)
+    older_selection = _older_selection(request, "ScanFilter") if older else None
     after = start_key(request)
     bounds = _segment_bounds(request)
     placeholders = Placeholders.of(request, "FilterExpression")
-    filter_, projection = _filter_and_projection(request, placeholders)
+    filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = find_source(storage, request, filter_, projection)
     if after is not None:
@@ -129,7 +143,17 @@ def scan(storage: Storage, request: Request) -> Response:
     return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
 
 
-def _filter_and_projection(request: Request, placeholders: Placeholders) -> tuple[Condition | None, Projection | None]:
+_Selection: TypeAlias = tuple[Condition | None, Projection | None]
+"""What passes, and what of it is wanted."""
+
+
+def _older_selection(request: Request, parameter: str) -> _Selection | None:
+    """What a filter and AttributesToGet select; None if they select everything, or if expressions do it."""
+    found = older_filter(request, parameter), attributes_to_get(request)
+    return None if found == (None, None) else found
+
+
+def _filter_and_projection(request: Request, placeholders: Placeholders) -> _Selection:
     filter_text, projection_text = request.get("FilterExpression"), request.get("ProjectionExpression")
     return (
         None if filter_text is None else compile_condition(filter_text, placeholders, "FilterExpression"),

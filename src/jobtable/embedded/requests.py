@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -107,16 +107,6 @@ RETURN_VALUES = replace(
 )
 RETURN_VALUES_ON_FAILURE = Member(str, enum=("ALL_OLD", "NONE"))
 
-_LEGACY = (
-    "AttributesToGet",
-    "AttributeUpdates",
-    "Expected",
-    "QueryFilter",
-    "ScanFilter",
-    "ConditionalOperator",
-    "KeyConditions",
-)
-_ANY_LEGACY = frozenset(_LEGACY)
 _PROJECTION = "ProjectionExpression"
 
 
@@ -158,13 +148,14 @@ def map_of_tables_faults(requests: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def check_members(request: Any, members: Mapping[str, Member], path: str = "") -> None:
+def check_members(request: Any, members: Mapping[str, Member], path: str = "", found: Sequence[str] = ()) -> None:
     """RequestRefused if a member has the wrong JSON type or breaks a constraint; unknown members are ignored.
 
-    `path` is where the request stands inside a larger one ("transactItems.1.member.put.").
+    `path` is where the request stands inside a larger one ("transactItems.1.member.put."); `found` are broken
+    constraints of other members, to be told with these.
     """
     expect_type(request, dict)
-    faults: list[str] = []
+    faults = list(found)
     for name, member in members.items():
         value = request.get(name)
         if value is None:
@@ -223,18 +214,15 @@ def optional_text(structure: Request, member: str) -> str | None:
     return value
 
 
-def check_parameters(request: Request, *expressions: str) -> None:
+def check_parameters(request: Request, *expressions: str, older: tuple[str, ...] = ()) -> None:
     """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
 
     `expressions` are those that the operation has. All but ProjectionExpression can use ExpressionAttributeValues.
+    `older` are the parameters from before expressions that the request has.
     """
     given = [name for name in expressions if request.get(name) is not None]
-    legacy = [] if _ANY_LEGACY.isdisjoint(request) else [name for name in _LEGACY if request.get(name) is not None]
-    if legacy and given:
-        raise RequestRefused(
-            "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
-            f" {{{', '.join(legacy)}}} Expression parameters: {{{', '.join(given)}}}"
-        )
+    if older:
+        _refuse_both(older, given)
     if given and given != [_PROJECTION]:
         return
     if request.get("ExpressionAttributeNames") is not None and not given:
@@ -246,11 +234,31 @@ def check_parameters(request: Request, *expressions: str) -> None:
             raise RequestRefused(message)
         verb = "is" if len(users_of_values) == 1 else "are"
         raise RequestRefused(f"{message}: {' and '.join(users_of_values)} {verb} null")
-    if legacy:
+    if "ConditionalOperator" in older:
+        _refuse_lonely_operator([request[name] for name in older if name in _JOINED])
+
+
+def _refuse_both(older: tuple[str, ...], given: list[str]) -> None:
+    """RequestRefused if there are expressions beside parameters from before them; KeyConditions suit other ones."""
+    unsuited = older if "KeyConditionExpression" in given else [name for name in older if name != "KeyConditions"]
+    if given and unsuited:
         raise RequestRefused(
-            f"The parameters from before expressions are not supported by this engine: {', '.join(legacy)}. Use"
-            " KeyConditionExpression, FilterExpression, ConditionExpression, UpdateExpression or ProjectionExpression"
+            "Can not use both expression and non-expression parameters in the same request: Non-expression parameters:"
+            f" {{{', '.join(unsuited)}}} Expression parameters: {{{', '.join(given)}}}"
         )
+
+
+_JOINED = ("Expected", "QueryFilter", "ScanFilter")
+"""The parameters whose conditions ConditionalOperator joins; a request has at most one of them."""
+
+
+def _refuse_lonely_operator(joined: list[dict[str, Any]]) -> None:
+    """RequestRefused if there are no conditions that ConditionalOperator could join."""
+    count = sum(map(len, joined))
+    if count == 0:
+        raise RequestRefused("ConditionalOperator cannot be used without Filter or Expected")
+    if count == 1:
+        raise RequestRefused("ConditionalOperator can only be used when Filter or Expected has two or more elements")
 
 
 class Tables(Protocol):

@@ -133,15 +133,34 @@ _VALUE = Structure("AttributeValue", _KINDS)
 _ITEM = MapOf(_VALUE)
 _KINDS |= {"SS": _TEXTS, "NS": _TEXTS, "BS": ListOf(_BINARY), "L": ListOf(_VALUE), "M": _ITEM}
 
+_CONDITION_MEMBERS = {"ComparisonOperator": _TEXT, "AttributeValueList": ListOf(_VALUE)}
+_CONDITIONS = MapOf(_structure("Condition", **_CONDITION_MEMBERS))
+_EXPECTED: dict[str, Shape] = {
+    "Expected": MapOf(_structure("ExpectedAttributeValue", Value=_VALUE, Exists=_FLAG, **_CONDITION_MEMBERS))
+}
+_UPDATES = MapOf(_structure("AttributeValueUpdate", "Action", Value=_VALUE))
+
 _NAMES: dict[str, Shape] = {"ExpressionAttributeNames": MapOf(_TEXT)}
 _PLACEHOLDERS = _NAMES | {"ExpressionAttributeValues": _ITEM}
 _CONDITION = "TableName ConditionExpression ReturnValuesOnConditionCheckFailure"
-_WRITE = f"{_CONDITION} ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics"
-_SELECTION = "TableName IndexName Select ReturnConsumedCapacity ProjectionExpression FilterExpression"
-_PAGE = _PLACEHOLDERS | {"Limit": _INTEGER, "ConsistentRead": _FLAG, "ExclusiveStartKey": _ITEM}
+_WRITE = f"{_CONDITION} ConditionalOperator ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics"
+_SELECTION = (
+    "TableName IndexName Select ConditionalOperator ReturnConsumedCapacity ProjectionExpression FilterExpression"
+)
+_PAGE = _PLACEHOLDERS | {
+    "Limit": _INTEGER,
+    "ConsistentRead": _FLAG,
+    "ExclusiveStartKey": _ITEM,
+    "AttributesToGet": _TEXTS,
+}
 
 _KEYS_AND_ATTRIBUTES = _structure(
-    "KeysAndAttributes", "ProjectionExpression", Keys=ListOf(_ITEM), ConsistentRead=_FLAG, **_NAMES
+    "KeysAndAttributes",
+    "ProjectionExpression",
+    Keys=ListOf(_ITEM),
+    ConsistentRead=_FLAG,
+    AttributesToGet=_TEXTS,
+    **_NAMES,
 )
 _WRITE_REQUEST = _structure(
     "WriteRequest",
@@ -200,13 +219,30 @@ REQUESTS = {
         "TableName ReturnConsumedCapacity ProjectionExpression",
         Key=_ITEM,
         ConsistentRead=_FLAG,
+        AttributesToGet=_TEXTS,
         **_NAMES,
     ),
-    "PutItem": _structure("PutItemInput", _WRITE, Item=_ITEM, **_PLACEHOLDERS),
-    "DeleteItem": _structure("DeleteItemInput", _WRITE, Key=_ITEM, **_PLACEHOLDERS),
-    "UpdateItem": _structure("UpdateItemInput", f"{_WRITE} UpdateExpression", Key=_ITEM, **_PLACEHOLDERS),
-    "Query": _structure("QueryInput", f"{_SELECTION} KeyConditionExpression", ScanIndexForward=_FLAG, **_PAGE),
-    "Scan": _structure("ScanInput", _SELECTION, Segment=_INTEGER, TotalSegments=_INTEGER, **_PAGE),
+    "PutItem": _structure("PutItemInput", _WRITE, Item=_ITEM, **_PLACEHOLDERS, **_EXPECTED),
+    "DeleteItem": _structure("DeleteItemInput", _WRITE, Key=_ITEM, **_PLACEHOLDERS, **_EXPECTED),
+    "UpdateItem": _structure(
+        "UpdateItemInput",
+        f"{_WRITE} UpdateExpression",
+        Key=_ITEM,
+        AttributeUpdates=_UPDATES,
+        **_PLACEHOLDERS,
+        **_EXPECTED,
+    ),
+    "Query": _structure(
+        "QueryInput",
+        f"{_SELECTION} KeyConditionExpression",
+        KeyConditions=_CONDITIONS,
+        QueryFilter=_CONDITIONS,
+        ScanIndexForward=_FLAG,
+        **_PAGE,
+    ),
+    "Scan": _structure(
+        "ScanInput", _SELECTION, ScanFilter=_CONDITIONS, Segment=_INTEGER, TotalSegments=_INTEGER, **_PAGE
+    ),
     "BatchGetItem": _structure("BatchGetItemInput", "ReturnConsumedCapacity", RequestItems=MapOf(_KEYS_AND_ATTRIBUTES)),
     "BatchWriteItem": _structure(
         "BatchWriteItemInput",

@@ -87,7 +87,7 @@ def _fault_of_select(source: Source) -> str | None:
         return "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
     if projection is not None and select not in (None, "SPECIFIC_ATTRIBUTES"):
         what = "only the Count" if select == "COUNT" else select
-        return f"Cannot specify the ProjectionExpression when choosing to get {what}"
+        return f"Cannot specify the {projection.parameter} when choosing to get {what}"
     if select == "ALL_PROJECTED_ATTRIBUTES" and source.index is None:
         return "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
     return None
@@ -116,7 +116,7 @@ def check_filter_of_query(source: Source) -> None:
     for attribute in (*partition, *sort):
         if attribute.name in source.filter.top_level_names:
             raise RequestRefused(
-                "Filter Expression can only contain non-primary key attributes: Primary key attribute:"
+                f"{source.filter.parameter} can only contain non-primary key attributes: Primary key attribute:"
                 f" {attribute.name}"
             )
     held = source.projected_names()

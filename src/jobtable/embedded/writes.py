@@ -18,6 +18,7 @@ from jobtable.embedded.keys import (
     refuse_index_types,
     refuse_nested_keys,
 )
+from jobtable.embedded.older import attribute_updates, expected
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
@@ -128,25 +129,28 @@ def refuse_costly_update(update: Update, item: Item) -> None:
         raise RequestRefused(_UPDATE_TOO_LARGE)
 
 
-def prepare_put(tables: Tables, request: Request) -> Write:
-    """The put that a PutItem request, or the Put of a transaction, asks for."""
-    check_parameters(request, "ConditionExpression")
+def prepare_put(tables: Tables, request: Request, older: tuple[str, ...] = ()) -> Write:
+    """The put that a PutItem request, or the Put of a transaction, asks for.
+
+    `older` are the parameters from before expressions that it has, here and below; transactions never have any.
+    """
+    check_parameters(request, "ConditionExpression", older=older)
     item, size = valid_item(request["Item"])
     placeholders = Placeholders.of(request, "ConditionExpression")
-    condition = _condition(request, placeholders)
+    condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     position = position_of_put(table, item)
     return Write("put", table, position, item, size, placeholders.values_size, condition, None, returns_item(request))
 
 
-def prepare_update(tables: Tables, request: Request) -> Write:
+def prepare_update(tables: Tables, request: Request, older: tuple[str, ...] = ()) -> Write:
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
-    check_parameters(request, "UpdateExpression", "ConditionExpression")
+    check_parameters(request, "UpdateExpression", "ConditionExpression", older=older)
     key = validate_item(request["Key"])
     placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
-    update = _update(request, placeholders)
-    condition = _condition(request, placeholders)
+    update = attribute_updates(request) if older else _update(request, placeholders)
+    condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     position = key_position(table, key)
     check_update(table, key, update)
@@ -154,12 +158,14 @@ def prepare_update(tables: Tables, request: Request) -> Write:
     return Write("update", table, position, key, 0, placeholders.values_size, condition, update, returns_item(request))
 
 
-def prepare_delete(tables: Tables, request: Request, kind: Literal["delete", "check"] = "delete") -> Write:
+def prepare_delete(
+    tables: Tables, request: Request, older: tuple[str, ...] = (), kind: Literal["delete", "check"] = "delete"
+) -> Write:
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
-    check_parameters(request, "ConditionExpression")
+    check_parameters(request, "ConditionExpression", older=older)
     key = validate_item(request["Key"])
     placeholders = Placeholders.of(request, "ConditionExpression")
-    condition = _condition(request, placeholders)
+    condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)

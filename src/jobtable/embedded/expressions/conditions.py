@@ -27,6 +27,8 @@ class Condition:
 
     __slots__ = ("_test", "_values", "top_level_names")
 
+    parameter = "Filter Expression"
+    """What DynamoDB calls it as the filter of a query."""
     top_level_names: frozenset[str]
     """The top-level attributes that the condition reads."""
 

@@ -60,8 +60,8 @@ class KeyCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class _OneKey:
-    """What an expression says of one attribute, with the :names of the values."""
+class OneKey:
+    """What is said of one attribute of a key, with the :names of the values."""
 
     attribute: str
     operator: str
@@ -92,19 +92,30 @@ class UnmatchedKeyCondition:
     ) -> KeyCondition:
         """The key condition against the key schema of a table, or of the index that is named, or RequestRefused."""
         given = _conditions_by_attribute(self._text, self._names_key)
-        if len(partition) > 1 or len(sort) > 1:
-            _check_left_to_right(given, partition, sort)
-        elif len(given) > 2:
-            raise RequestRefused(
-                f"The number of query conditions ({len(given)}) exceeds the number of key attributes defined in the"
-                f" schema ({len(partition) + len(sort)})"
-            )
-        elif not sort and len(given) > 1:
-            raise RequestRefused("Query key condition not supported")
-        partition_values = tuple(_equality(given, attribute, self._values, index_name) for attribute in partition)
-        _check_bytes(partition, partition_values, MAX_PARTITION_BYTES)
-        sort_condition = _sort_condition(given, len(partition), sort, self._values, index_name)
-        return KeyCondition(partition_values, *sort_condition)
+        return matched(given, self._values, partition, sort, index_name)
+
+
+def matched(
+    given: dict[str, OneKey],
+    values: Values,
+    partition: tuple[KeyAttribute, ...],
+    sort: tuple[KeyAttribute, ...],
+    index_name: str | None,
+) -> KeyCondition:
+    """What is said of attributes, held against a key schema, or RequestRefused."""
+    if len(partition) > 1 or len(sort) > 1:
+        _check_left_to_right(given, partition, sort)
+    elif len(given) > 2:
+        raise RequestRefused(
+            f"The number of query conditions ({len(given)}) exceeds the number of key attributes defined in the"
+            f" schema ({len(partition) + len(sort)})"
+        )
+    elif not sort and len(given) > 1:
+        raise RequestRefused("Query key condition not supported")
+    partition_values = tuple(_equality(given, attribute, values, index_name) for attribute in partition)
+    _check_bytes(partition, partition_values, MAX_PARTITION_BYTES)
+    sort_condition = _sort_condition(given, len(partition), sort, values, index_name)
+    return KeyCondition(partition_values, *sort_condition)
 
 
 def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKeyCondition:
@@ -119,9 +130,9 @@ def prepare_key_condition(text: str, placeholders: Placeholders) -> UnmatchedKey
 
 
 @remembered
-def _conditions_by_attribute(text: str, names_key: Names) -> dict[str, _OneKey]:
+def _conditions_by_attribute(text: str, names_key: Names) -> dict[str, OneKey]:
     names = dict(names_key)
-    found: dict[str, _OneKey] = {}
+    found: dict[str, OneKey] = {}
     for node in _conjuncts(checked_condition(text)):
         one = _one_key(node, names)
         if one.attribute in found:
@@ -140,7 +151,7 @@ def _conjuncts(node: ConditionNode) -> Iterable[Test | Function]:
         raise _invalid_operator(node.operator)
 
 
-def _one_key(node: Test | Function, names: dict[str, str]) -> _OneKey:
+def _one_key(node: Test | Function, names: dict[str, str]) -> OneKey:
     if isinstance(node, Function):
         if node.name != "begins_with":
             raise _invalid_operator(node.name)
@@ -152,7 +163,7 @@ def _one_key(node: Test | Function, names: dict[str, str]) -> _OneKey:
     attribute = _only_attribute(operator, operands, names)
     if isinstance(operands[0], ValueOperand):
         operator = _MIRRORED[operator]
-    return _OneKey(attribute, operator, tuple(o.name for o in operands if isinstance(o, ValueOperand)))
+    return OneKey(attribute, operator, tuple(o.name for o in operands if isinstance(o, ValueOperand)))
 
 
 def _only_attribute(operator: str, operands: tuple[Operand, ...], names: dict[str, str]) -> str:
@@ -183,7 +194,7 @@ def _malformed(reason: str) -> RequestRefused:
 
 
 def _equality(
-    given: dict[str, _OneKey], attribute: KeyAttribute, values: Values, index_name: str | None
+    given: dict[str, OneKey], attribute: KeyAttribute, values: Values, index_name: str | None
 ) -> AttributeValue:
     one = given.get(attribute.name)
     if one is None:
@@ -196,7 +207,7 @@ def _equality(
 
 
 def _sort_condition(
-    given: dict[str, _OneKey], used: int, sort: tuple[KeyAttribute, ...], values: Values, index_name: str | None
+    given: dict[str, OneKey], used: int, sort: tuple[KeyAttribute, ...], values: Values, index_name: str | None
 ) -> tuple[tuple[AttributeValue, ...], SortRange | None]:
     """Equalities from left to right, then at most one range; `used` conditions are on the partition."""
     equal: list[AttributeValue] = []
@@ -222,7 +233,7 @@ def _sort_condition(
 
 
 def _check_left_to_right(
-    given: dict[str, _OneKey], partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
+    given: dict[str, OneKey], partition: tuple[KeyAttribute, ...], sort: tuple[KeyAttribute, ...]
 ) -> None:
     """Of a key of several attributes, each one before the last that is used must be given by equality."""
     unequal = _without_equality(given, partition)
@@ -240,7 +251,7 @@ def _check_left_to_right(
         raise RequestRefused("Query key condition not supported")
 
 
-def _without_equality(given: dict[str, _OneKey], attributes: tuple[KeyAttribute, ...]) -> str:
+def _without_equality(given: dict[str, OneKey], attributes: tuple[KeyAttribute, ...]) -> str:
     names = [attribute.name for attribute in attributes]
     return ", ".join(name for name in names if name not in given or given[name].operator != "=")
 
@@ -249,7 +260,7 @@ def _missed(attribute: KeyAttribute) -> RequestRefused:
     return RequestRefused(f"Query condition missed key schema element: {attribute.name}")
 
 
-def _typed_operands(one: _OneKey, attribute: KeyAttribute, values: Values) -> tuple[AttributeValue, ...]:
+def _typed_operands(one: OneKey, attribute: KeyAttribute, values: Values) -> tuple[AttributeValue, ...]:
     operands = []
     for name in one.operands:
         operand = values[name]

@@ -15,6 +15,8 @@ class Projection:
 
     __slots__ = ("_tree", "names_used", "nested_names", "top_level_names")
 
+    parameter = "ProjectionExpression"
+
     top_level_names: frozenset[str]
     """The top-level attributes that the projection reads."""
 

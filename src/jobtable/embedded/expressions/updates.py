@@ -21,7 +21,7 @@ from jobtable.store.sizes import item_size
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """One action: where it writes, and what. None as the computed value means: remove what is there."""
 
     section: Section
@@ -33,7 +33,7 @@ class _Step:
 class UpdateProgram:
     """An update as far as it can be prepared without the values of a request."""
 
-    steps: tuple[_Step, ...]
+    steps: tuple[Step, ...]
     tree: PathTree
     checks: Checks
     names_used: frozenset[str]
@@ -122,7 +122,7 @@ _COST_OF_UPDATE = 3
 _COSTS: dict[Section, int] = {"SET": 19, "ADD": 19, "DELETE": 2, "REMOVE": 2}
 
 
-def _cost(step: _Step) -> int:
+def _cost(step: Step) -> int:
     return _COSTS[step.section] + sum(isinstance(part, int) for part in step.path)
 
 
@@ -167,7 +167,7 @@ class _Builder:
             self.nested_names.add(str(found[0]))
         return found
 
-    def step(self, action: Action) -> _Step:
+    def step(self, action: Action) -> Step:
         node, path = action.value, self.path(action.path)
         source = _source(node)
         if source is not None and len(path) == 1 and action.section != "DELETE":
@@ -183,7 +183,7 @@ class _Builder:
             self._operand(node)
             self.checks.append(compute.set_or_number_check(action.section, node.name))
             computed = (compute.added if action.section == "ADD" else compute.deleted)(path, node.name)
-        return _Step(action.section, path, computed)
+        return Step(action.section, path, computed)
 
     def _sum(self, node: Sum) -> Computed:
         left, right = (self._operand(operand) for operand in node.operands)

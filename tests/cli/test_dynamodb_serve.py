@@ -126,6 +126,48 @@ def test_boto3_client(client: DynamoDBClient) -> None:
     assert client.list_tables()["TableNames"] == []
 
 
+def test_boto3_with_parameters_from_before_expressions(client: DynamoDBClient) -> None:
+    """A lock and a queue, as they were written before there were expressions."""
+    make_table(client)
+    ready: Any = {"pk": {"S": "a"}, "state": {"S": "ready"}, "tries": {"N": "0"}}
+    for number in "0123":
+        client.put_item(TableName="Jobs", Item={**ready, "sk": {"N": number}}, Expected={"pk": {"Exists": False}})
+    with pytest.raises(client.exceptions.ConditionalCheckFailedException):
+        client.put_item(TableName="Jobs", Item={**ready, "sk": {"N": "3"}}, Expected={"pk": {"Exists": False}})
+    first: Any = {"pk": {"S": "a"}, "sk": {"N": "0"}}
+    taken = client.update_item(
+        TableName="Jobs",
+        Key=first,
+        Expected={"state": {"Value": {"S": "ready"}}, "tries": {"ComparisonOperator": "LT", "Value": {"N": "3"}}},
+        ConditionalOperator="AND",
+        AttributeUpdates={
+            "state": {"Value": {"S": "running"}},
+            "tries": {"Action": "ADD", "Value": {"N": "1"}},
+            "hosts": {"Action": "ADD", "Value": {"SS": ["h1"]}},
+        },
+        ReturnValues="ALL_NEW",
+    )
+    assert taken["Attributes"]["tries"] == {"N": "1"}
+    waiting = client.get_paginator("query").paginate(
+        TableName="Jobs",
+        KeyConditions={
+            "pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "a"}]},
+            "sk": {"ComparisonOperator": "LE", "AttributeValueList": [{"N": "2"}]},
+        },
+        QueryFilter={"state": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "ready"}]}},
+        AttributesToGet=["sk"],
+        PaginationConfig={"PageSize": 1},
+    )
+    assert [item for page in waiting for item in page["Items"]] == [{"sk": {"N": "1"}}, {"sk": {"N": "2"}}]
+    has_host: Any = {"hosts": {"ComparisonOperator": "CONTAINS", "AttributeValueList": [{"S": "h1"}]}}
+    assert client.scan(TableName="Jobs", ScanFilter=has_host, Select="COUNT")["Count"] == 1
+    client.update_item(TableName="Jobs", Key=first, AttributeUpdates={"hosts": {"Action": "DELETE"}})
+    several: Any = {"Jobs": {"Keys": [first], "AttributesToGet": ["state", "hosts"]}}
+    assert client.batch_get_item(RequestItems=several)["Responses"] == {"Jobs": [{"state": {"S": "running"}}]}
+    client.delete_item(TableName="Jobs", Key=first, Expected={"state": {"Value": {"S": "running"}}})
+    assert "Item" not in client.get_item(TableName="Jobs", Key=first, AttributesToGet=["pk"])
+
+
 def test_boto3_transactions(client: DynamoDBClient) -> None:
     make_table(client)
     put: Any = {"Put": {"TableName": "Jobs", "Item": {"pk": {"S": "a"}, "sk": {"N": "1"}}}}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from tests.embedded.differential import older
 from tests.embedded.differential.expressions import ExpressionWriter
 from tests.embedded.differential.tables import TABLES, Index, Table
 from tests.embedded.differential.vocabulary import item, key
@@ -13,6 +14,10 @@ from tests.embedded.differential.vocabulary import item, key
 Request = dict[str, Any]
 Step = tuple[str, Request]
 """An operation and its request."""
+
+
+_OLDER = 0.12
+"""How many requests have parameters from before expressions."""
 
 
 def step(rng: Random) -> Step:
@@ -51,7 +56,9 @@ def put_item(rng: Random) -> Request:
 
 
 def _with_condition(rng: Random, request: Request, chance: float) -> None:
-    if rng.random() < chance:
+    if rng.random() < _OLDER:
+        older.with_expected(rng, request)
+    elif rng.random() < chance:
         writer = ExpressionWriter(rng)
         request["ConditionExpression"] = writer.condition()
         writer.into(request)
@@ -68,7 +75,9 @@ def get_item(rng: Random) -> Request:
 
 
 def _projected(rng: Random, request: Request) -> None:
-    if rng.random() < 0.4:
+    if rng.random() < _OLDER:
+        older.with_names(rng, request)
+    elif rng.random() < 0.4:
         writer = ExpressionWriter(rng)
         request["ProjectionExpression"] = writer.projection()
         writer.into(request)
@@ -78,12 +87,17 @@ def update_item(rng: Random) -> Request:
     """UpdateItem."""
     table = _table(rng)
     request: Request = {"TableName": table.name, "Key": key(rng, table)}
-    writer = ExpressionWriter(rng)
-    if rng.random() < 0.95:
-        request["UpdateExpression"] = writer.update(table)
-    if rng.random() < 0.25:
-        request["ConditionExpression"] = writer.condition()
-    writer.into(request)
+    if rng.random() < _OLDER:
+        older.with_updates(rng, request, table)
+        if rng.random() < 0.3:
+            older.with_expected(rng, request)
+    else:
+        writer = ExpressionWriter(rng)
+        if rng.random() < 0.95:
+            request["UpdateExpression"] = writer.update(table)
+        if rng.random() < 0.25:
+            request["ConditionExpression"] = writer.condition()
+        writer.into(request)
     _write_options(rng, request, ("ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW", "NONE"))
     return request
 
@@ -103,8 +117,15 @@ def query(rng: Random) -> Request:
     index = rng.choice((None, *table.indexes))
     request: Request = {"TableName": table.name}
     writer = ExpressionWriter(rng)
-    request["KeyConditionExpression"] = writer.key_condition(table, index)
-    _read_options(rng, request, table, index, writer)
+    if is_older := rng.random() < _OLDER:
+        older.with_key_conditions(rng, request, table, index)
+    else:
+        request["KeyConditionExpression"] = writer.key_condition(table, index)
+    if is_older and rng.random() < 0.7:
+        _older_selection(rng, request, "QueryFilter")
+    else:
+        _selection(rng, request, writer)
+    _read_options(rng, request, table, index)
     _maybe(rng, request, "ScanIndexForward", (True, False, False))
     writer.into(request)
     return request
@@ -116,7 +137,11 @@ def scan(rng: Random) -> Request:
     index = rng.choice((None, None, *table.indexes))
     request: Request = {"TableName": table.name}
     writer = ExpressionWriter(rng)
-    _read_options(rng, request, table, index, writer)
+    if rng.random() < _OLDER:
+        _older_selection(rng, request, "ScanFilter")
+    else:
+        _selection(rng, request, writer)
+    _read_options(rng, request, table, index)
     if rng.random() < 0.15:
         request["TotalSegments"] = rng.choice((1, 2, 3))
         request["Segment"] = rng.choice((0, 0, 1))
@@ -124,13 +149,23 @@ def scan(rng: Random) -> Request:
     return request
 
 
-def _read_options(rng: Random, request: Request, table: Table, index: Index | None, writer: ExpressionWriter) -> None:
-    if index is not None:
-        request["IndexName"] = index.name
+def _selection(rng: Random, request: Request, writer: ExpressionWriter) -> None:
     if rng.random() < 0.3:
         request["FilterExpression"] = writer.condition()
     if rng.random() < 0.25:
         request["ProjectionExpression"] = writer.projection()
+
+
+def _older_selection(rng: Random, request: Request, parameter: str) -> None:
+    if rng.random() < 0.7:
+        older.with_filter(rng, request, parameter)
+    if rng.random() < 0.3:
+        older.with_names(rng, request)
+
+
+def _read_options(rng: Random, request: Request, table: Table, index: Index | None) -> None:
+    if index is not None:
+        request["IndexName"] = index.name
     selections = ("ALL_ATTRIBUTES", "COUNT", "COUNT", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES")
     _maybe(rng, request, "Select", selections, 0.2)
     _maybe(rng, request, "Limit", (1, 2, 3, 5))

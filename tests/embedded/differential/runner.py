@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from tests.embedded.differential.cases import Case
 from tests.embedded.differential.comparison import TABLE_OPERATIONS, normal, settled
-from tests.embedded.differential.known import Case, known_difference, removing_updates
+from tests.embedded.differential.known import known_difference, removing_updates
+from tests.embedded.differential.known_older import has_default_action
 from tests.embedded.differential.mutations import mutated
 from tests.embedded.differential.peers import Answer, Peer
 from tests.embedded.differential.requests import Step, step
@@ -92,6 +94,9 @@ class SideBySide:
                     return None
                 if self._has_made_of_nothing(operation, request):
                     self.listed["removal from nothing"] += 1
+                    return None
+                if has_default_action(operation, request):
+                    self.listed["default action"] += 1
                     return None
                 if case is None:
                     continue

@@ -81,7 +81,7 @@ def query(storage: Storage, request: Request) -> Response:
     older = given("Query", request)
     if older:
         refuse_operator(request)
-    check_members(request, _QUERY_MEMBERS, found=older_faults(request, older) if older else ())
+    check_members(request, _QUERY_MEMBERS, found=older_faults(request, older, is_newer=True) if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", "KeyConditionExpression", older=older)
     older_selection = _older_selection(request, "QueryFilter") if older else None
     after = start_key(request)

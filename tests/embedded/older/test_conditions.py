@@ -218,6 +218,8 @@ LONELY: list[tuple[str, Request]] = [
     ("Scan", {**HASH, "ConditionalOperator": "OR", "ScanFilter": {"a": compared("NULL")}}),
     ("Query", {**P, "ConditionalOperator": "OR"}),
     ("Query", {**P, "ConditionalOperator": "OR", "QueryFilter": {"a": compared("NULL")}}),
+    ("Query", {**P, "ConditionalOperator": "XOR", "QueryFilter": {"a": compared("NULL")}}),
+    ("PutItem", {**PUT, "ConditionalOperator": "XOR", "Expected": {"a": {"Exists": False}}}),
 ]
 
 

@@ -55,7 +55,7 @@ def older_faults(request: Request, names: tuple[str, ...], path: str = "", *, is
     faults: list[str] = []
     for name in names:
         if name == "ConditionalOperator" and is_newer:
-            faults += [_NO_OPERATOR for _ in _OPERATORS.broken(request[name])]
+            faults += [_NO_OPERATOR] if _is_unknown_operator(request) else []
         else:
             faults += _FAULTS[name](path + lower_first(name), request[name])
     return faults
@@ -63,9 +63,15 @@ def older_faults(request: Request, names: tuple[str, ...], path: str = "", *, is
 
 def refuse_operator(request: Request) -> None:
     """RequestRefused for an unknown ConditionalOperator of a query, which is told alone and before all other faults."""
-    operator = request.get("ConditionalOperator")
-    if operator is not None and _OPERATORS.broken(operator):
+    if _is_unknown_operator(request):
         raise RequestRefused(_NO_OPERATOR)
+
+
+def _is_unknown_operator(request: Request) -> bool:
+    """Whether conditions are joined by what is no operator; the newer reader first sees whether there are two."""
+    conditions = request.get("Expected") or request.get("QueryFilter") or ()
+    operator = request.get("ConditionalOperator")
+    return operator is not None and len(conditions) > 1 and bool(_OPERATORS.broken(operator))
 
 
 def _of_names(path: str, names: list[Any]) -> Iterator[str]:

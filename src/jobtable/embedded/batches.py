@@ -13,7 +13,7 @@ from jobtable.embedded.expressions import Projection
 from jobtable.embedded.items import check_projection, projection_of
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.keys import KEY_MISMATCH, ItemKeyMismatch, key_position
-from jobtable.embedded.older import attributes_to_get, given, older_faults
+from jobtable.embedded.older import attributes_to_get, given, has_none, older_faults
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
@@ -118,7 +118,7 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
     for name, per_table in request["RequestItems"].items():
         path = f"requestItems.{name}.member."
         expect_type(per_table, dict)
-        older[name] = given("BatchGetItem", per_table, request)
+        older[name] = () if has_none(per_table) else given("BatchGetItem", per_table, request)
         check_members(per_table, _KEYS_MEMBERS, path, older_faults(per_table, older[name], path) if older[name] else ())
         _check_length(per_table["Keys"], f"RequestItems.{name}.member.Keys")
         count += len(per_table["Keys"])

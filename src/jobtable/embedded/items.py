@@ -10,7 +10,7 @@ from pydantic_core import from_json, to_json
 from jobtable.embedded.expressions import InvalidValue, Placeholders, Projection, compile_projection
 from jobtable.embedded.json_types import is_deeper
 from jobtable.embedded.keys import key_position, plain_position, refuse_nested_keys
-from jobtable.embedded.older import attributes_to_get, given, older_faults
+from jobtable.embedded.older import attributes_to_get, given, has_none, older_faults
 from jobtable.embedded.requests import (
     AT_LEAST_ONE,
     CAPACITY,
@@ -110,7 +110,7 @@ Read: TypeAlias = tuple[TableSchema, bytes, Projection | None]
 
 
 def _checked_read(storage: Storage, request: Request) -> Read:
-    older = given("GetItem", request)
+    older = () if has_none(request) else given("GetItem", request)
     _check_members(request, _GET_MEMBERS, older)
     return prepare_read(storage, request, older)
 
@@ -196,7 +196,7 @@ def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("put", prepare_put, storage, request))
-    older = given("PutItem", request)
+    older = () if has_none(request) else given("PutItem", request)
     _check_members(request, _PUT_MEMBERS, older)
     return _write(storage, request, _prepared(prepare_put, storage, request, older))
 
@@ -205,7 +205,7 @@ def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
-    older = given("DeleteItem", request)
+    older = () if has_none(request) else given("DeleteItem", request)
     _check_members(request, _DELETE_MEMBERS, older)
     return _write(storage, request, _prepared(prepare_delete, storage, request, older))
 
@@ -214,7 +214,7 @@ def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
         return _write(storage, request, _prepared_known("update", prepare_update, storage, request))
-    older = given("UpdateItem", request)
+    older = () if has_none(request) else given("UpdateItem", request)
     _check_members(request, _UPDATE_MEMBERS, older)
     return _write(storage, request, _prepared(prepare_update, storage, request, older))
 

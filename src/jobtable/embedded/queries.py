@@ -19,6 +19,7 @@ from jobtable.embedded.older import (
     OlderKeyCondition,
     attributes_to_get,
     given,
+    has_none,
     older_faults,
     older_filter,
     refuse_operator,
@@ -78,7 +79,7 @@ _SCAN_MEMBERS = {
 
 def query(storage: Storage, request: Request) -> Response:
     """The items of one partition of a table or index, in the order of their sort keys."""
-    older = given("Query", request)
+    older = () if has_none(request) else given("Query", request)
     if older:
         refuse_operator(request)
     check_members(request, _QUERY_MEMBERS, found=older_faults(request, older, is_newer=True) if older else ())
@@ -122,7 +123,7 @@ def query(storage: Storage, request: Request) -> Response:
 
 def scan(storage: Storage, request: Request) -> Response:
     """All items of a table or index, or those of one segment of it."""
-    older = given("Scan", request)
+    older = () if has_none(request) else given("Scan", request)
     check_members(request, _SCAN_MEMBERS, found=older_faults(request, older) if older else ())
     check_parameters(request, "ProjectionExpression", "FilterExpression", older=older)
     older_selection = _older_selection(request, "ScanFilter") if older else None

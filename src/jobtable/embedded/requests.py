@@ -155,7 +155,7 @@ def check_members(request: Any, members: Mapping[str, Member], path: str = "", f
     constraints of other members, to be told with these.
     """
     expect_type(request, dict)
-    faults = list(found)
+    faults = [*found] if found else []
     for name, member in members.items():
         value = request.get(name)
         if value is None:

@@ -1,6 +1,7 @@
 """The parameters from before expressions, which older programs still send.
 
-    older = given("PutItem", request)                   the names of those that a request has; mostly there are none
+    has_none(request)                                   whether there are none, as in most requests
+    older = given("PutItem", request)                   the names of those that there are
     expected(request), older_filter(request, name)      a Condition of Expected, of QueryFilter or of ScanFilter
     attribute_updates(request)                          an Update of AttributeUpdates
     attributes_to_get(request)                          a Projection of AttributesToGet
@@ -12,7 +13,7 @@ words it is refused, is of their own. Names of attributes are taken as they are:
 
 from jobtable.embedded.older.conditions import expected, older_filter
 from jobtable.embedded.older.keys import OlderKeyCondition
-from jobtable.embedded.older.parameters import given, older_faults, refuse_operator
+from jobtable.embedded.older.parameters import given, has_none, older_faults, refuse_operator
 from jobtable.embedded.older.projections import attributes_to_get
 from jobtable.embedded.older.updates import attribute_updates
 
@@ -22,6 +23,7 @@ __all__ = [
     "attributes_to_get",
     "expected",
     "given",
+    "has_none",
     "older_faults",
     "older_filter",
     "refuse_operator",

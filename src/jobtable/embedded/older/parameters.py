@@ -22,7 +22,8 @@ _PARAMETERS = {
     "Scan": ("AttributesToGet", "ScanFilter", "ConditionalOperator"),
 }
 """Those of each operation, in the order in which DynamoDB names them; BatchGetItem has its own for each table."""
-_ANY = frozenset(chain.from_iterable(_PARAMETERS.values()))
+has_none = frozenset(chain.from_iterable(_PARAMETERS.values())).isdisjoint
+"""Whether a request has none of them, which is all that most requests are asked."""
 
 _COMPARISONS = Limits(
     enum=(
@@ -41,8 +42,6 @@ def given(operation: str, request: Request, whole: Request | None = None) -> tup
 
     `whole` is the request of which this one is the part for a table.
     """
-    if _ANY.isdisjoint(request):
-        return ()
     names = tuple(name for name in _PARAMETERS[operation] if request.get(name) is not None)
     fault = wrong_type(operation, whole or request) if names else None
     if fault is not None:

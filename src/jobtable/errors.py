@@ -26,6 +26,7 @@
     ├── StorageError               the embedded engine's file cannot be used
     └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
         ├── ConditionalCheckFailed
+        ├── DuplicateItem          an INSERT statement found an item under its key
         ├── TransactionCanceled
         ├── TransactionConflict    retryable
         ├── TransactionInProgress  retryable
@@ -190,6 +191,12 @@ class ConditionalCheckFailed(RequestError):
     code = "ConditionalCheckFailedException"
 
 
+class DuplicateItem(RequestError):
+    """A PartiQL INSERT found an item under its key."""
+
+    code = "DuplicateItemException"
+
+
 class TransactionCanceled(RequestError):
     """details["CancellationReasons"] has one entry per action, in order."""
 
@@ -268,6 +275,7 @@ class BackendUnavailable(RequestError):
 
 _OWN_CODES: tuple[type[RequestError], ...] = (
     ConditionalCheckFailed,
+    DuplicateItem,
     TransactionCanceled,
     TransactionConflict,
     TransactionInProgress,

@@ -366,6 +366,48 @@ def test_writers_at_once_all_get_their_answers(serve: Start) -> None:
     client.close()
 
 
+def test_boto3_statements(client: DynamoDBClient) -> None:
+    make_table(client)
+    for number in range(5):
+        client.execute_statement(
+            Statement="INSERT INTO Jobs VALUE {'pk': 'a', 'sk': ?, 'raw': ?, 'tags': <<'new'>>}",
+            Parameters=[{"N": str(number)}, {"B": bytes([number, 255])}],
+        )
+    with pytest.raises(client.exceptions.DuplicateItemException):
+        client.execute_statement(Statement="INSERT INTO Jobs VALUE {'pk': 'a', 'sk': 0}")
+    found: list[Any] = []
+    more: dict[str, Any] = {}
+    while True:
+        page = client.execute_statement(
+            Statement="SELECT sk, raw FROM Jobs WHERE pk = 'a' AND sk > 0 ORDER BY sk DESC", Limit=3, **more
+        )
+        found += page["Items"]
+        if "NextToken" not in page:
+            break
+        more = {"NextToken": page["NextToken"]}
+    assert [item["raw"]["B"] for item in found] == [bytes([number, 255]) for number in (4, 3, 2, 1)]
+    changed = client.execute_statement(
+        Statement="UPDATE Jobs SET tags = set_add(tags, <<'old'>>) REMOVE raw WHERE pk = 'a' AND sk = 0"
+        " RETURNING ALL NEW *"
+    )
+    assert changed["Items"] == [{"pk": {"S": "a"}, "sk": {"N": "0"}, "tags": {"SS": ["new", "old"]}}]
+    answers = client.batch_execute_statement(
+        Statements=[
+            {"Statement": "DELETE FROM Jobs WHERE pk = 'a' AND sk = 1"},
+            {"Statement": "UPDATE Jobs SET n = 1 WHERE pk = 'a' AND sk = 9"},
+        ]
+    )["Responses"]
+    assert [answer.get("Error", {}).get("Code") for answer in answers] == [None, "ConditionalCheckFailed"]
+    with pytest.raises(client.exceptions.TransactionCanceledException, match=r"\[None, DuplicateItem\]"):
+        client.execute_transaction(
+            TransactStatements=[
+                {"Statement": "EXISTS(SELECT * FROM Jobs WHERE pk = 'a' AND sk = 0 AND raw IS MISSING)"},
+                {"Statement": "INSERT INTO Jobs VALUE {'pk': 'a', 'sk': 2}"},
+            ]
+        )
+    assert client.scan(TableName="Jobs", Select="COUNT")["Count"] == 4
+
+
 def test_the_greeting_names_the_address_and_the_health_line_answers(serve: Start) -> None:
     server = serve("--memory")
     assert server.greeting == f"Serving DynamoDB on {server.url} (tables in memory); stop with Ctrl-C.\n"

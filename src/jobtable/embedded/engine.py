@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.json_types import expect_type
+from jobtable.embedded.partiql import operations as statements
 from jobtable.embedded.shapes import wrong_type
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.wordings import in_words_of
@@ -22,12 +23,11 @@ _HANDLERS: dict[str, tables.Handler] = {
     **queries.OPERATIONS,
     **batches.OPERATIONS,
     **transactions.OPERATIONS,
+    **statements.OPERATIONS,
 }
 
-_PARTIQL = "this engine does not speak PartiQL. Use the item operations with expressions"
 _BACKUPS = "this engine makes no on-demand backups. Use point-in-time recovery (UpdateContinuousBackups)"
 _NOT_SUPPORTED = {
-    **dict.fromkeys(("BatchExecuteStatement", "ExecuteStatement", "ExecuteTransaction"), _PARTIQL),
     **dict.fromkeys(
         ("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups", "RestoreTableFromBackup"), _BACKUPS
     ),

@@ -195,28 +195,28 @@ def check_projection(table: TableSchema, projection: Projection | None) -> None:
 def put_item(storage: Storage, request: Request) -> Response:
     """Store an item in place of the one under its key."""
     if type(request) is StoreRequest:
-        return _write(storage, request, _prepared_known("put", prepare_put, storage, request))
+        return run_write(storage, request, _prepared_known("put", prepare_put, storage, request))
     older = () if has_none(request) else given("PutItem", request)
     _check_members(request, _PUT_MEMBERS, older)
-    return _write(storage, request, _prepared(prepare_put, storage, request, older))
+    return run_write(storage, request, _prepared(prepare_put, storage, request, older))
 
 
 def delete_item(storage: Storage, request: Request) -> Response:
     """Remove the item under a key; it is no error if there is none."""
     if type(request) is StoreRequest:
-        return _write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
+        return run_write(storage, request, _prepared_known("delete", prepare_delete, storage, request))
     older = () if has_none(request) else given("DeleteItem", request)
     _check_members(request, _DELETE_MEMBERS, older)
-    return _write(storage, request, _prepared(prepare_delete, storage, request, older))
+    return run_write(storage, request, _prepared(prepare_delete, storage, request, older))
 
 
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
-        return _write(storage, request, _prepared_known("update", prepare_update, storage, request))
+        return run_write(storage, request, _prepared_known("update", prepare_update, storage, request))
     older = () if has_none(request) else given("UpdateItem", request)
     _check_members(request, _UPDATE_MEMBERS, older)
-    return _write(storage, request, _prepared(prepare_update, storage, request, older))
+    return run_write(storage, request, _prepared(prepare_update, storage, request, older))
 
 
 _Prepare: TypeAlias = Callable[[Tables, Request, tuple[str, ...]], Write]
@@ -258,7 +258,8 @@ def _refuse_new_values(request: Request) -> None:
         raise RequestRefused("ReturnValues can only be ALL_OLD or NONE")
 
 
-def _write(storage: Storage, request: Request, write: Write) -> Response:
+def run_write(storage: Storage, request: Request, write: Write) -> Response:
+    """Do one write, and answer with what the request wants to know of it."""
     wants_metrics = wants_collection_metrics(request)
 
     def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:

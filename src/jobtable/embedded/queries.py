@@ -103,7 +103,7 @@ def query(storage: Storage, request: Request) -> Response:
     if after is not None:
         check_start_partition(source, after)
     condition = unmatched.against(*source.key_attributes(), source.index.name if source.index else None)
-    bounds = _bounds(source, condition)
+    bounds = bounds_of(source, condition)
     forward = request.get("ScanIndexForward") is not False
     start = None
     if after is not None:
@@ -114,7 +114,7 @@ def query(storage: Storage, request: Request) -> Response:
     check_filter_of_query(source)
     check_projected(source)
     refuse_nested_keys(source.table, placeholders.nested_names)
-    response = _respond(storage, request, source, _from_start(bounds, start, forward=forward), reverse=not forward)
+    response = _respond(storage, request, source, from_start(bounds, start, forward=forward), reverse=not forward)
     if source.index is None and source.table.sort is None:
         # There is at most one item, so nothing can be left.
         response.pop("LastEvaluatedKey", None)
@@ -141,7 +141,7 @@ def scan(storage: Storage, request: Request) -> Response:
     if start is not None:
         check_segment(request, bounds, start)
     refuse_nested_keys(source.table, placeholders.nested_names)
-    return _respond(storage, request, source, _from_start(bounds, start, forward=True), reverse=False)
+    return _respond(storage, request, source, from_start(bounds, start, forward=True), reverse=False)
 
 
 _Selection: TypeAlias = tuple[Condition | None, Projection | None]
@@ -162,7 +162,8 @@ def _filter_and_projection(request: Request, placeholders: Placeholders) -> _Sel
     )
 
 
-def _bounds(source: Source, condition: KeyCondition) -> tuple[bytes, bytes]:
+def bounds_of(source: Source, condition: KeyCondition) -> tuple[bytes, bytes]:
+    """Where the items that the condition allows stand in what is read."""
     sort = condition.sort_range
     return source.table.key_range(
         source.index,
@@ -192,7 +193,8 @@ def _segment_bounds(request: Request) -> Range:
     return segment_range(segment, total)
 
 
-def _from_start(bounds: Range, start: bytes | None, *, forward: bool) -> Range:
+def from_start(bounds: Range, start: bytes | None, *, forward: bool) -> Range:
+    """What is left of a range behind a start, in the direction of reading."""
     if start is None:
         return bounds
     return (just_after(start), bounds[1]) if forward else (bounds[0], start)
@@ -224,12 +226,13 @@ def _respond(storage: Storage, request: Request, source: Source, bounds: Range, 
         response["Count"] = len(items)
     response["ScannedCount"] = page.scanned
     if page.last is not None:
-        response["LastEvaluatedKey"] = _cursor(source, page.last)
+        response["LastEvaluatedKey"] = cursor_of(source, page.last)
     _report_capacity(response, request, source, page)
     return response
 
 
-def _cursor(source: Source, last: Item) -> Item:
+def cursor_of(source: Source, last: Item) -> Item:
+    """The LastEvaluatedKey of a page that ends with an item."""
     return {name: dict(last[name]) for name in source.cursor_names()}
 
 

@@ -177,6 +177,11 @@ _TRANSACT_WRITE = _structure(
     Delete=_structure("Delete", _CONDITION, Key=_ITEM, **_PLACEHOLDERS),
     Update=_structure("Update", f"{_CONDITION} UpdateExpression", Key=_ITEM, **_PLACEHOLDERS),
 )
+_STATEMENT_TEXTS = "Statement ReturnValuesOnConditionCheckFailure"
+_STATEMENT = _structure("ParameterizedStatement", _STATEMENT_TEXTS, Parameters=ListOf(_VALUE))
+_BATCH_STATEMENT = _structure(
+    "BatchStatementRequest", _STATEMENT_TEXTS, Parameters=ListOf(_VALUE), ConsistentRead=_FLAG
+)
 
 _DEFINITIONS = ListOf(_structure("AttributeDefinition", "AttributeName AttributeType"))
 _KEY_SCHEMA = ListOf(_structure("KeySchemaElement", "AttributeName KeyType"))
@@ -256,6 +261,21 @@ REQUESTS = {
         "TransactWriteItemsInput",
         "ReturnConsumedCapacity ReturnItemCollectionMetrics ClientRequestToken",
         TransactItems=ListOf(_TRANSACT_WRITE),
+    ),
+    "ExecuteStatement": _structure(
+        "ExecuteStatementInput",
+        "Statement NextToken ReturnConsumedCapacity ReturnValuesOnConditionCheckFailure",
+        Parameters=ListOf(_VALUE),
+        ConsistentRead=_FLAG,
+        Limit=_INTEGER,
+    ),
+    "BatchExecuteStatement": _structure(
+        "BatchExecuteStatementInput", "ReturnConsumedCapacity", Statements=ListOf(_BATCH_STATEMENT)
+    ),
+    "ExecuteTransaction": _structure(
+        "ExecuteTransactionInput",
+        "ClientRequestToken ReturnConsumedCapacity",
+        TransactStatements=ListOf(_STATEMENT),
     ),
     "CreateTable": _structure(
         "CreateTableInput",

@@ -119,6 +119,13 @@ def check_filter_of_query(source: Source) -> None:
                 f"{source.filter.parameter} can only contain non-primary key attributes: Primary key attribute:"
                 f" {attribute.name}"
             )
+    check_projected_filter(source)
+
+
+def check_projected_filter(source: Source) -> None:
+    """RequestRefused if the filter of a query looks at what an index does not hold."""
+    if source.filter is None:
+        return
     held = source.projected_names()
     missing = sorted(source.filter.top_level_names - held) if held is not None else []
     if missing and source.index is not None:

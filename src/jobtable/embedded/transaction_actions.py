@@ -76,11 +76,15 @@ def refuse_same_item(targets: Sequence[tuple[TableSchema, bytes]]) -> None:
 
 def cancelled(outcomes: Sequence[object]) -> TransactionCanceled:
     """The error for a transaction of which some outcomes are errors."""
-    reasons = [_reason(one) if isinstance(one, RequestError) else {"Code": "None"} for one in outcomes]
+    return cancelled_for([_reason(one) if isinstance(one, RequestError) else {"Code": "None"} for one in outcomes])
+
+
+def cancelled_for(reasons: Sequence[dict[str, Any]]) -> TransactionCanceled:
+    """The error for a transaction with one reason per action, of which some are none."""
     codes = ", ".join(reason["Code"] for reason in reasons)
     return TransactionCanceled(
         f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
-        details={"CancellationReasons": reasons},
+        details={"CancellationReasons": list(reasons)},
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json, to_json
 
 from jobtable.embedded.batches import collections_of
-from jobtable.embedded.items import prepare_read
+from jobtable.embedded.items import Read, prepare_read
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.keys import EmptyKeyValue
 from jobtable.embedded.requests import (
@@ -58,8 +58,9 @@ from jobtable.store.sizes import item_size
 
 MAX_BYTES = 4 * 1024 * 1024
 
+CLIENT_REQUEST_TOKEN = Member(str, shortest=1, longest=36)
 _WRITE_MEMBERS = {
-    "ClientRequestToken": Member(str, shortest=1, longest=36),
+    "ClientRequestToken": CLIENT_REQUEST_TOKEN,
     "ReturnConsumedCapacity": CAPACITY,
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
     "TransactItems": Member(list, required=True),
@@ -91,7 +92,7 @@ def transact_write_items(storage: Storage, request: Request) -> Response:
     """Check, put, update and delete up to 100 items, atomically; at most once for a ClientRequestToken."""
     writes, actions, text = _prepared_known(storage, request) or _prepared(storage, request)
     refuse_same_item([(write.table, write.position) for write in writes])
-    run = _Run(writes, actions, request, text)
+    run = WriteRun(writes, actions, request, text)
     storage.write(run)
     return run.response()
 
@@ -132,8 +133,12 @@ def _prepared(storage: Storage, request: Request) -> _Prepared:
     check_members(request, _WRITE_MEMBERS)
     named = [_named_action(number, action) for number, action in enumerate(actions_of(request), 1)]
     writes = prepare_actions(storage, [(_PREPARE[kind], body) for kind, body in named])
-    _check_payload([body for _, body in named], writes)
+    check_payload([_text_size(body) for _, body in named], writes)
     return writes, named, b"" if request.get("ClientRequestToken") is None else _in_order(named)
+
+
+def _text_size(body: Request) -> int:
+    return len(body.get("UpdateExpression") or "") + len(body.get("ConditionExpression") or "")
 
 
 def _named_action(number: int, action: Any) -> tuple[str, Request]:
@@ -163,12 +168,12 @@ _PREPARE_KNOWN: dict[str, Callable[[Tables, Request], Write]] = {
 }
 
 
-def _check_payload(bodies: Sequence[Request], writes: Sequence[Write]) -> None:
+def check_payload(text_sizes: Sequence[int], writes: Sequence[Write]) -> None:
+    """RequestRefused if the writes of a transaction, whose expressions have these sizes, are too large together."""
     total = 0
-    for body, write in zip(bodies, writes, strict=True):
+    for text_size, write in zip(text_sizes, writes, strict=True):
         total += write.size or item_size(write.key)
-        total += write.values_size
-        total += len(body.get("UpdateExpression") or "") + len(body.get("ConditionExpression") or "")
+        total += write.values_size + text_size
         if total > MAX_BYTES:
             raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")
 
@@ -191,7 +196,7 @@ def _news(outcomes: Sequence[Sized | RequestError]) -> list[Sized]:
     return news
 
 
-class _Run:
+class WriteRun:
     """One transaction of writes, to be run by the storage, and its response."""
 
     def __init__(self, writes: list[Write], actions: _Actions, request: Request, text: bytes) -> None:
@@ -283,7 +288,18 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
     bodies = [_get_action(number, action) for number, action in enumerate(actions_of(request), 1)]
     reads = prepare_actions(storage, [(prepare_read, body) for body in bodies])
     refuse_same_item([(table, position) for table, position, _ in reads])
-    responses: list[dict[str, Any]] = []
+    items, consumed = read_items(storage, reads)
+    # There is no Item either where the projection leaves nothing of it.
+    response: Response = {"Responses": [{"Item": item} if item else {} for item in items]}
+    capacity = wanted_capacity(request)
+    if capacity:
+        response["ConsumedCapacity"] = report_reads(consumed, capacity, given_names(bodies))
+    return response
+
+
+def read_items(storage: Storage, reads: Sequence[Read]) -> tuple[list[Item | None], dict[str, Units]]:
+    """What is wanted of each item, all as they were at one moment, and the units by table; None where there is none."""
+    items: list[Item | None] = []
     consumed: dict[str, Units] = {}
     total = 0
     with storage.read() as view:
@@ -295,18 +311,13 @@ def transact_get_items(storage: Storage, request: Request) -> Response:
             if total > MAX_BYTES:
                 raise RequestRefused(f"Payload in response is too large.{total}")
             consumed.setdefault(table.name, Units()).table += read_units(size, TRANSACTIONAL)
-            if item is not None and projection is not None:
-                item = projection.apply(item)
-            # There is no Item either where the projection leaves nothing of it.
-            responses.append({"Item": item} if item else {})
-    response: Response = {"Responses": responses}
-    capacity = wanted_capacity(request)
-    if capacity:
-        given = given_names(bodies)
-        response["ConsumedCapacity"] = [
-            units.report(given.get(name, name), capacity, "ReadCapacityUnits") for name, units in consumed.items()
-        ]
-    return response
+            items.append(item if item is None or projection is None else projection.apply(item))
+    return items, consumed
+
+
+def report_reads(consumed: dict[str, Units], capacity: str, given: dict[str, str]) -> list[dict[str, Any]]:
+    """The ConsumedCapacity member of a transaction of reads; `given` are the names that the request has for tables."""
+    return [units.report(given.get(name, name), capacity, "ReadCapacityUnits") for name, units in consumed.items()]
 
 
 def _get_action(number: int, action: Any) -> Request:

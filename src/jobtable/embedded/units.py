@@ -38,6 +38,13 @@ class Units:
         units_of = self.local if index.is_local else self.global_
         units_of[index.name] = units_of.get(index.name, 0.0) + units
 
+    def add(self, other: Units) -> None:
+        """Count what was consumed besides."""
+        self.table += other.table
+        for mine, others in ((self.local, other.local), (self.global_, other.global_)):
+            for name, units in others.items():
+                mine[name] = mine.get(name, 0.0) + units
+
     def add_write(self, old: Sized, new: Sized, changes: Iterable[IndexChange], factor: float = 1.0) -> None:
         """Count the replacing of one item by another, on the table and on the indexes that it changes."""
         self.table += _for_writing(max(old.size, new.size)) * factor

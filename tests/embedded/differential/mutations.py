@@ -153,7 +153,7 @@ def _repeat_element(rng: Random, request: Any) -> None:
 
 
 def _broken_expression(rng: Random, request: Any) -> None:
-    places = [found for found in _places(request) if isinstance(found[1], str) and found[1].endswith("Expression")]
+    places = [found for found in _places(request) if str(found[1]).endswith(("Expression", "Statement"))]
     places = [found for found in places if isinstance(found[0][found[1]], str)]
     if not places:
         return

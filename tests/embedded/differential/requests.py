@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.embedded.differential import older
 from tests.embedded.differential.expressions import ExpressionWriter
+from tests.embedded.differential.statements import batch_execute_statement, execute_statement, execute_transaction
 from tests.embedded.differential.tables import TABLES, Index, Table
 from tests.embedded.differential.vocabulary import item, key
 
@@ -261,6 +262,9 @@ _WRITERS: dict[str, Callable[[Random], Request]] = {
     "BatchWriteItem": batch_write_item,
     "TransactGetItems": transact_get_items,
     "TransactWriteItems": transact_write_items,
+    "ExecuteStatement": execute_statement,
+    "BatchExecuteStatement": batch_execute_statement,
+    "ExecuteTransaction": execute_transaction,
 }
 _WEIGHTS = {
     "PutItem": 6,
@@ -273,5 +277,8 @@ _WEIGHTS = {
     "BatchWriteItem": 2,
     "TransactGetItems": 1,
     "TransactWriteItems": 3,
+    "ExecuteStatement": 3,
+    "BatchExecuteStatement": 1,
+    "ExecuteTransaction": 1,
 }
 _WEIGHTED = tuple(operation for operation, weight in _WEIGHTS.items() for _ in range(weight))

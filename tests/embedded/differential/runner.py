@@ -14,6 +14,7 @@ from tests.embedded.differential.cases import Case
 from tests.embedded.differential.comparison import TABLE_OPERATIONS, normal, settled
 from tests.embedded.differential.known import known_difference, removing_updates
 from tests.embedded.differential.known_older import has_default_action
+from tests.embedded.differential.known_statements import known_in_statement
 from tests.embedded.differential.mutations import mutated
 from tests.embedded.differential.peers import Answer, Peer
 from tests.embedded.differential.requests import Step, step
@@ -100,7 +101,7 @@ class SideBySide:
                     return None
                 if case is None:
                     continue
-                known = known_difference(case)
+                known = known_in_statement(case) or known_difference(case)
                 if known is None:
                     return Difference(tuple(done), case)
                 self.listed[known.name] += 1

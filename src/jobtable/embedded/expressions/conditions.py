@@ -87,8 +87,13 @@ class ConditionProgram:
 @remembered
 def condition_program(text: str, names_key: Names) -> ConditionProgram:
     """The program of a condition; InvalidExpression if the text is wrong by itself."""
-    builder = _Builder(dict(names_key))
-    test = builder.condition(checked_condition(text))
+    return program_of_condition(checked_condition(text), dict(names_key))
+
+
+def program_of_condition(node: ConditionNode, names: Mapping[str, str]) -> ConditionProgram:
+    """The program of a condition that is parsed and checked already."""
+    builder = _Builder(names)
+    test = builder.condition(node)
     return ConditionProgram(
         test,
         Checks(builder.checks),

@@ -71,10 +71,10 @@ class Junction:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Two operands with + or - between them."""
+    """Two operands with + or - between them. Only PartiQL has sums of sums."""
 
     operator: str
-    operands: tuple[Operand, Operand]
+    operands: tuple[Operand | Sum, Operand | Sum]
 
 
 @dataclass(frozen=True, slots=True)

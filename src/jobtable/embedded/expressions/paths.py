@@ -20,8 +20,7 @@ MAX_INDEX = 2**31 - 1
 
 def resolved(path: Path, names: Mapping[str, str]) -> Path:
     """The path with its placeholders replaced; InvalidExpression if one is not defined, or the path too long."""
-    if len(path) > MAX_PATH_LENGTH:
-        raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {len(path)}")
+    check_length(path)
     parts: list[str | int] = []
     for part in path:
         if isinstance(part, str) and part[0] == "#":
@@ -34,6 +33,12 @@ def resolved(path: Path, names: Mapping[str, str]) -> Path:
         else:
             parts.append(part)
     return tuple(parts)
+
+
+def check_length(path: Path) -> None:
+    """InvalidExpression if a path has more levels than an item can have."""
+    if len(path) > MAX_PATH_LENGTH:
+        raise InvalidExpression(f"The document path has too many nesting levels; nesting levels: {len(path)}")
 
 
 def value_at(item: Item, path: Path) -> AttributeValue | None:

@@ -32,14 +32,25 @@ _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 def checked_condition(text: str) -> ConditionNode:
     """The tree of a condition whose names, functions and indexes may stand where they stand."""
     node = grammar.parse_condition(text)
-    _check_count(_operators_of_condition(node))
+    check_condition(node)
     return node
+
+
+def check_condition(node: ConditionNode) -> None:
+    """InvalidExpression if a name, function or index may not stand where it stands, or there are too many."""
+    _check_count(_operators_of_condition(node))
 
 
 @lru_cache(maxsize=MOST_TREES)
 def checked_update(text: str) -> UpdateNode:
     """The tree of an update whose names, functions, indexes and sections may stand where they stand."""
     node = grammar.parse_update(text)
+    check_update(node)
+    return node
+
+
+def check_update(node: UpdateNode) -> None:
+    """InvalidExpression if a name, function, index or section may not stand where it stands, or there are too many."""
     operators = 0
     for action in node.actions:
         check_path(action.path)
@@ -48,7 +59,6 @@ def checked_update(text: str) -> UpdateNode:
     if node.repeated is not None:
         raise InvalidExpression(f'The "{node.repeated}" section can only be used once in an update expression;')
     _check_count(operators)
-    return node
 
 
 @lru_cache(maxsize=MOST_TREES)

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from jobtable.embedded.expressions import operand_checks as checks
 from jobtable.embedded.expressions import update_values as compute
-from jobtable.embedded.expressions.grammar import Action, Function, Operand, PathOperand, Section, Sum, ValueOperand
+from jobtable.embedded.expressions.grammar import (
+    Action,
+    Function,
+    Operand,
+    PathOperand,
+    Section,
+    Sum,
+    UpdateNode,
+    ValueOperand,
+)
 from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of
@@ -131,8 +140,13 @@ _ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
 
 @remembered
 def _program(text: str, names_key: Names) -> UpdateProgram:
-    builder = _Builder(dict(names_key))
-    actions = checked_update(text).actions
+    return program_of_update(checked_update(text), dict(names_key))
+
+
+def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgram:
+    """The program of an update that is parsed and checked already; InvalidExpression if its paths overlap."""
+    builder = _Builder(names)
+    actions = node.actions
     # DynamoDB goes through the actions from the last to the first, which decides what fault is reported.
     tree = tree_of(builder.path(action.path) for action in reversed(actions))
     steps = [builder.step(action) for action in reversed(actions)]
@@ -175,8 +189,6 @@ class _Builder:
         computed: Computed
         if node is None:
             computed = compute.NOTHING
-        elif isinstance(node, Sum):
-            computed = self._sum(node)
         elif action.section == "SET" or not isinstance(node, ValueOperand):
             computed = self._operand(node)
         else:
@@ -192,7 +204,9 @@ class _Builder:
                 self.checks.append(checks.of_type(node.operator, operand.name, frozenset({"N"})))
         return compute.total(node.operator, left, right)
 
-    def _operand(self, node: Operand) -> Computed:
+    def _operand(self, node: Operand | Sum) -> Computed:
+        if isinstance(node, Sum):
+            return self._sum(node)
         if isinstance(node, ValueOperand):
             self.values_used.add(node.name)
             self.checks.append(checks.Defined(node.name))

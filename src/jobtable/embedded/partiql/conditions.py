@@ -1,0 +1,174 @@
+"""WHERE: a condition as the tree of an expression, and what it says of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobtable.embedded.expressions import Condition
+from jobtable.embedded.expressions.conditions import program_of_condition
+from jobtable.embedded.expressions.grammar import (
+    COMPARATORS,
+    ConditionNode,
+    Function,
+    Junction,
+    Operand,
+    PathOperand,
+    Test,
+    ValueOperand,
+)
+from jobtable.embedded.expressions.static_checks import CONDITION_FUNCTIONS, UPDATE_FUNCTIONS, check_condition
+from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.keys import empty_key_value, refuse_nested_keys
+from jobtable.embedded.partiql.syntax import Call, Constant, Missing, Node, Operation, Reference
+from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.schema import KeyAttribute, TableSchema
+from jobtable.embedded.wordings import INVALID
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import AttributeValue
+
+FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
+_MISSING_COMPARED = "MISSING must be compared using IS operator"
+
+
+def condition_tree(node: Node, terms: Terms) -> ConditionNode:
+    """The condition that a WHERE clause is, or RequestRefused."""
+    tree = _condition(node, terms, "WHERE clause must contain an expression that resolves to a boolean")
+    try:
+        check_condition(tree)
+    except InvalidExpression as error:
+        raise RequestRefused(str(error)) from error
+    return tree
+
+
+def compiled(tree: ConditionNode, terms: Terms, table: TableSchema) -> Condition:
+    """The condition, ready for the items of a table, or RequestRefused."""
+    program = program_of_condition(tree, terms.names)
+    try:
+        program.checks.run(terms.values)
+    except InvalidExpression as error:
+        raise RequestRefused(str(error)) from error
+    refuse_nested_keys(table, program.nested_names)
+    return Condition(program.test, terms.values, program.top_level_names)
+
+
+def conjunction(*trees: ConditionNode | None) -> ConditionNode | None:
+    """All of the conditions that there are."""
+    joined: ConditionNode | None = None
+    for tree in trees:
+        if tree is not None:
+            joined = tree if joined is None else Junction("AND", (joined, tree))
+    return joined
+
+
+def _condition(node: Node, terms: Terms, otherwise: str) -> ConditionNode:
+    match node:
+        case Operation("AND" | "OR" as operator, operands):
+            parts = [_condition(part, terms, "The arguments to AND/OR must be Expressions") for part in operands]
+            joined = parts[0]
+            for part in parts[1:]:
+                joined = Junction("AND" if operator == "AND" else "OR", (joined, part))
+            return joined
+        case Operation("NOT", (negated,)):
+            return Junction("NOT", (_condition(negated, terms, "The argument to NOT must be a Type or Expression"),))
+        case Operation(operator, operands) if operator in COMPARATORS or operator in ("BETWEEN", "IN"):
+            return Test(operator, tuple(_operand(operand, terms) for operand in operands))
+        case Operation(operator, (tested,)) if operator.startswith("IS "):
+            return _type_test(operator.removeprefix("IS "), tested, terms)
+        case Operation(operator):
+            raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {operator}")
+        case Call():
+            return _function(node, terms)
+        case _:
+            raise RequestRefused(otherwise)
+
+
+def _operand(node: Node, terms: Terms) -> Operand:
+    match node:
+        case Reference(path):
+            return terms.reference(path)
+        case Call():
+            return _function(node, terms)
+        case Missing():
+            raise RequestRefused(_MISSING_COMPARED)
+        case Operation(operator):
+            raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {operator.lower()}")
+        case _:
+            return terms.operand(node)
+
+
+def _function(node: Call, terms: Terms) -> Function:
+    if node.name not in FUNCTIONS:
+        raise RequestRefused(f"Unrecognized function: {node.name}")
+    return Function(node.name, tuple(_operand(argument, terms) for argument in node.arguments))
+
+
+def _type_test(kind: str, tested: Node, terms: Terms) -> Function:
+    if not isinstance(tested, (Reference, Constant)):
+        raise RequestRefused("The left hand side argument to IS must be a Variable Reference, Literal, or Path")
+    operand = _operand(tested, terms)
+    if kind == "MISSING":
+        return Function("attribute_not_exists", (operand,))
+    return Function("attribute_type", (operand, terms.operand(Constant("S", kind, tested.place))))
+
+
+def conjuncts(tree: ConditionNode) -> list[ConditionNode]:
+    """The conditions that must all hold, from left to right."""
+    found: list[ConditionNode] = []
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Junction) and part.operator == "AND":
+            waiting += reversed(part.conditions)
+        else:
+            found.append(part)
+    return found
+
+
+def attribute_of(operand: Operand, terms: Terms) -> str | None:
+    """The attribute that an operand is as a whole, or None."""
+    if isinstance(operand, PathOperand) and len(operand.path) == 1:
+        return terms.names[str(operand.path[0])]
+    return None
+
+
+def equality(tree: ConditionNode, terms: Terms) -> tuple[str, AttributeValue] | None:
+    """The attribute and the value that a condition says to be equal, in whichever order; None for others."""
+    if isinstance(tree, Test) and tree.operator == "=":
+        left, right = tree.operands
+        if isinstance(left, ValueOperand):
+            left, right = right, left
+        attribute = attribute_of(left, terms)
+        if attribute is not None and isinstance(right, ValueOperand):
+            return attribute, terms.values[right.name]
+    return None
+
+
+def check_key_types(tree: ConditionNode, terms: Terms, attributes: tuple[KeyAttribute, ...]) -> None:
+    """RequestRefused if a key attribute is compared with a value that no key can have."""
+    types = {attribute.name: attribute for attribute in attributes}
+    for operands in _compared(tree):
+        named = {name for operand in operands if (name := attribute_of(operand, terms)) in types}
+        for name in named:
+            for operand in operands:
+                if isinstance(operand, ValueOperand):
+                    _check_key_value(types[str(name)], terms.values[operand.name])
+
+
+def _compared(tree: ConditionNode) -> Iterator[tuple[Operand, ...]]:
+    """The operands of every test, and of every function that compares them."""
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Junction):
+            waiting += part.conditions
+        elif isinstance(part, Test):
+            yield part.operands
+        elif part.name in ("begins_with", "contains"):
+            yield part.arguments
+
+
+def _check_key_value(attribute: KeyAttribute, value: AttributeValue) -> None:
+    if attribute.type not in value:
+        raise RequestRefused(f"{INVALID}Condition parameter type does not match schema type")
+    if value[attribute.type] == "":
+        raise empty_key_value(attribute)

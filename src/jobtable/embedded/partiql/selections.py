@@ -1,0 +1,235 @@
+"""SELECT: which part of a table or index is read, what of it is kept, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from jobtable.embedded.expressions import Projection
+from jobtable.embedded.expressions.grammar import ConditionNode, Function, Junction, Test, ValueOperand
+from jobtable.embedded.expressions.key_conditions import OneKey, matched
+from jobtable.embedded.expressions.paths import Path, check_length, tree_of, value_at
+from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.keys import refuse_nested_keys
+from jobtable.embedded.ordering import ENCODERS
+from jobtable.embedded.partiql.conditions import (
+    attribute_of,
+    check_key_types,
+    compiled,
+    condition_tree,
+    conjuncts,
+)
+from jobtable.embedded.partiql.syntax import OrderKey, Reference, Select, shown
+from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.partiql.writes import key_type_mismatch, table_of
+from jobtable.embedded.queries import bounds_of
+from jobtable.embedded.schema import KeyAttribute, Range
+from jobtable.embedded.sources import Source, check_projected, check_projected_filter, find_source
+from jobtable.embedded.storage import Storage
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import Item, Request
+
+_MOST_PARTITIONS_OF_IN = 50
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_WHOLE: Range = (b"", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a SELECT reads: the ranges of a source, one after the other, and what is wanted of their items."""
+
+    source: Source
+    ranges: list[Range]
+    is_reverse: bool
+    has_whole_keys: bool
+    """Whether each range is the place of one item."""
+    paths: tuple[Path, ...]
+
+    def row(self, item: Item) -> Item:
+        """What is wanted of an item: each path under its last name, or all of it."""
+        if not self.paths:
+            return item
+        found = ((name_of(path), value_at(item, path)) for path in self.paths)
+        return {name: value for name, value in found if value is not None}
+
+
+def plan_of(storage: Storage, select: Select, terms: Terms, request: Request) -> Plan:
+    """How a SELECT is answered, or RequestRefused."""
+    projection = projection_of(select.paths)
+    tree = None if select.where is None else condition_tree(select.where, terms)
+    source = _source(storage, select, projection, request)
+    (partition, *_), sorts = source.key_attributes()
+    sort = sorts[0] if sorts else None
+    keys: _Keys | None = None
+    if tree is not None:
+        source = replace(source, filter=compiled(tree, terms, source.table))
+        keys = _Keys.of(tree, terms, partition, sort)
+        check_key_types(tree, terms, (*source.table.key, partition, *sorts))
+    directions = _directions(select, keys, (partition, *sorts))
+    if keys is not None:
+        check_projected_filter(source)
+    check_projected(source)
+    if projection is not None:
+        refuse_nested_keys(source.table, projection.nested_names)
+    ranges = [_WHOLE] if keys is None else keys.ranges(source)
+    if directions.get(partition.name):
+        ranges.reverse()
+    is_reverse = sort is not None and directions.get(sort.name, False)
+    has_whole_keys = keys is not None and source.index is None and keys.are_whole
+    return Plan(source, ranges, is_reverse, has_whole_keys, select.paths)
+
+
+def _source(storage: Storage, select: Select, projection: Projection | None, request: Request) -> Source:
+    table = table_of(storage, select.source)
+    read = {"TableName": table.name, "IndexName": select.source.index, "ConsistentRead": request.get("ConsistentRead")}
+    source = find_source(storage, read, None, projection)
+    if any(len(attributes) > 1 for attributes in source.key_attributes()):
+        raise RequestRefused(
+            "PartiQL statements cannot be executed on tables with composite HASH keys or composite RANGE keys."
+        )
+    return source
+
+
+def projection_of(paths: tuple[Path, ...]) -> Projection | None:
+    """The attributes that are read for these paths; None for all. RequestRefused if two of them meet."""
+    if not paths:
+        return None
+    names = [name_of(path) for path in paths]
+    twice = next((name for number, name in enumerate(names) if name in names[:number]), None)
+    if twice is not None:
+        raise RequestRefused(f"Duplicate identifiers in select clause: {twice}")
+    try:
+        for path in paths:
+            check_length(path)
+        return Projection(tree_of(paths), frozenset())
+    except InvalidExpression as error:
+        raise RequestRefused(str(error)) from error
+
+
+def name_of(path: Path) -> str:
+    """What an answer calls the value at a path: its last name, with the indexes behind it."""
+    last = max(number for number, part in enumerate(path) if isinstance(part, str))
+    return str(path[last]) + "".join(f"[{index}]" for index in path[last + 1 :])
+
+
+def _directions(select: Select, keys: _Keys | None, attributes: tuple[KeyAttribute, ...]) -> dict[str, bool]:
+    """Whether each attribute that ORDER BY names is wanted from the last to the first."""
+    if not select.order:
+        return {}
+    if select.where is None:
+        raise RequestRefused("Must have WHERE clause in the statement when using ORDER BY clause.")
+    names = {attribute.name for attribute in attributes}
+    directions: dict[str, bool] = {}
+    for key in select.order:
+        directions.setdefault(_ordered(key, names), key.is_descending)
+    if keys is None:
+        raise RequestRefused(
+            "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
+        )
+    return directions
+
+
+def _ordered(key: OrderKey, names: set[str]) -> str:
+    if not isinstance(key.node, Reference) or len(key.node.path) != 1:
+        raise RequestRefused(f"Argument to ORDER BY must be of type VariableReference. Type: {shown(key.node)}")
+    name = str(key.node.path[0])
+    if name not in names:
+        raise RequestRefused(f"Variable reference {name} in ORDER BY clause must be part of the primary key")
+    return name
+
+
+class _Keys:
+    """The partitions that a condition is about, and the part of each that it reads.
+
+    The whole condition is checked for every item that is read, so what is read may be more than what is wanted.
+    """
+
+    def __init__(self, terms: Terms, names: list[str], sort: OneKey | None, *, are_whole: bool) -> None:
+        self._terms = terms
+        self._names = names
+        self._sort = sort
+        self.are_whole = are_whole
+        """Whether each of them is the key of one item."""
+
+    @classmethod
+    def of(cls, tree: ConditionNode, terms: Terms, partition: KeyAttribute, sort: KeyAttribute | None) -> _Keys | None:
+        """Those of a condition; None if it allows items of any partition."""
+        names = _values_of(tree, partition, terms)
+        if names is None:
+            return None
+        _check_types(partition, names, terms)
+        said = None if sort is None else _sort_condition(tree, sort, terms)
+        return cls(terms, names, said, are_whole=sort is None or (said is not None and said.operator == "="))
+
+    def ranges(self, source: Source) -> list[Range]:
+        """Where the items stand, each partition once, in the order of their keys."""
+        (partition, *_), sorts = source.key_attributes()
+        values = self._terms.values
+        found: dict[bytes, Range] = {}
+        for name in self._names:
+            said = [OneKey(partition.name, "=", (name,)), *([] if self._sort is None else [self._sort])]
+            given = {one.attribute: one for one in said}
+            condition = matched(given, values, (partition,), sorts, source.index.name if source.index else None)
+            found[ENCODERS[partition.type](values[name][partition.type])] = bounds_of(source, condition)
+        return [found[place] for place in sorted(found)]
+
+
+def _check_types(attribute: KeyAttribute, names: Iterable[str], terms: Terms) -> None:
+    if any(attribute.type not in terms.values[name] for name in names):
+        raise key_type_mismatch(attribute.name)
+
+
+def _values_of(tree: ConditionNode, attribute: KeyAttribute, terms: Terms) -> list[str] | None:
+    """The names of the values that an attribute can have where a condition holds; None if it can have any."""
+    if isinstance(tree, Junction):
+        if tree.operator == "NOT":
+            return None
+        left, right = (_values_of(part, attribute, terms) for part in tree.conditions)
+        if tree.operator == "OR":
+            return None if left is None or right is None else left + right
+        if left is None or right is None:
+            return right if left is None else left
+        wanted = [terms.values[name] for name in right]
+        return [name for name in left if terms.values[name] in wanted]
+    one = _one_key(tree, terms)
+    if one is not None and one.operator == "=" and one.attribute == attribute.name:
+        return list(one.operands)
+    if isinstance(tree, Test) and tree.operator == "IN" and attribute_of(tree.operands[0], terms) == attribute.name:
+        return _choices(tree)
+    return None
+
+
+def _choices(tree: Test) -> list[str] | None:
+    names = [operand.name for operand in tree.operands[1:] if isinstance(operand, ValueOperand)]
+    if len(names) < len(tree.operands) - 1:
+        return None
+    if len(names) > _MOST_PARTITIONS_OF_IN:
+        raise RequestRefused(
+            f"The IN operator takes at most {_MOST_PARTITIONS_OF_IN} values of the partition key; number of operands:"
+            f" {len(names)}"
+        )
+    return names
+
+
+def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> OneKey | None:
+    """What the condition says of the sort attribute: an equality, or else the first of the ranges."""
+    said = [one for part in conjuncts(tree) if (one := _one_key(part, terms)) and one.attribute == sort.name]
+    chosen = next((one for one in said if one.operator == "="), next(iter(said), None))
+    if chosen is not None:
+        _check_types(sort, chosen.operands, terms)
+    return chosen
+
+
+def _one_key(tree: ConditionNode, terms: Terms) -> OneKey | None:
+    """A condition that a key can be found by; None for others."""
+    if isinstance(tree, Junction):
+        return None
+    operator, operands = (tree.name, tree.arguments) if isinstance(tree, Function) else (tree.operator, tree.operands)
+    if operator not in ("=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"):
+        return None
+    first, *others = operands
+    if isinstance(first, ValueOperand) and operator in ("=", *_MIRRORED):
+        first, others, operator = others[0], [first], _MIRRORED.get(operator, "=")
+    attribute = attribute_of(first, terms)
+    names = tuple(operand.name for operand in others if isinstance(operand, ValueOperand))
+    return OneKey(attribute, operator, names) if attribute is not None and len(names) == len(others) else None

@@ -1,0 +1,130 @@
+"""The names and values of one statement, as those of expressions: nothing of its text goes any further.
+
+Every name of a path becomes a #placeholder and every value a :placeholder, as if a request had sent them so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jobtable.embedded.expressions.grammar import PathOperand, ValueOperand
+from jobtable.embedded.expressions.paths import Path
+from jobtable.embedded.partiql.syntax import (
+    BagOf,
+    Constant,
+    ListOf,
+    Node,
+    Parameter,
+    Parsed,
+    TupleOf,
+    shown,
+)
+from jobtable.embedded.partiql.tokens import Place
+from jobtable.embedded.values import measure_value, validate_value
+from jobtable.errors import RequestRefused
+from jobtable.store.backend import AttributeValue, Item
+
+_NOT_IN_BAGS = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
+
+
+class Terms:
+    """What the conditions, changes and values of one statement refer to."""
+
+    def __init__(self, parsed: Parsed, parameters: Any) -> None:
+        """RequestRefused if a parameter is no valid value, or there are fewer than question marks."""
+        self._parameters = self.check_values(parameters)
+        if len(self._parameters) < parsed.parameters:
+            raise RequestRefused("Number of parameters in request and statement don't match.")
+        self.names: dict[str, str] = {}
+        self.values: dict[str, AttributeValue] = {}
+        self._placeholders: dict[str, str] = {}
+        self.values_size = 0
+
+    @staticmethod
+    def check_values(parameters: Any) -> list[AttributeValue]:
+        """The parameters of a statement in their canonical form, or RequestRefused."""
+        return [validate_value(one) for one in parameters or ()]
+
+    def path(self, path: Path) -> Path:
+        """A path with placeholders for its names."""
+        return tuple(self._name(part) if isinstance(part, str) else part for part in path)
+
+    def _name(self, name: str) -> str:
+        placeholder = self._placeholders.get(name)
+        if placeholder is None:
+            placeholder = self._placeholders[name] = f"#{len(self.names)}"
+            self.names[placeholder] = name
+        return placeholder
+
+    def reference(self, path: Path) -> PathOperand:
+        """A path as an operand."""
+        return PathOperand(self.path(path))
+
+    def operand(self, node: Node) -> ValueOperand:
+        """A value as an operand, or RequestRefused if the node is none."""
+        value, size = measure_value(self.value(node))
+        self.values_size += size
+        name = f":{len(self.values)}"
+        self.values[name] = value
+        return ValueOperand(name)
+
+    def item(self, node: Node) -> Item:
+        """The item that an INSERT writes, whose values are not validated yet."""
+        if not isinstance(node, TupleOf):
+            raise RequestRefused(
+                "Unsupported format in item expression. Please use struct format {...} to express item values for"
+                f" insert statement. at {node.place}"
+            )
+        return {name: self.value(value) for name, value in _named(node)}
+
+    def value(self, node: Node) -> AttributeValue:
+        """The value that a node stands for: a parameter, or what is written out."""
+        if isinstance(node, Parameter):
+            return self._parameters[node.number]
+        return _written(node, "root")
+
+
+def _written(node: Node, key: str) -> AttributeValue:
+    match node:
+        case Constant(kind, content):
+            return {kind: content}
+        case ListOf(members):
+            return {"L": [_written(member, f"{key}.{number}") for number, member in enumerate(members)]}
+        case TupleOf():
+            return {"M": {name: _written(value, f"{key}.{name}") for name, value in _named(node)}}
+        case BagOf(members):
+            return _set(members, node.place)
+        case _:
+            raise RequestRefused(f"Unsupported data type: {shown(node)} under key {key} at {node.place}")
+
+
+def _named(node: TupleOf) -> list[tuple[str, Node]]:
+    found: dict[str, Node] = {}
+    for name, value in node.members:
+        if not isinstance(name, Constant) or name.kind != "S":
+            raise RequestRefused(
+                f"Tuple keys must be of type String. Actual type: {shown(name)} under root at {name.place}"
+            )
+        text = str(name.content)
+        if not text:
+            raise RequestRefused("Path component cannot be an empty string")
+        if text in found:
+            raise RequestRefused(f"Duplicate keys in tuple. Key: {text} under root at {name.place}")
+        found[text] = value
+    return list(found.items())
+
+
+def _set(members: Sequence[Node], place: Place) -> AttributeValue:
+    if not members:
+        raise RequestRefused(f"Empty bags are not supported at {place}")
+    contents: list[str] = []
+    kinds: set[str] = set()
+    for member in members:
+        if not isinstance(member, Constant) or member.kind not in ("S", "N"):
+            raise RequestRefused(f"{_NOT_IN_BAGS} at {member.place}")
+        kinds.add(member.kind)
+        contents.append(str(member.content))
+    if len(kinds) > 1:
+        raise RequestRefused(_NOT_IN_BAGS)
+    return {f"{kinds.pop()}S": contents}

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from jobtable.embedded.expressions import Condition, Update
 from jobtable.embedded.expressions.conditions import ConditionProgram, prepare_condition
-from jobtable.embedded.expressions.memory import Names
+from jobtable.embedded.expressions.memory import Names, is_short
 from jobtable.embedded.expressions.updates import UpdateProgram, prepare_update_program
 from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.requests import Tables, find_table
@@ -29,7 +29,9 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
     """The write that a StoreRequest, or an action of one, asks for."""
     table = find_table(tables, request["TableName"])
     names = request.get("ExpressionAttributeNames", _NOTHING)
-    programs = _programs(request.get("UpdateExpression"), request.get("ConditionExpression"), tuple(names.items()))
+    entries = tuple(names.items())
+    find = _known_programs if is_short(entries) else _programs
+    programs = find(request.get("UpdateExpression"), request.get("ConditionExpression"), entries)
     refuse_nested_keys(table, programs.nested_names)
     values = _valid(request.get("ExpressionAttributeValues", _NOTHING))
     condition = None if programs.condition is None else Condition.of(programs.condition, values)
@@ -42,7 +44,6 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
     return Write(kind, table, key_position(table, key), key, 0, 0, condition, update, returns_item(request))
 
 
-@lru_cache(maxsize=1024)
 def _programs(update: str | None, condition: str | None, names: Names) -> _Programs:
     found = _Programs(
         None if update is None else prepare_update_program(update, names),
@@ -51,6 +52,9 @@ def _programs(update: str | None, condition: str | None, names: Names) -> _Progr
     )
     nested = (program.nested_names for program in (found.update, found.condition) if program is not None)
     return found._replace(nested_names=frozenset().union(*nested))
+
+
+_known_programs = lru_cache(maxsize=1024)(_programs)
 
 
 def _valid(values: Mapping[str, AttributeValue]) -> Mapping[str, AttributeValue]:

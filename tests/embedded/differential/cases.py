@@ -37,3 +37,12 @@ def same_without(case: Case, *members: str) -> bool:
         for answer in (case.embedded, case.local)
     )
     return embedded == local
+
+
+def is_fragment(embedded: Any, local: Any) -> bool:
+    """Whether maps and lists of the one have nothing that those of the other do not have."""
+    if isinstance(embedded, dict) and isinstance(local, dict):
+        return all(name in local and is_fragment(inside, local[name]) for name, inside in embedded.items())
+    if isinstance(embedded, list) and isinstance(local, list):
+        return all(any(is_fragment(element, other) for other in local) for element in embedded)
+    return bool(embedded == local)

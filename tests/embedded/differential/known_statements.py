@@ -152,6 +152,14 @@ def _reads_keys_only(case: Case) -> bool:
     return is_read and any(name in _statements(case) for name in indexes)
 
 
+def has_statement_twice(operation: str, request: dict[str, Any]) -> bool:
+    """Whether a batch has a statement twice. It is refused, but DynamoDB Local does what comes before the second."""
+    statements = request.get("Statements")
+    if operation != "BatchExecuteStatement" or not isinstance(statements, list):
+        return False
+    return any(one in statements[:number] for number, one in enumerate(statements))
+
+
 def known_in_statement(case: Case) -> KnownDifference | None:
     """The entry of the list that explains why the two answers to a statement differ."""
     if case.operation not in STATEMENT_OPERATIONS:

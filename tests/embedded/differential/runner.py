@@ -14,7 +14,7 @@ from tests.embedded.differential.cases import Case
 from tests.embedded.differential.comparison import TABLE_OPERATIONS, normal, settled
 from tests.embedded.differential.known import known_difference, removing_updates
 from tests.embedded.differential.known_older import has_default_action
-from tests.embedded.differential.known_statements import known_in_statement
+from tests.embedded.differential.known_statements import has_statement_twice, known_in_statement
 from tests.embedded.differential.mutations import mutated
 from tests.embedded.differential.peers import Answer, Peer
 from tests.embedded.differential.requests import Step, step
@@ -98,6 +98,9 @@ class SideBySide:
                     return None
                 if has_default_action(operation, request):
                     self.listed["default action"] += 1
+                    return None
+                if has_statement_twice(operation, request):
+                    self.listed["statement twice"] += 1
                     return None
                 if case is None:
                     continue

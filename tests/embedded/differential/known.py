@@ -503,9 +503,12 @@ KNOWN_DIFFERENCES = (
     ),
     KnownDifference(
         "size of a partition key",
-        "No item has a partition key that is larger than a key may be; DynamoDB Local lets a query look for one.",
+        "No item has a partition key that is larger than a key may be; DynamoDB Local lets a query look for one, or "
+        "finds the next fault of it.",
         lambda case: (
-            case.operation == "Query" and case.local.code is None and "Size of hashkey" in case.embedded.message
+            case.operation == "Query"
+            and case.local.code in (None, "ValidationException")
+            and "Size of hashkey" in case.embedded.message
         ),
     ),
     KnownDifference(

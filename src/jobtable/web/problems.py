@@ -42,6 +42,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.StorageError: 503,
     errors.RequestError: 502,
     errors.ConditionalCheckFailed: 409,
+    errors.DuplicateItem: 409,
     errors.TransactionCanceled: 409,
     errors.TransactionConflict: 503,
     errors.TransactionInProgress: 503,

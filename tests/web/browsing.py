@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from tests.web.conftest import Served
+
+LIVE = '[data-live-state][data-state="live"]'
+expect.set_options(timeout=20_000)
 
 
 class Watched:
@@ -42,3 +46,33 @@ def watch(browser: Browser, served: Served) -> Iterator[Watched]:
     yield shown
     shown.close()
     assert shown.complaints == []
+
+
+def open_live(page: Page, path: str) -> None:
+    """Return when the page has read again what it shows."""
+    with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):
+        page.goto(path)
+    page.locator(LIVE).wait_for(state="attached")
+
+
+class Run:
+    """A job that runs, as its worker sees it."""
+
+    def __init__(self, served: Served, name: str, **given: Any) -> None:
+        self._client = served.client()
+        self.job_id = f"the {name}"  # as people name them
+        self._path = f"/api/v1/jobs/{self.job_id.replace(' ', '%20')}"
+        queue = f"queue of {name}"
+        self._client.post("/api/v1/jobs", json={"name": name, "queue": queue, "job_id": self.job_id, **given})
+        (lease,) = self._client.post(f"/api/v1/queues/{queue}/claim", json={"instance_id": "w"}).json()
+        self._held = {"instance_id": "w", "epoch": lease["epoch"]}
+
+    def tell(self, what: str, **more: Any) -> None:
+        answer = self._client.post(f"{self._path}/{what}", json={**self._held, **more})
+        assert answer.is_success, answer.text
+
+    def log(self, *numbers: int) -> None:
+        self.tell("logs", lines=[{"message": f"line {number}"} for number in numbers])
+
+    def measure(self, *steps: int) -> None:
+        self.tell("metrics", metrics=[{"metric_name": "loss", "value": 1 / (1 + n), "step": n} for n in steps])

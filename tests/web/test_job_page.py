@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.web.browsing import Watched, watch
+from tests.web.browsing import Run, Watched, open_live, watch
 from tests.web.conftest import Served
-from tests.web.test_live_pages import Run, open_live
 
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import NewJob

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import APIResponse, Browser, Dialog, Page, Route, expect
 from tests.running import run_jobs
-from tests.web.browsing import Watched, watch
+from tests.web.browsing import LIVE, Run, Watched, open_live, watch
 from tests.web.conftest import Served
 from tests.web.world import TASKS
 
@@ -18,10 +18,8 @@ from jobtable.access.entities import Role
 from jobtable.sweeps.parameters import Choice, FloatRange
 from jobtable.sweeps.sweep import Sweep
 
-LIVE = '[data-live-state][data-state="live"]'
 NO_SHARED_WORKER = "delete window.SharedWorker"
 LONG = "q" * 200
-expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="module")
@@ -44,38 +42,8 @@ def page(browser: Browser, served: Served) -> Iterator[Page]:
     shown.close()
 
 
-class Run:
-    """A job that runs, as its worker sees it."""
-
-    def __init__(self, served: Served, name: str, **given: Any) -> None:
-        self._client = served.client()
-        self.job_id = f"the {name}"  # as people name them
-        self._path = f"/api/v1/jobs/{self.job_id.replace(' ', '%20')}"
-        queue = f"queue of {name}"
-        self._client.post("/api/v1/jobs", json={"name": name, "queue": queue, "job_id": self.job_id, **given})
-        (lease,) = self._client.post(f"/api/v1/queues/{queue}/claim", json={"instance_id": "w"}).json()
-        self._held = {"instance_id": "w", "epoch": lease["epoch"]}
-
-    def tell(self, what: str, **more: Any) -> None:
-        answer = self._client.post(f"{self._path}/{what}", json={**self._held, **more})
-        assert answer.is_success, answer.text
-
-    def log(self, *numbers: int) -> None:
-        self.tell("logs", lines=[{"message": f"line {number}"} for number in numbers])
-
-    def measure(self, *steps: int) -> None:
-        self.tell("metrics", metrics=[{"metric_name": "loss", "value": 1 / (1 + n), "step": n} for n in steps])
-
-
 def numbers_of_lines(page: Page) -> list[int]:
     return [int(text.split()[1]) for text in page.locator(".line-text").all_text_contents()]
-
-
-def open_live(page: Page, path: str) -> None:
-    """Return when the page has read again what it shows."""
-    with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):
-        page.goto(path)
-    page.locator(LIVE).wait_for(state="attached")
 
 
 # --- one stream ------------------------------------------------------------------------------------------------------

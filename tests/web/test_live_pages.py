@@ -220,7 +220,7 @@ def test_what_is_told_is_not_undone_by_a_page_that_was_made_before(watched: Watc
     page.evaluate("document.addEventListener('regions', () => (window.wasUpdated = true))")
     route, answer = late[0]
     route.fulfill(response=answer)
-    page.wait_for_function("window.wasUpdated")
+    page.wait_for_function("() => window.wasUpdated")
     expect(progress).to_have_text("61%")
 
 

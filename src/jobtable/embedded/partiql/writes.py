@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from jobtable.embedded.expressions import Condition
 from jobtable.embedded.expressions.grammar import ConditionNode, Function, Junction, Operand, PathOperand
 from jobtable.embedded.keys import SchemaMismatch, key_position, refuse_nested_keys
 from jobtable.embedded.partiql.conditions import compiled, condition_tree, conjunction, conjuncts, equality
@@ -111,7 +110,9 @@ def _check(tables: Tables, select: Select, terms: Terms, request: Request) -> Wr
     return _keyed("check", table, key, terms, condition, request)
 
 
-def _keyed(kind: Kind, table: TableSchema, key: Item, terms: Terms, condition: Any, request: Request) -> Write:
+def _keyed(
+    kind: Kind, table: TableSchema, key: Item, terms: Terms, condition: Condition | None, request: Request
+) -> Write:
     position = key_position(table, key)
     return Write(kind, table, position, key, 0, terms.values_size, condition, None, returns_item(request))
 

@@ -18,29 +18,22 @@ SETTINGS = "dl => [...dl.children].map(each => [...each.children].map(part => pa
 CHART = "document.querySelector('[data-chart]')"
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
-    server = Served()
-    yield server
-    server.stop()
-
-
 @pytest.fixture
-def watched(browser: Browser, served: Served) -> Iterator[Watched]:
-    yield from watch(browser, served)
+def watched(browser: Browser, open_server: Served) -> Iterator[Watched]:
+    yield from watch(browser, open_server)
 
 
-def claimed(served: Served, **given: Any) -> Lease:
-    jobs = served.services.jobs
+def claimed(open_server: Served, **given: Any) -> Lease:
+    jobs = open_server.services.jobs
     jobs.submit(NewJob(task="training:train", **given))
     (lease,) = jobs.claim(given["queue"], limit=1, instance_id="w", lease_seconds=60)
     return lease
 
 
-def test_parameters_and_result_are_read_at_a_glance_and_copied_exactly(watched: Watched, served: Served) -> None:
+def test_parameters_and_result_are_read_at_a_glance_and_copied_exactly(watched: Watched, open_server: Served) -> None:
     params = {"rate": 0.022855735068116945, "year": 2024, "name": "<b>", "deep": True, "layers": [64, 32]}
-    lease = claimed(served, name="given", queue="given", params=params)
-    served.services.jobs.finish(lease, Outcome.completed({"accuracy": 0.9}))
+    lease = claimed(open_server, name="given", queue="given", params=params)
+    open_server.services.jobs.finish(lease, Outcome.completed({"accuracy": 0.9}))
     page = watched.page
     page.goto(f"/jobs/{lease.job.job_id}")
     result, given = page.locator(".settings").all()
@@ -60,15 +53,15 @@ def test_parameters_and_result_are_read_at_a_glance_and_copied_exactly(watched: 
 
 
 def test_what_a_job_has_not_come_to_is_not_told(serve: Callable[..., Served]) -> None:
-    served = serve()
-    job = served.services.jobs.submit(NewJob(name="waits", task="a:b"))
-    page = served.client(Accept="text/html").get(f"/jobs/{job.job_id}").text
+    open_server = serve()
+    job = open_server.services.jobs.submit(NewJob(name="waits", task="a:b"))
+    page = open_server.client(Accept="text/html").get(f"/jobs/{job.job_id}").text
     assert not [name for name in ("Started", "Ended", "Took", "<progress", "Result") if name in page]
 
 
-def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, served: Served) -> None:
-    lease = claimed(served, name="raises", queue="raises")
-    with JobContext(served.services.jobs, lease) as context:
+def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, open_server: Served) -> None:
+    lease = claimed(open_server, name="raises", queue="raises")
+    with JobContext(open_server.services.jobs, lease) as context:
         context.error("it broke", exception=ValueError("no such column"))
     watched.page.goto(f"/jobs/{lease.job.job_id}")
     first, *rest = watched.page.locator(".line-text").inner_text().split("\n")
@@ -76,8 +69,8 @@ def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, served: Serve
     assert "no such column" in rest[-1]
 
 
-def test_what_is_below_the_log_of_a_job_does_not_move_with_its_lines(watched: Watched, served: Served) -> None:
-    run = Run(served, "grows")
+def test_what_is_below_the_log_of_a_job_does_not_move_with_its_lines(watched: Watched, open_server: Served) -> None:
+    run = Run(open_server, "grows")
     open_live(watched.page, f"/jobs/{run.job_id}")
     history = watched.page.get_by_role("heading", name="History")
     before = history.bounding_box()
@@ -87,18 +80,18 @@ def test_what_is_below_the_log_of_a_job_does_not_move_with_its_lines(watched: Wa
 
 
 def test_a_status_is_told_once_while_it_lasts(serve: Callable[..., Served]) -> None:
-    served = serve()
-    lease = claimed(served, name="reports", queue="reports")
+    open_server = serve()
+    lease = claimed(open_server, name="reports", queue="reports")
     for percent in (10, 20, 30):
-        served.services.jobs.report(lease, progress=percent, message=f"at {percent}")
-    page = served.client(Accept="text/html").get(f"/jobs/{lease.job.job_id}").text
+        open_server.services.jobs.report(lease, progress=percent, message=f"at {percent}")
+    page = open_server.client(Accept="text/html").get(f"/jobs/{lease.job.job_id}").text
     history = page.partition("<h2>History</h2>")[2].partition("</ol>")[0]
     assert (history.count("badge-running"), history.count("badge-pending")) == (1, 1)
     assert all(f"at {percent}" in history for percent in (10, 20, 30))
 
 
-def test_a_chart_tells_the_last_value_and_what_it_is_drawn_over(watched: Watched, served: Served) -> None:
-    run = Run(served, "drawn")
+def test_a_chart_tells_the_last_value_and_what_it_is_drawn_over(watched: Watched, open_server: Served) -> None:
+    run = Run(open_server, "drawn")
     run.measure(0, 1, 3)
     open_live(watched.page, f"/jobs/{run.job_id}")
     title, axis = watched.page.locator(".gtitle"), watched.page.locator(".xtitle")
@@ -108,8 +101,8 @@ def test_a_chart_tells_the_last_value_and_what_it_is_drawn_over(watched: Watched
     expect(title).to_have_text("loss: 0.2 at step 4")
 
 
-def test_a_value_that_never_changes_is_drawn_where_it_is(watched: Watched, served: Served) -> None:
-    run = Run(served, "constant")
+def test_a_value_that_never_changes_is_drawn_where_it_is(watched: Watched, open_server: Served) -> None:
+    run = Run(open_server, "constant")
     run.tell("metrics", metrics=[{"metric_name": "rate", "value": 0.02, "step": n} for n in range(3)])
     open_live(watched.page, f"/jobs/{run.job_id}")
     expect(watched.page.locator(".gtitle")).to_have_text("rate: 0.02 at step 2")
@@ -117,8 +110,8 @@ def test_a_value_that_never_changes_is_drawn_where_it_is(watched: Watched, serve
     assert 0 < low < 0.02 < high < 0.04
 
 
-def test_what_was_told_before_a_job_began_anew_is_a_line_of_its_own(watched: Watched, served: Served) -> None:
-    run = Run(served, "anew")
+def test_what_was_told_before_a_job_began_anew_is_a_line_of_its_own(watched: Watched, open_server: Served) -> None:
+    run = Run(open_server, "anew")
     for steps in ((0, 1, 2, 3), (1, 2), (0, 1)):
         run.measure(*steps)
     open_live(watched.page, f"/jobs/{run.job_id}")

@@ -12,6 +12,7 @@ from jobtable.embedded.expressions.memory import Names, is_short
 from jobtable.embedded.expressions.updates import UpdateProgram, prepare_update_program
 from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.requests import Tables, find_table
+from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.values import validate_value
 from jobtable.embedded.writes import Kind, Write, position_of_put, refuse_key_update, returns_item, valid_item
 from jobtable.store.backend import AttributeValue, Request
@@ -28,20 +29,28 @@ class _Programs(NamedTuple):
 def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
     """The write that a StoreRequest, or an action of one, asks for."""
     table = find_table(tables, request["TableName"])
-    names = request.get("ExpressionAttributeNames", _NOTHING)
-    entries = tuple(names.items())
-    find = _known_programs if is_short(entries) else _programs
-    programs = find(request.get("UpdateExpression"), request.get("ConditionExpression"), entries)
-    refuse_nested_keys(table, programs.nested_names)
-    values = _valid(request.get("ExpressionAttributeValues", _NOTHING))
-    condition = None if programs.condition is None else Condition.of(programs.condition, values)
+    condition, update = _expressions(table, request)
     if kind == "put":
         item, size = valid_item(request["Item"])
         return Write(kind, table, position_of_put(table, item), item, size, 0, condition, None, returns_item(request))
     key = request["Key"]
-    update = None if programs.update is None else Update.of(programs.update, values)
     refuse_key_update(key, update)
     return Write(kind, table, key_position(table, key), key, 0, 0, condition, update, returns_item(request))
+
+
+def _expressions(table: TableSchema, request: Request) -> tuple[Condition | None, Update | None]:
+    """The condition and the update of a request, or RequestRefused if they do not fit the table."""
+    update, condition = request.get("UpdateExpression"), request.get("ConditionExpression")
+    if update is None and condition is None:
+        return None, None
+    entries = tuple(request.get("ExpressionAttributeNames", _NOTHING).items())
+    programs = (_known_programs if is_short(entries) else _programs)(update, condition, entries)
+    refuse_nested_keys(table, programs.nested_names)
+    values = _valid(request.get("ExpressionAttributeValues", _NOTHING))
+    return (
+        None if programs.condition is None else Condition.of(programs.condition, values),
+        None if programs.update is None else Update.of(programs.update, values),
+    )
 
 
 def _programs(update: str | None, condition: str | None, names: Names) -> _Programs:

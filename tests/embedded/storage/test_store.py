@@ -159,9 +159,10 @@ def test_writers_that_share_a_commit_fail_and_succeed_each_for_itself(storage: S
 
     def write(number: int) -> None:
         def action(transaction: Transaction) -> str:
-            put_action(item("p", str(number), g="g", r="r"), transaction)
-            if number % 3 == 0:
-                raise ConditionalCheckFailed(str(number))
+            with transaction.together() if number % 2 else contextlib.nullcontext():
+                put_action(item("p", str(number), g="g", r="r"), transaction)
+                if number % 3 == 0:
+                    raise ConditionalCheckFailed(str(number))
             return str(number)
 
         try:

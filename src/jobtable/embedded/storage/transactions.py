@@ -130,12 +130,17 @@ class View:
 
     def end_reads(self) -> None:
         """Let go of what unfinished ranges hold."""
-        for cursor in self._cursors:
-            cursor.close()
+        if self._cursors:
+            for cursor in self._cursors:
+                cursor.close()
+            self._cursors.clear()
 
 
 class Transaction(View):
-    """A View that can change what it sees. It is alone: no other writer of any process is at work meanwhile."""
+    """A View that can change what it sees. It is alone: no other writer of any process is at work meanwhile.
+
+    Actions that share a commit use it one after the other. `has_written` speaks of the last one.
+    """
 
     __slots__ = ("_counts", "_microseconds", "_now", "_rows", "catalogue_changed", "has_remembered", "has_written")
 
@@ -188,12 +193,12 @@ class Transaction(View):
     def together(self) -> Iterator[None]:
         """Store what is put and deleted in this block at its end, in less time. Nothing of it can be read before."""
         rows: defaultdict[str, list[tuple[object, ...]]] = defaultdict(list)
+        self.has_written = True  # from the beginning: what fails within has been counted
         self._rows = rows
         try:
             yield
         finally:
             self._rows = None
-        self.has_written = True
         for sql, values in rows.items():
             self.connection.executemany(sql, values)
 
@@ -219,9 +224,17 @@ class Transaction(View):
         sql = f"DELETE FROM tokens WHERE token IN ({old})"  # noqa: S608 - it has no foreign text
         return self.connection.execute(sql, bounds).rowcount == _FORGOTTEN_AT_ONCE
 
-    def counts(self) -> dict[int, list[int]]:
-        """How the number of entries and their bytes changed, for each id of a table or index."""
-        return self._counts
+    def store_counts(self) -> None:
+        """Store how the number of entries and their bytes have changed; to be called once, at the end."""
+        rows = [(items, size, id_) for id_, (items, size) in self._counts.items() if items or size]
+        if rows:
+            sql = "UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?"
+            self.connection.executemany(sql, rows)
+
+    def forget_schemas(self) -> None:
+        """Read the schemas of tables anew from here on: an action has changed the catalogue."""
+        self._cache = Cache(b"")
+        self.catalogue_changed = False
 
     def counters(self, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
         """As of a View, with what this transaction has changed so far."""
@@ -312,7 +325,7 @@ class Transaction(View):
     def _journal(
         self, table: TableSchema, position: bytes, old: Sized, new: bytes | None, *, by_service: bool = False
     ) -> None:
-        # One time for the whole transaction: what was written together is restored together.
+        # One time for the whole commit: what was written together is restored together.
         self._microseconds = self._microseconds or int(self._now() * 1_000_000)
         before = to_json(old.item) if old.body is None and old.item is not None else old.body
         row = (self._microseconds, position, before, new, by_service)

@@ -211,29 +211,17 @@ class Writer:
 
     def _run_actions(self, connection: sqlite3.Connection, taken: list[_Call]) -> int | None:
         """Do what shares this commit; gives the number of the catalogue if that has changed."""
-        version = catalogue_version(connection)
-        cache = self._home.cache_for(version)
-        counts: dict[int, list[int]] = {}
-        catalogue_changed = False
+        first_version = version = catalogue_version(connection)
+        transaction = Transaction(connection, self._home.cache_for(version), self._home.now)
         for call in self._batch(taken):
-            transaction = Transaction(connection, cache, self._home.now)
-            if not _perform(call, transaction):
-                continue
-            for id_, (items, size) in transaction.counts().items():
-                total = counts.setdefault(id_, [0, 0])
-                total[0] += items
-                total[1] += size
-            if transaction.has_remembered and time.monotonic() > self._next_purge and not transaction.forget_tokens():
-                self._next_purge = time.monotonic() + _SECONDS_BETWEEN_PURGES
-            if transaction.catalogue_changed:
-                catalogue_changed = True
+            if _perform(call, transaction) and transaction.catalogue_changed:
                 version += 1
                 connection.execute(f"PRAGMA user_version = {version}")
-                cache = Cache(b"")
-        rows = [(items, size, id_) for id_, (items, size) in counts.items() if items or size]
-        if rows:
-            connection.executemany("UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?", rows)
-        return version if catalogue_changed else None
+                transaction.forget_schemas()
+        if transaction.has_remembered and time.monotonic() > self._next_purge and not transaction.forget_tokens():
+            self._next_purge = time.monotonic() + _SECONDS_BETWEEN_PURGES
+        transaction.store_counts()
+        return None if version == first_version else version
 
     def _batch(self, taken: list[_Call]) -> Iterator[_Call]:
         """The calls that were taken and have not failed, and then those that wait, while there is time."""
@@ -268,6 +256,7 @@ class Writer:
 
 def _perform(call: _Call, transaction: Transaction) -> bool:
     """Run one action; a failure of its own is told to its caller alone."""
+    transaction.has_written = False
     try:
         call.result = call.action(transaction)
     except Exception as error:

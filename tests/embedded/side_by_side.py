@@ -84,7 +84,10 @@ REWORDED: tuple[tuple[str, str], ...] = (
         "(KeyConditionExpressions|Invalid (operator used|condition) in KeyConditionExpression:) .*",
         "Invalid KeyConditionExpression: (KeyConditionExpressions|Invalid (operator used|condition) in) .*",
     ),
-    ("Conditions can be of length 1 or 2 only", "The number of query conditions .*"),
+    (
+        "Conditions can be of length 1 or 2 only|Query key condition not supported",
+        "The number of query conditions .*",
+    ),
     ("Query condition missed key schema element", "Query condition missed key schema element: .*"),
     (
         "Exclusive Start Key must have same size as table's key schema|Type mismatch for attribute to update",

@@ -258,7 +258,11 @@ FAULTS = (
     Fault(
         Stage.SCHEMA, "Query condition missed key schema element: {}", ("Query condition missed key schema element",)
     ),
-    Fault(Stage.SCHEMA, "The number of query conditions {}", ("Conditions can be of length 1 or 2 only",)),
+    Fault(
+        Stage.SCHEMA,
+        "The number of query conditions {}",
+        ("Conditions can be of length 1 or 2 only", "Query key condition not supported"),
+    ),
     Fault(Stage.SCHEMA, "{} key attributes {} must have equality conditions specified in the query{}"),
     Fault(Stage.SCHEMA, "Query key condition not supported"),
     Fault(

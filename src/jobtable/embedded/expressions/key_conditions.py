@@ -103,15 +103,13 @@ def matched(
     index_name: str | None,
 ) -> KeyCondition:
     """What is said of attributes, held against a key schema, or RequestRefused."""
-    if len(partition) > 1 or len(sort) > 1:
-        _check_left_to_right(given, partition, sort)
-    elif len(given) > 2:
+    if len(given) > len(partition) + len(sort):
         raise RequestRefused(
             f"The number of query conditions ({len(given)}) exceeds the number of key attributes defined in the"
             f" schema ({len(partition) + len(sort)})"
         )
-    elif not sort and len(given) > 1:
-        raise RequestRefused("Query key condition not supported")
+    if len(partition) > 1 or len(sort) > 1:
+        _check_left_to_right(given, partition, sort)
     partition_values = tuple(_equality(given, attribute, values, index_name) for attribute in partition)
     _check_bytes(partition, partition_values, MAX_PARTITION_BYTES)
     sort_condition = _sort_condition(given, len(partition), sort, values, index_name)
@@ -247,8 +245,6 @@ def _check_left_to_right(
             f"RANGE key attributes {unequal} must have equality conditions specified in the query because a condition"
             f" is present on key attribute {sort[last].name}"
         )
-    if len(given) > len(partition) + len(sort):
-        raise RequestRefused("Query key condition not supported")
 
 
 def _without_equality(given: dict[str, OneKey], attributes: tuple[KeyAttribute, ...]) -> str:

@@ -64,6 +64,7 @@ _EXCEEDS = "exceeds the number of key attributes defined in the schema"
         ("p = :a AND q = :b AND s = :c", f"RANGE key attributes r {_BEFORE_S}"),
         ("p = :a AND q = :b AND r > :c AND s = :a", f"RANGE key attributes r {_BEFORE_S}"),
         ("p = :a AND q = :b AND x = :c", "Query condition missed key schema element: r"),
+        # No source has this of keys of several attributes: it is inferred, as the service's words speak of any schema.
         ("p = :a AND q = :b AND r = :c AND s = :a AND x = :a", f"The number of query conditions (5) {_EXCEEDS} (4)"),
         ("v = :a AND w = :a AND x = :a AND y = :a AND z = :a", f"The number of query conditions (5) {_EXCEEDS} (4)"),
     ],

@@ -125,6 +125,13 @@ def test_the_connection_is_closed_when_the_client_asks(client: Client, request_h
     assert client.is_closed()
 
 
+def test_an_answer_says_when_and_by_whom_it_was_given(client: Client) -> None:
+    client.send(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+    headers = client.response()[1]
+    assert headers["server"] == "Server"  # As DynamoDB calls itself.
+    assert headers["date"].endswith(" GMT")
+
+
 @pytest.mark.parametrize(
     "request_head",
     [b"GET / HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"],

@@ -73,7 +73,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One response; the connection adds length, date and keep-alive."""
+    """One response; the connection adds server, date, length and keep-alive."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -107,7 +107,7 @@ class HttpConnection:
         """Send a whole response, or raise OSError. An answer to HEAD has the headers of a body that it has not."""
         lines = [f"HTTP/1.1 {response.status} {_REASONS[response.status]}"]
         lines += [f"{name}: {value}" for name, value in response.headers]
-        lines.append(f"Date: {_http_date()}")
+        lines += ("Server: Server", f"Date: {_http_date()}")  # The name is DynamoDB's.
         lines.append(f"Content-Length: {len(response.body)}")
         lines.append("Connection: keep-alive" if keep_alive else "Connection: close")
         head = "\r\n".join(lines) + "\r\n\r\n"

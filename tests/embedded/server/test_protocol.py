@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobtable.embedded.server import DynamoDbProtocol
+from jobtable.embedded.server import DynamoDbProtocol, SignatureCheck
 from jobtable.embedded.server.http1 import MAX_BODY_BYTES, HttpRequest, HttpResponse
 from jobtable.errors import StorageError, request_error
 from jobtable.store.backend import Request, Response
@@ -112,6 +112,7 @@ def test_what_is_nested_deep_is_left_to_the_backend() -> None:
     ("body", "encoding"),
     [
         (gzip.compress(b'{"TableName":"t"}', mtime=0), "gzip"),
+        (gzip.compress(b'{"TableName":"t"}', mtime=0) + b"junk", "gzip"),
         (gzip.compress(b'{"Table', mtime=0) + gzip.compress(b'Name":"t"}', mtime=0), "GZIP"),
         (zlib.compress(b'{"TableName":"t"}'), "deflate"),
     ],
@@ -197,6 +198,8 @@ def test_an_operation_without_a_response_is_answered_with_no_body(operation: str
     [
         (b"not gzip", "gzip", 400, "SerializationException"),
         (gzip.compress(b"{}", mtime=0)[:-9], "gzip", 400, "SerializationException"),
+        (gzip.compress(b"{", mtime=0) + gzip.compress(b"}", mtime=0)[:-1], "gzip", 400, "SerializationException"),
+        (b"", "gzip", 400, "SerializationException"),
         (b"{}", "br", 400, "SerializationException"),
         (b"not deflate", "deflate", 400, "SerializationException"),
         (zlib.compress(b"{}")[:-3], "deflate", 400, "SerializationException"),
@@ -281,3 +284,40 @@ def test_other_methods_paths_and_media_types_are_not_found(request_: HttpRequest
 def test_a_web_page_cannot_reach_the_tables_through_its_visitor() -> None:
     status, error = error_of(respond(post(b"{}", origin="https://example.org")))
     assert (status, error["__type"]) == (400, "com.amazon.coral.service#AccessDeniedException")
+
+
+def respond_signed(request: HttpRequest) -> HttpResponse:
+    return DynamoDbProtocol(ScriptedBackend({}), SignatureCheck("id", "secret")).respond(request)
+
+
+def allowances(response: HttpResponse) -> dict[str, str]:
+    return {name: value for name, value in response.headers if name.startswith("Access-Control-")}
+
+
+ALLOWED = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Expose-Headers": "x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,"
+    "x-amzn-ErrorMessage,Date",
+}
+ASKED = {"access-control-request-method": "POST", "access-control-request-headers": "x-amz-target, x-amz-date"}
+
+
+def test_a_web_page_that_can_sign_its_requests_may_send_them() -> None:
+    asked = respond_signed(HttpRequest("OPTIONS", "/", {"origin": "https://example.org", **ASKED}, b"", True))
+    assert (asked.status, asked.body) == (200, b"")
+    assert allowances(asked) == ALLOWED | {
+        "Access-Control-Max-Age": "172800",
+        "Access-Control-Allow-Methods": "POST",
+        "Access-Control-Allow-Headers": "x-amz-target, x-amz-date",
+    }
+    told = respond_signed(post(b"{}", origin="https://example.org", **ASKED))
+    assert error_of(told)[1]["__type"] == "com.amazon.coral.service#MissingAuthenticationTokenException"
+    assert allowances(told) == ALLOWED
+    assert allowances(respond_signed(HttpRequest("GET", "/", {"origin": "https://example.org"}, b"", True))) == ALLOWED
+
+
+def test_nothing_is_allowed_to_pages_that_did_not_ask_or_need_no_signature() -> None:
+    assert not allowances(respond_signed(post(b"{}")))
+    assert not allowances(respond(post(b"{}", origin="https://example.org")))
+    asked = HttpRequest("OPTIONS", "/", {"origin": "https://example.org", **ASKED}, b"", True)
+    assert (respond(asked).status, allowances(respond(asked))) == (400, {})

@@ -13,6 +13,7 @@ from pydantic_core import from_json, to_json
 
 from jobtable.embedded.json_types import is_deeper
 from jobtable.embedded.server.http1 import HttpError, HttpRequest, HttpResponse
+from jobtable.embedded.server.origins import is_from_page, is_question, with_allowance
 from jobtable.embedded.server.packing import LEAST_PACKED_BYTES, packed, packing_for, unpacked_body
 from jobtable.embedded.server.sigv4 import SignatureCheck
 from jobtable.errors import JobtableError, RequestError, request_error
@@ -72,6 +73,8 @@ class DynamoDbProtocol:
     def respond(self, request: HttpRequest) -> HttpResponse:
         """The response to one request, of the media type that the request has."""
         response = self._answer(request)
+        if self._signatures is not None and "origin" in request.headers:
+            response = with_allowance(response, request)
         if request.headers.get("content-type") == _AWS_JSON or _media_type(request.headers) == _AWS_JSON:
             return response
         headers = tuple((name, _PLAIN_JSON if value == _AWS_JSON else value) for name, value in response.headers)
@@ -81,6 +84,8 @@ class DynamoDbProtocol:
         try:
             if request.method in ("GET", "HEAD") and request.target.partition("?")[0] in _HEALTH_PATHS:
                 return health_response(request)
+            if self._signatures is not None and is_question(request):
+                return _response(200, b"", "text/plain")
             operation, body = self._understand(request)
             content = self._backend.execute(operation, body)
             if operation == "DescribeEndpoints" and "host" in request.headers:
@@ -103,7 +108,7 @@ class DynamoDbProtocol:
 
     def _understand(self, request: HttpRequest) -> tuple[str, Request]:
         headers = request.headers
-        if headers.get("origin", "").startswith("http"):
+        if self._signatures is None and is_from_page(request):
             # A page of any web site could otherwise read and write the tables through the visitor's browser.
             raise request_error("AccessDeniedException", "Requests from web pages are refused")
         body = unpacked_body(request)

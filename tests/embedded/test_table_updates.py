@@ -121,6 +121,11 @@ def test_a_table_with_units_and_indexes_tells_faults_in_the_words_of_the_service
             f"{INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for"
             " index: ggg",
         ),
+        (
+            update({"Update": {"IndexName": "ggg", "WarmThroughput": {"ReadUnitsPerSecond": None}}}),
+            f"{INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond specified for"
+            " index: ggg",
+        ),
     ],
 )
 def test_a_wrong_shape_is_told_before_the_table_is_looked_for(

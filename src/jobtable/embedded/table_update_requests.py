@@ -80,7 +80,8 @@ def index_changes(request: Request) -> list[IndexChange]:
             raise RequestRefused(
                 f"{INVALID}Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
-        if action == "Update" and update[action].get("WarmThroughput") == {}:
+        warm = update[action].get("WarmThroughput") if action == "Update" else None
+        if warm is not None and all(units is None for units in warm.values()):
             raise RequestRefused(
                 f"{INVALID}WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond"
                 f" specified for index: {name}"

@@ -13,7 +13,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-MAX_HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 16 * 1024
 MAX_BODY_BYTES = 16 * 1024 * 1024
 
 _RECEIVE_BYTES = 256 * 1024
@@ -26,7 +26,6 @@ _REASONS = {
     404: "Not Found",
     408: "Request Timeout",
     413: "Payload Too Large",
-    431: "Request Header Fields Too Large",
     500: "Internal Server Error",
     501: "Not Implemented",
     503: "Service Unavailable",
@@ -140,7 +139,7 @@ class HttpConnection:
         self._deadline = time.monotonic() + self._timeouts.request if buffer else None
         while (end := buffer.find(b"\r\n\r\n", 0, MAX_HEAD_BYTES)) < 0:
             if len(buffer) >= MAX_HEAD_BYTES:
-                raise HttpError(431, "RequestHeaderSectionTooLarge", f"The headers exceed {MAX_HEAD_BYTES} bytes")
+                raise HttpError(400, "InvalidRequest", f"The headers exceed {MAX_HEAD_BYTES} bytes")
             if not self._receive():
                 return None
         head = buffer[:end].decode("latin-1")

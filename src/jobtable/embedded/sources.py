@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jobtable.embedded.expressions import Condition, Projection
@@ -93,8 +94,8 @@ def _fault_of_select(source: Source) -> str | None:
     return None
 
 
-def check_projected(source: Source) -> None:
-    """RequestRefused if attributes are wanted that a global index does not hold."""
+def check_projected(source: Source, wanted: Sequence[str] | None = None) -> None:
+    """RequestRefused if attributes are wanted that a global index does not hold; they are told in the given order."""
     index, held = source.index, source.projected_names()
     if index is None or index.is_local or held is None:
         return
@@ -103,7 +104,8 @@ def check_projected(source: Source) -> None:
             f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} because"
             " its projection type is not ALL"
         )
-    missing = sorted(source.projection.top_level_names - held) if source.projection else []
+    names = sorted(source.projection.top_level_names) if source.projection else []
+    missing = [name for name in (names if wanted is None else wanted) if name not in held]
     if missing:
         raise RequestRefused(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(missing)}]")
 

@@ -11,7 +11,12 @@ from jobtable.errors import RequestError, RequestRefused
 INVALID = "One or more parameter values were invalid: "
 IN_USE = "Attempt to change a resource which is still in use: "
 
-_OLDER_READERS = frozenset({"BatchWriteItem", "Scan", "TransactGetItems", "TransactWriteItems"})
+_OLDER_READERS = frozenset(
+    {
+        *("BatchWriteItem", "Scan", "TransactGetItems", "TransactWriteItems"),
+        *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
+    }
+)
 
 
 class ValueRefused(RequestRefused):

@@ -72,13 +72,28 @@ KNOWN_IN_STATEMENTS: tuple[KnownDifference, ...] = (
     ),
     KnownDifference(
         "parameters of a batch of statements",
-        "A parameter that is no value refuses the batch; DynamoDB Local does not look at those of a statement that "
-        "is malformed.",
+        "A parameter that is no value is the fault of its statement; DynamoDB Local refuses the batch, unless the "
+        "statement is malformed.",
         lambda case: (
             case.operation == "BatchExecuteStatement"
-            and case.embedded.code in _REFUSED
+            and case.local.code in _REFUSED
+            and any("Error" in one for one in case.embedded.body.get("Responses", []))
+        ),
+    ),
+    KnownDifference(
+        "malformed batch of statements",
+        "JSON of the wrong type refuses the batch; DynamoDB Local tells it as the fault of a statement.",
+        lambda case: (
+            case.operation == "BatchExecuteStatement"
+            and case.embedded.code == "SerializationException"
             and any("Error" in one for one in case.local.body.get("Responses", []))
         ),
+    ),
+    KnownDifference(
+        "overlapping alternatives",
+        "The service refuses alternatives that read one and the same part of a partition, as the same value twice in "
+        "an IN; DynamoDB Local reads it once.",
+        lambda case: case.embedded.message.startswith("Overlapping conditions") and case.local.code is None,
     ),
     KnownDifference(
         "faults of a transaction of statements",

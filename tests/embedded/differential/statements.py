@@ -14,7 +14,7 @@ Request = dict[str, Any]
 _NAMES = ("a", "b", "c", "d", "e", "a", "b", "c", "d", "g1", "g2")
 _UPDATED = ("a", "b", "c", "d", "e", "g1", "g2")
 _COMPARATORS = ("=", "<>", "!=", "<", "<=", ">", ">=")
-_TYPES = ("MISSING", "NULL", "STRING", "NUMERIC", "LIST", "STRUCT", "BOOLEAN", "BLOB", "TUPLE")
+_TYPES = ("MISSING", "NULL", "STRING", "NUMERIC", "LIST", "STRUCT", "BOOLEAN", "BOOL", "BLOB", "TUPLE")
 _RETURNED = ("ALL OLD *", "ALL NEW *", "MODIFIED OLD *", "MODIFIED NEW *")
 
 
@@ -70,6 +70,7 @@ class StatementWriter:
             lambda: f"attribute_type({self.path()}, {self.value({'S': rng.choice(('S', 'N', 'L', 'M', 'X'))})})",
             lambda: f"begins_with({self.path()}, {self.value(scalar(rng, rng.choice('SSSBN')))})",
             lambda: f"Contains({self.path()}, {self.value(sloppy_value(rng))})",
+            lambda: f"attribute_exists({self.path()}) {rng.choice(('=', '<>'))} {self.value({'BOOL': True})}",
         )
         return rng.choice(writers)()
 
@@ -138,10 +139,18 @@ class StatementWriter:
     def update(self, table: Table, chosen: Request | None = None, *, returns: bool = True) -> str:
         """UPDATE of an item."""
         rng = self.rng
-        names = rng.sample(_UPDATED, rng.choice((1, 1, 2, 3)))
-        changes = " ".join(self._change(name, table) for name in names)
-        text = f"UPDATE {self.name(table.name)} {changes} WHERE {self.whole_key(table, chosen)}{self._besides()}"
+        if rng.random() < 0.2:
+            text = f"FROM {self.name(table.name)} {self._where(table, chosen)} {self._changes(table)}"
+        else:
+            text = f"UPDATE {self.name(table.name)} {self._changes(table)} {self._where(table, chosen)}"
         return text + (f" RETURNING {rng.choice(_RETURNED)}" if returns and rng.random() < 0.5 else "")
+
+    def _where(self, table: Table, chosen: Request | None) -> str:
+        return f"WHERE {self.whole_key(table, chosen)}{self._besides()}"
+
+    def _changes(self, table: Table) -> str:
+        names = self.rng.sample(_UPDATED, self.rng.choice((1, 1, 2, 3)))
+        return " ".join(self._change(name, table) for name in names)
 
     def _change(self, name: str, table: Table) -> str:
         rng = self.rng

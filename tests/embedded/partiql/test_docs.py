@@ -31,7 +31,7 @@ JOBS = {
 
 def test_the_statements_of_the_page_run() -> None:
     (block,) = re.findall(r"```sql\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    select, insert, update, delete, exists = block.strip().split("\n")
+    select, insert, update, other_update, delete, exists = block.strip().split("\n")
     backend = EmbeddedBackend(None)
     backend.execute("CreateTable", JOBS)
     backend.execute("ExecuteStatement", {"Statement": insert, "Parameters": [{"M": {"mail": {"S": "dana"}}}]})
@@ -49,4 +49,7 @@ def test_the_statements_of_the_page_run() -> None:
     assert found == [{"name": {"S": "train"}, "mail": {"S": "dana"}}]
     with pytest.raises(ConditionalCheckFailed):
         backend.execute("ExecuteStatement", {"Statement": delete})
+    backend.execute("ExecuteStatement", {"Statement": other_update})
+    key = {"TableName": "jobs", "Key": {"id": {"S": "42"}}}
+    assert backend.execute("GetItem", key)["Item"]["runs"] == {"N": "2"}
     backend.close()

@@ -98,7 +98,8 @@ REFUSED = [
     ("SELECT size(a) FROM main", "Unexpected path component at 1:8:4"),
     ("SELECT * FROM main, hash", "Only select from a single table or index is supported."),
     ("SELECT * FROM main.gall.more", "A path may contain at most 2 components in the FROM clause"),
-    ("SELECT * FROM main.none", "The table does not have the specified index: none"),
+    ("SELECT * FROM main.none", "The table does not have the specified index"),
+    ("SELECT sk, COUNT(*) FROM main", "Unexpected path component at 1:12:5"),
     (
         "SELECT * FROM main WHERE pk = 1",
         "Key attribute's data type should match its data type in table's schema: Key pk",
@@ -109,7 +110,12 @@ REFUSED = [
     ("SELECT * FROM main WHERE a = MISSING", "MISSING must be compared using IS operator"),
     ("SELECT * FROM main WHERE a + 1 = 2", "Unsupported operator in Condition Expression. Operator: +"),
     ("SELECT * FROM main WHERE a LIKE 'A'", "Unsupported operator in Condition Expression. Operator: like"),
-    ("SELECT * FROM main WHERE other(a)", "Unrecognized function: other"),
+    ("SELECT * FROM main WHERE other(a)", "Unrecognized function: other at 1:26:5"),
+    (
+        "SELECT * FROM main WHERE a IS INT",
+        "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB,"
+        " STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:28:2",
+    ),
     (
         "SELECT * FROM main WHERE list_append(a, a)",
         "The function is not allowed in a condition expression; function: list_append",
@@ -153,7 +159,7 @@ def test_rows_come_in_the_order_of_their_keys_partition_by_partition(
     filled: EmbeddedBackend, order: str, expected: str, limit: int | None
 ) -> None:
     more = {} if limit is None else {"Limit": limit}
-    found = rows(filled, f"SELECT pk, sk FROM main WHERE pk IN ['r', 'p', 'q', 'p'] ORDER BY {order}", **more)
+    found = rows(filled, f"SELECT pk, sk FROM main WHERE pk IN ['r', 'p', 'q'] ORDER BY {order}", **more)
     assert " ".join(row["pk"]["S"] + row["sk"]["S"] for row in found) == expected
 
 
@@ -193,7 +199,7 @@ def test_several_partitions_come_in_pages_of_ten(filled: EmbeddedBackend) -> Non
 
 def test_the_service_takes_fifty_partitions_at_once(filled: EmbeddedBackend) -> None:
     keys = ", ".join(f"'{number}'" for number in range(51))
-    with pytest.raises(RequestRefused, match="at most 50 values of the partition key; number of operands: 51"):
+    with pytest.raises(RequestRefused, match="Too many decomposed read operations for a given query"):
         rows(filled, f"SELECT pk FROM hash WHERE pk IN [{keys}]")
 
 

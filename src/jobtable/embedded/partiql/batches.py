@@ -13,6 +13,7 @@ from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.partiql.writes import duplicate_key, prepare_write, returned_by
 from jobtable.embedded.requests import CAPACITY, OPTIONAL_BOOLEAN, Member, check_members
 from jobtable.embedded.storage import Storage
+from jobtable.embedded.wordings import in_words_of
 from jobtable.embedded.writes import Write
 from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
@@ -22,6 +23,8 @@ _MEMBERS = {"Statements": Member(list, required=True), "ReturnConsumedCapacity":
 _STATEMENT_MEMBERS = {**MEMBERS, "ConsistentRead": OPTIONAL_BOOLEAN}
 _FAULTS = (RequestRefused, TableNotFound, ConditionalCheckFailed)
 """What a single statement can be refused with."""
+
+_NO_KEY = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
 
 _Prepared: TypeAlias = tuple[Given, Read | Write]
 
@@ -47,8 +50,8 @@ def batch_execute_statement(storage: Storage, request: Request) -> Response:
 
 
 def _given_or_fault(number: int, body: Request) -> Given | RequestError:
-    Terms.check_values(body.get("Parameters"))
     try:
+        Terms.check_values(body.get("Parameters"))
         return given(number, body)
     except RequestRefused as fault:
         return fault
@@ -58,7 +61,7 @@ def _prepared(storage: Storage, one: Given) -> _Prepared | RequestError:
     try:
         match one.parsed.statement:
             case Select() as select:
-                return one, prepare_read(storage, select, one.terms(), "Only single item select is supported")
+                return one, prepare_read(storage, select, one.terms(), _NO_KEY)
             case Exists():
                 raise RequestRefused("EXISTS can only be used in ExecuteTransaction write requests.")
             case statement:
@@ -95,5 +98,6 @@ def _done(storage: Storage, request: Request, one: Given, action: Read | Write) 
     return response
 
 
-def _refusal(fault: RequestError) -> dict[str, Any]:
+def _refusal(refused: RequestError) -> dict[str, Any]:
+    fault = in_words_of("BatchExecuteStatement", refused)
     return {"Error": {"Code": short_code(fault), "Message": fault.message, **fault.details}}

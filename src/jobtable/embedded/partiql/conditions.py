@@ -19,13 +19,24 @@ from jobtable.embedded.expressions.grammar import (
 from jobtable.embedded.expressions.static_checks import CONDITION_FUNCTIONS, UPDATE_FUNCTIONS, check_condition
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.keys import empty_key_value, refuse_nested_keys
-from jobtable.embedded.partiql.syntax import Call, Constant, Missing, Node, Operation, Reference
+from jobtable.embedded.partiql.syntax import Call, Constant, Missing, Node, Operation, Parameter, Reference
 from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.schema import KeyAttribute, TableSchema
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
 
+_TYPES = {
+    "MISSING": "MISSING",
+    "NULL": "NULL",
+    "BOOLEAN": "BOOL",
+    "BLOB": "B",
+    "STRING": "S",
+    "NUMERIC": "N",
+    "STRUCT": "M",
+    "TUPLE": "M",
+    "LIST": "L",
+}
 FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 _MISSING_COMPARED = "MISSING must be compared using IS operator"
 
@@ -35,18 +46,15 @@ def condition_tree(node: Node, terms: Terms) -> ConditionNode:
     tree = _condition(node, terms, "WHERE clause must contain an expression that resolves to a boolean")
     try:
         check_condition(tree)
+        program_of_condition(tree, terms.names).checks.run(terms.values)
     except InvalidExpression as error:
         raise RequestRefused(str(error)) from error
     return tree
 
 
 def compiled(tree: ConditionNode, terms: Terms, table: TableSchema) -> Condition:
-    """The condition, ready for the items of a table, or RequestRefused."""
+    """A condition that was found to be right, ready for the items of a table, or RequestRefused."""
     program = program_of_condition(tree, terms.names)
-    try:
-        program.checks.run(terms.values)
-    except InvalidExpression as error:
-        raise RequestRefused(str(error)) from error
     refuse_nested_keys(table, program.nested_names)
     return Condition(program.test, terms.values, program.top_level_names)
 
@@ -70,16 +78,35 @@ def _condition(node: Node, terms: Terms, otherwise: str) -> ConditionNode:
             return joined
         case Operation("NOT", (negated,)):
             return Junction("NOT", (_condition(negated, terms, "The argument to NOT must be a Type or Expression"),))
+        case Operation("=" | "<>" as operator, (left, right)) if _is_condition(left) or _is_condition(right):
+            return _compared_condition(operator, left, right, terms)
         case Operation(operator, operands) if operator in COMPARATORS or operator in ("BETWEEN", "IN"):
             return Test(operator, tuple(_operand(operand, terms) for operand in operands))
         case Operation(operator, (tested,)) if operator.startswith("IS "):
-            return _type_test(operator.removeprefix("IS "), tested, terms)
+            return _type_test(node, operator.removeprefix("IS "), tested, terms)
         case Operation(operator):
             raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {operator}")
         case Call():
             return _function(node, terms)
         case _:
             raise RequestRefused(otherwise)
+
+
+def _is_condition(node: Node) -> bool:
+    """Whether a node is true or false, and not a value of the item."""
+    if isinstance(node, Call):
+        return node.name in CONDITION_FUNCTIONS
+    return isinstance(node, Operation) and node.operator not in ("+", "-")
+
+
+def _compared_condition(operator: str, left: Node, right: Node, terms: Terms) -> ConditionNode:
+    """A condition that is compared with true or false: it, or its opposite."""
+    said, other = (left, right) if _is_condition(left) else (right, left)
+    value = terms.value(other) if isinstance(other, (Constant, Parameter)) else {}
+    if "BOOL" not in value:
+        raise RequestRefused("A condition can be compared with true or false alone")
+    tree = _condition(said, terms, "")
+    return tree if value["BOOL"] == (operator == "=") else Junction("NOT", (tree,))
 
 
 def _operand(node: Node, terms: Terms) -> Operand:
@@ -98,17 +125,27 @@ def _operand(node: Node, terms: Terms) -> Operand:
 
 def _function(node: Call, terms: Terms) -> Function:
     if node.name not in FUNCTIONS:
-        raise RequestRefused(f"Unrecognized function: {node.name}")
+        raise unrecognised(node)
     return Function(node.name, tuple(_operand(argument, terms) for argument in node.arguments))
 
 
-def _type_test(kind: str, tested: Node, terms: Terms) -> Function:
+def unrecognised(node: Call) -> RequestRefused:
+    """The error for a function that there is none of."""
+    return RequestRefused(f"Unrecognized function: {node.name} at {node.place}")
+
+
+def _type_test(node: Operation, name: str, tested: Node, terms: Terms) -> Function:
     if not isinstance(tested, (Reference, Constant)):
         raise RequestRefused("The left hand side argument to IS must be a Variable Reference, Literal, or Path")
+    if name not in _TYPES:
+        raise RequestRefused(
+            f"Unsupported data type for IS operator: {name}. Supported data types are [{', '.join(_TYPES)}] at"
+            f" {node.place}"
+        )
     operand = _operand(tested, terms)
-    if kind == "MISSING":
+    if name == "MISSING":
         return Function("attribute_not_exists", (operand,))
-    return Function("attribute_type", (operand, terms.operand(Constant("S", kind, tested.place))))
+    return Function("attribute_type", (operand, terms.operand(Constant("S", _TYPES[name], tested.place))))
 
 
 def conjuncts(tree: ConditionNode) -> list[ConditionNode]:

@@ -23,23 +23,25 @@ from jobtable.embedded.partiql.syntax import (
     Reference,
     TupleOf,
 )
-from jobtable.embedded.partiql.tokens import Token, tokens_of, unexpected
+from jobtable.embedded.partiql.tokens import OPERATORS, Token, malformed, no_operand, tokens_of, unexpected
 from jobtable.errors import RequestRefused
 
 _DEEPEST = 50
 """Levels of parentheses, lists and the like. Values may have fewer, and conditions that people write have fewer."""
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
-_TYPES = {
-    "BOOLEAN": "BOOL",
-    "BLOB": "B",
-    "STRING": "S",
-    "NUMERIC": "N",
-    "STRUCT": "M",
-    "TUPLE": "M",
-    "LIST": "L",
-    "NULL": "NULL",
-    "MISSING": "MISSING",
+_TYPE_NAMES = {
+    **{name: name for name in ("MISSING", "NULL", "BOOLEAN", "BLOB", "STRING", "NUMERIC", "STRUCT", "TUPLE", "LIST")},
+    **{name: name for name in ("SMALLINT", "INT4", "INT8", "INTEGER", "FLOAT", "REAL", "DECIMAL", "TIMESTAMP")},
+    **{name: name for name in ("CHARACTER", "SYMBOL", "CLOB", "SEXP", "BAG", "DATE", "TIME")},
+    "BOOL": "BOOLEAN",
+    "INT": "INTEGER",
+    "DEC": "DECIMAL",
+    "CHAR": "CHARACTER",
+    "VARCHAR": "CHARACTER_VARYING",
+    "CHARACTER VARYING": "CHARACTER_VARYING",
+    "DOUBLE PRECISION": "DOUBLE_PRECISION",
 }
+"""The types that the language has, under their names in messages; only some of them are DynamoDB's."""
 _OTHER_OPERATORS = frozenset({"*", "/", "%", "||", "LIKE"})
 
 
@@ -59,6 +61,20 @@ class Expressions:
     def kind(self) -> str:
         """The kind of the next token."""
         return self._tokens[self._at].kind
+
+    def next_kind(self) -> str:
+        """The kind of the token behind the next one."""
+        return self._tokens[min(self._at + 1, len(self._tokens) - 1)].kind
+
+    def take_count(self) -> bool:
+        """Read COUNT(*) if it comes next."""
+        is_next = [token.kind for token in self._tokens[self._at : self._at + 4]] == ["COUNT", "(", "*", ")"]
+        self._at += 4 * is_next
+        return is_next
+
+    def _expect_right_side(self) -> None:
+        if self.kind() == "end":
+            raise malformed("Missing right-hand side expression of infix operator")
 
     def take(self, kind: str) -> bool:
         """Read the next token if it is of that kind."""
@@ -87,6 +103,8 @@ class Expressions:
         place = self.token().place
         operands: list[Node] = []
         while not operands or self.take(operator):
+            if operands:
+                self._expect_right_side()
             operands.append(self._junction("AND") if operator == "OR" else self._not())
         return operands[0] if len(operands) == 1 else Operation(operator, tuple(operands), place)
 
@@ -120,12 +138,15 @@ class Expressions:
             raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {token.kind.lower()}")
         if token.kind in _COMPARATORS:
             self._at += 1
+            self._expect_right_side()
             return Operation(token.kind, (left, self.sum()), token.place)
         if self.take("BETWEEN"):
+            self._expect_right_side()
             low = self.sum()
             self.expect("AND")
             return Operation("BETWEEN", (left, low, self.sum()), token.place)
         if self.take("IN"):
+            self._expect_right_side()
             return Operation("IN", (left, *self._choices()), token.place)
         if self.take("IS"):
             return self._typed(left, token)
@@ -147,15 +168,18 @@ class Expressions:
 
     def _typed(self, left: Node, token: Token) -> Node:
         negates = self.take("NOT")
-        name = self.token()
-        if name.kind not in _TYPES:
-            raise RequestRefused(
-                f"Unsupported data type for IS operator: {name.text}. Supported data types are [{', '.join(_TYPES)}]"
-                f" at {token.place}"
-            )
-        self._at += 1
-        test = Operation(f"IS {_TYPES[name.kind]}", (left,), token.place)
+        test = Operation(f"IS {self._type_name()}", (left,), token.place)
         return Operation("NOT", (test,), token.place) if negates else test
+
+    def _type_name(self) -> str:
+        words = self.token().text.upper()
+        if self.next_kind() in ("PRECISION", "VARYING"):
+            words, self._at = f"{words} {self.next_kind()}", self._at + 1
+        name = _TYPE_NAMES.get(words)
+        if name is None:
+            raise malformed("Expected type name")
+        self._at += 1
+        return name
 
     def sum(self) -> Node:
         """Operands with + and - between them, or one operand."""
@@ -165,6 +189,7 @@ class Expressions:
             token = self.token()
             self._at += 1
             self._deepen()
+            self._expect_right_side()
             node = Operation(token.kind, (node, self._operand()), token.place)
         self._depth = before
         return node
@@ -243,26 +268,31 @@ class Expressions:
     def _call(self, token: Token) -> Call:
         """A function. Names of some are keywords (size, exists): a parenthesis behind a word makes it a call."""
         is_word = token.kind == "name" or token.text.upper() == token.kind
-        if not is_word or token.kind == "end" or not self.take("("):
-            raise unexpected(token)
+        if not is_word or token.kind in OPERATORS or not self.take("("):
+            raise no_operand(token)
         return Call(token.text.lower(), self._members(")"), token.place)
 
     def path(self) -> Path:
         """A path of names and indexes, as an item has it."""
         self.take("@")
-        parts: list[str | int] = [self._name()]
+        parts: list[str | int] = [self._filled(self.expect("name"))]
         while True:
-            if self.kind() == "." and self._tokens[self._at + 1].kind != "*":
+            if self.kind() == "." and self.next_kind() != "*":
                 self._at += 1
-                parts.append(self._name())
+                parts.append(self.dotted_name())
             elif self.take("["):
                 parts.append(self._step())
                 self.expect("]")
             else:
                 return tuple(parts)
 
-    def _name(self) -> str:
-        name = self.expect("name")
+    def dotted_name(self) -> str:
+        """The name behind a dot."""
+        if self.kind() != "name":
+            raise malformed("Invalid path dot component")
+        return self._filled(self.expect("name"))
+
+    def _filled(self, name: str) -> str:
         if not name:
             raise RequestRefused("Path component cannot be an empty string")
         return name

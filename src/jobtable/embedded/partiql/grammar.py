@@ -2,7 +2,8 @@
 
 select     = SELECT (* | path {, path}) FROM source [WHERE or] [ORDER BY or [ASC | DESC] {, ...}]
 insert     = INSERT INTO source VALUE operand
-update     = UPDATE source (SET path = sum {, path = sum} | REMOVE path) {...} [WHERE or] [returning]
+update     = UPDATE source changes [WHERE or] [returning] | FROM source [WHERE or] changes [returning]
+changes    = (SET path = sum {, path = sum} | REMOVE path) {...}
 delete     = DELETE FROM source [WHERE or] [returning]
 returning  = RETURNING (ALL | MODIFIED) (OLD | NEW) *
 exists     = EXISTS ( select )
@@ -55,8 +56,10 @@ def parse(text: str) -> Parsed:
 def _parsed(text: str) -> Parsed:
     parser = _Parser(text)
     statement = parser.statement()
-    parser.take(";")
-    parser.expect("end")
+    if parser.take(";") and parser.kind() != "end":
+        raise malformed("Unexpected token after semicolon. (Only one query is allowed.)")
+    if parser.kind() != "end":
+        raise malformed("Unexpected token after expression")
     return Parsed(statement, parser.parameters)
 
 
@@ -73,40 +76,50 @@ class _Parser(Expressions):
             return self._update()
         if self.take("DELETE"):
             return self._delete()
+        if self.take("FROM"):
+            return self._update_from()
         if self.take("EXISTS"):
             self.expect("(")
             self.expect("SELECT")
             select = self._select()
             self.expect(")")
             return Exists(select)
+        if self.kind() == "name" and self.next_kind() == "IS":
+            self.condition()
+            raise RequestRefused("Unsupported operation: IsType")
         raise malformed("Expected data manipulation")
 
     def _select(self) -> Select:
-        paths = () if self.take("*") else self._projection()
+        fault, paths = (None, ()) if self.take("*") else self._projection()
         self.expect("FROM")
-        source = self._source()
+        source = self._source(is_expression=True)
         if self.kind() == ",":
             raise RequestRefused("Only select from a single table or index is supported.")
         where = self.condition() if self.take("WHERE") else None
         if self.kind() in _UNSUPPORTED:
             raise RequestRefused(f"Unsupported clause: {self.kind()} at {self.token().place}")
-        return Select(paths, source, where, self._order())
+        return Select(paths, source, where, self._order(), fault)
 
-    def _projection(self) -> tuple[Path, ...]:
+    def _projection(self) -> tuple[str | None, tuple[Path, ...]]:
+        """What is wrong with what is wanted, which is told once the table is known; and the paths."""
         if self.kind() == "DISTINCT":
             raise RequestRefused("Unsupported token in expression: DISTINCT")
         if self.kind() in ("VALUE", "PIVOT"):
             raise RequestRefused("Select projection doesn't support value or pivot keywords")
+        fault: str | None = None
         paths: list[Path] = []
-        while not paths or self.take(","):
-            node = self.sum()
-            if not isinstance(node, Reference):
-                raise RequestRefused(f"Unexpected path component at {node.place}")
+        while True:
+            place = self.token().place
+            node = None if self.take_count() else self.sum()
+            if isinstance(node, Reference):
+                paths.append(node.path)
+            else:
+                fault = fault or f"Unexpected path component at {place}"
             if self.kind() == ".":
                 raise RequestRefused("Changing item's hierarchy while reading isn't supported")
             self._refuse_alias()
-            paths.append(node.path)
-        return tuple(paths)
+            if not self.take(","):
+                return fault, tuple(paths)
 
     def _order(self) -> tuple[OrderKey, ...]:
         if not self.take("ORDER"):
@@ -123,10 +136,15 @@ class _Parser(Expressions):
 
     def _insert(self) -> Insert:
         self.expect("INTO")
-        source = self._source()
-        if self.kind() == "<<":
-            raise RequestRefused("An INSERT of several items is not supported: use INSERT INTO table VALUE {...}")
-        self.expect("VALUE")
+        source = self._source(takes_alias=True)
+        if not self.take("VALUE"):
+            self.sum()
+            if self.kind() not in ("end", ";"):
+                raise malformed("Unexpected token after expression")
+            raise RequestRefused(
+                "Unsupported operation: Inserting multiple items in a single statement is not supported, use"
+                ' "INSERT INTO tableName VALUE item" instead'
+            )
         item = self.sum()
         if self.kind() == "RETURNING":
             raise RequestRefused("RETURNING is not supported in INSERT")
@@ -134,6 +152,16 @@ class _Parser(Expressions):
 
     def _update(self) -> Update:
         source = self._source()
+        changes = self._changes()
+        where = self.condition() if self.take("WHERE") else None
+        return Update(source, changes, where, self._returning())
+
+    def _update_from(self) -> Update:
+        source = self._source(is_expression=True)
+        where = self.condition() if self.take("WHERE") else None
+        return Update(source, self._changes(), where, self._returning())
+
+    def _changes(self) -> tuple[Assignment | Removal, ...]:
         changes: list[Assignment | Removal] = []
         while True:
             if self.take("SET"):
@@ -146,8 +174,7 @@ class _Parser(Expressions):
                 break
         if not changes:
             raise malformed("Expected data manipulation")
-        where = self.condition() if self.take("WHERE") else None
-        return Update(source, tuple(changes), where, self._returning())
+        return tuple(changes)
 
     def _assignment(self) -> Assignment:
         path = self.path()
@@ -175,20 +202,24 @@ class _Parser(Expressions):
             raise RequestRefused("Invalid syntax with multiple returning elements in RETURNING clause")
         return _RETURNED[which.upper(), when.upper()]
 
-    def _source(self) -> Source:
+    def _source(self, *, is_expression: bool = False, takes_alias: bool = False) -> Source:
+        """A table or index. Where any expression could stand, other things are told from malformed ones."""
+        if not is_expression and self.kind() != "name":
+            raise malformed("Expected identifier for simple path")
         if self.kind() not in ("name", "("):
             self._refuse_source(self.sum())
         opened = self.take("(")
         names = [self.expect("name")]
         while self.take("."):
-            names.append(self.expect("name"))
+            names.append(self.dotted_name())
         if opened:
             self.expect(")")
         if len(names) > 2:
             raise RequestRefused("A path may contain at most 2 components in the FROM clause")
         if "" in names:
             raise RequestRefused("Path component cannot be an empty string")
-        self._refuse_alias()
+        if not takes_alias:
+            self._refuse_alias()
         return Source(*names)
 
     def _refuse_source(self, node: Node) -> NoReturn:

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from jobtable.embedded.expressions import Projection
-from jobtable.embedded.expressions.grammar import ConditionNode, Function, Junction, Test, ValueOperand
+from jobtable.embedded.expressions.grammar import ConditionNode, Junction
 from jobtable.embedded.expressions.key_conditions import OneKey, matched
 from jobtable.embedded.expressions.paths import Path, check_length, tree_of, value_at
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.keys import refuse_nested_keys
 from jobtable.embedded.ordering import ENCODERS
-from jobtable.embedded.partiql.conditions import (
-    attribute_of,
-    check_key_types,
-    compiled,
-    condition_tree,
-    conjuncts,
-)
+from jobtable.embedded.partiql.branches import Branch, branches_of, choices, one_key
+from jobtable.embedded.partiql.conditions import check_key_types, compiled, condition_tree, conjuncts
 from jobtable.embedded.partiql.syntax import OrderKey, Reference, Select, shown
 from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.partiql.writes import key_type_mismatch, table_of
 from jobtable.embedded.queries import bounds_of
-from jobtable.embedded.schema import KeyAttribute, Range
+from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema
 from jobtable.embedded.sources import Source, check_projected, check_projected_filter, find_source
 from jobtable.embedded.storage import Storage
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Item, Request
 
 _MOST_PARTITIONS_OF_IN = 50
-_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _WHOLE: Range = (b"", None)
 
 
@@ -68,9 +62,11 @@ def plan_of(storage: Storage, select: Select, terms: Terms, request: Request) ->
     directions = _directions(select, keys, (partition, *sorts))
     if keys is not None:
         check_projected_filter(source)
-    check_projected(source)
+    check_projected(source, [str(path[0]) for path in select.paths])
     if projection is not None:
         refuse_nested_keys(source.table, projection.nested_names)
+    if tree is not None and keys is not None and sort is not None:
+        keys.refuse_overlaps(tree, source)
     ranges = [_WHOLE] if keys is None else keys.ranges(source)
     if directions.get(partition.name):
         ranges.reverse()
@@ -81,13 +77,28 @@ def plan_of(storage: Storage, select: Select, terms: Terms, request: Request) ->
 
 def _source(storage: Storage, select: Select, projection: Projection | None, request: Request) -> Source:
     table = table_of(storage, select.source)
-    read = {"TableName": table.name, "IndexName": select.source.index, "ConsistentRead": request.get("ConsistentRead")}
-    source = find_source(storage, read, None, projection)
-    if any(len(attributes) > 1 for attributes in source.key_attributes()):
+    index = index_of(table, select)
+    if index is not None and not index.is_local and request.get("ConsistentRead"):
+        raise RequestRefused("Strongly consistent read is not supported on Global Secondary Indexes")
+    return find_source(storage, {"TableName": table.name, "IndexName": select.source.index}, None, projection)
+
+
+def index_of(table: TableSchema, select: Select) -> IndexSchema | None:
+    """The index that a SELECT names; RequestRefused if there is none of that name, or if it cannot be read so."""
+    if select.source.index is None:
+        index = None
+    elif select.source.index in table.indexes:
+        index = table.indexes[select.source.index]
+    else:
+        raise RequestRefused("The table does not have the specified index")
+    if index is not None and (len(index.partition) > 1 or len(index.sort) > 1):
         raise RequestRefused(
-            "PartiQL statements cannot be executed on tables with composite HASH keys or composite RANGE keys."
+            "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE"
+            " keys."
         )
-    return source
+    if select.fault is not None:
+        raise RequestRefused(select.fault)
+    return index
 
 
 def projection_of(paths: tuple[Path, ...]) -> Projection | None:
@@ -163,15 +174,34 @@ class _Keys:
 
     def ranges(self, source: Source) -> list[Range]:
         """Where the items stand, each partition once, in the order of their keys."""
-        (partition, *_), sorts = source.key_attributes()
+        (partition, *_), _ = source.key_attributes()
         values = self._terms.values
         found: dict[bytes, Range] = {}
         for name in self._names:
             said = [OneKey(partition.name, "=", (name,)), *([] if self._sort is None else [self._sort])]
-            given = {one.attribute: one for one in said}
-            condition = matched(given, values, (partition,), sorts, source.index.name if source.index else None)
-            found[ENCODERS[partition.type](values[name][partition.type])] = bounds_of(source, condition)
+            found[ENCODERS[partition.type](values[name][partition.type])] = self._place(said, source)
         return [found[place] for place in sorted(found)]
+
+    def refuse_overlaps(self, tree: ConditionNode, source: Source) -> None:
+        """RequestRefused if alternatives of the condition read one and the same part of a partition."""
+        (partition, *_), sorts = source.key_attributes()
+        ends = b""
+        for start, end in sorted(self._places(branches_of(tree, self._terms, partition, sorts), source)):
+            if start < ends:
+                raise RequestRefused("Overlapping conditions with range keys are not supported in where clause")
+            ends = max(end, ends)
+
+    def _places(self, branches: list[Branch], source: Source) -> Iterator[tuple[bytes, bytes]]:
+        for branch in branches:
+            starts, ends = zip(*(self._place(said, source) for said in branch.alone()), strict=True)
+            if max(starts) < min(ends):
+                yield max(starts), min(ends)
+
+    def _place(self, said: list[OneKey], source: Source) -> tuple[bytes, bytes]:
+        (partition, *_), sorts = source.key_attributes()
+        given = {one.attribute: one for one in said}
+        index_name = source.index.name if source.index else None
+        return bounds_of(source, matched(given, self._terms.values, (partition,), sorts, index_name))
 
 
 def _check_types(attribute: KeyAttribute, names: Iterable[str], terms: Terms) -> None:
@@ -191,45 +221,19 @@ def _values_of(tree: ConditionNode, attribute: KeyAttribute, terms: Terms) -> li
             return right if left is None else left
         wanted = [terms.values[name] for name in right]
         return [name for name in left if terms.values[name] in wanted]
-    one = _one_key(tree, terms)
+    one = one_key(tree, terms)
     if one is not None and one.operator == "=" and one.attribute == attribute.name:
         return list(one.operands)
-    if isinstance(tree, Test) and tree.operator == "IN" and attribute_of(tree.operands[0], terms) == attribute.name:
-        return _choices(tree)
-    return None
-
-
-def _choices(tree: Test) -> list[str] | None:
-    names = [operand.name for operand in tree.operands[1:] if isinstance(operand, ValueOperand)]
-    if len(names) < len(tree.operands) - 1:
-        return None
-    if len(names) > _MOST_PARTITIONS_OF_IN:
-        raise RequestRefused(
-            f"The IN operator takes at most {_MOST_PARTITIONS_OF_IN} values of the partition key; number of operands:"
-            f" {len(names)}"
-        )
+    names = choices(tree, attribute.name, terms)
+    if names is not None and len(names) > _MOST_PARTITIONS_OF_IN:
+        raise RequestRefused("Too many decomposed read operations for a given query.")
     return names
 
 
 def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> OneKey | None:
     """What the condition says of the sort attribute: an equality, or else the first of the ranges."""
-    said = [one for part in conjuncts(tree) if (one := _one_key(part, terms)) and one.attribute == sort.name]
+    said = [one for part in conjuncts(tree) if (one := one_key(part, terms)) and one.attribute == sort.name]
     chosen = next((one for one in said if one.operator == "="), next(iter(said), None))
     if chosen is not None:
         _check_types(sort, chosen.operands, terms)
     return chosen
-
-
-def _one_key(tree: ConditionNode, terms: Terms) -> OneKey | None:
-    """A condition that a key can be found by; None for others."""
-    if isinstance(tree, Junction):
-        return None
-    operator, operands = (tree.name, tree.arguments) if isinstance(tree, Function) else (tree.operator, tree.operands)
-    if operator not in ("=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"):
-        return None
-    first, *others = operands
-    if isinstance(first, ValueOperand) and operator in ("=", *_MIRRORED):
-        first, others, operator = others[0], [first], _MIRRORED.get(operator, "=")
-    attribute = attribute_of(first, terms)
-    names = tuple(operand.name for operand in others if isinstance(operand, ValueOperand))
-    return OneKey(attribute, operator, names) if attribute is not None and len(names) == len(others) else None

@@ -6,7 +6,7 @@ from pydantic_core import from_json
 
 from jobtable.embedded.items import Read, check_projection
 from jobtable.embedded.keys import key_position
-from jobtable.embedded.partiql.selections import projection_of
+from jobtable.embedded.partiql.selections import index_of, projection_of
 from jobtable.embedded.partiql.syntax import Select
 from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.partiql.writes import find_single_key, table_of
@@ -21,7 +21,8 @@ def prepare_read(tables: Tables, select: Select, terms: Terms, otherwise: str) -
     """What a SELECT of one item reads; RequestRefused, with the words `otherwise`, if it is another one."""
     projection = projection_of(select.paths)
     table = table_of(tables, select.source)
-    found = None if select.source.index else find_single_key(table, select.where, terms)
+    index = index_of(table, select)
+    found = None if index else find_single_key(table, select.where, terms)
     if found is None or found[1] is not None:
         raise RequestRefused(otherwise)
     check_projection(table, projection)

@@ -116,6 +116,8 @@ class Select:
     source: Source
     where: Node | None
     order: tuple[OrderKey, ...]
+    fault: str | None
+    """What is wrong with what is wanted, which is told once the table is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from jobtable.embedded.expressions.grammar import PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path
+from jobtable.embedded.numbers import canonical_number
 from jobtable.embedded.partiql.syntax import (
     BagOf,
     Constant,
@@ -20,8 +21,8 @@ from jobtable.embedded.partiql.syntax import (
     TupleOf,
     shown,
 )
-from jobtable.embedded.partiql.tokens import Place
 from jobtable.embedded.values import measure_value, validate_value
+from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
@@ -88,15 +89,23 @@ class Terms:
 def _written(node: Node, key: str) -> AttributeValue:
     match node:
         case Constant(kind, content):
-            return {kind: content}
+            return {kind: _number(str(content), key) if kind == "N" else content}
         case ListOf(members):
-            return {"L": [_written(member, f"{key}.{number}") for number, member in enumerate(members)]}
+            return {"L": [_written(member, f"{key}[{number}]") for number, member in enumerate(members)]}
         case TupleOf():
             return {"M": {name: _written(value, f"{key}.{name}") for name, value in _named(node)}}
         case BagOf(members):
-            return _set(members, node.place)
+            return _set(members, key)
         case _:
             raise RequestRefused(f"Unsupported data type: {shown(node)} under key {key} at {node.place}")
+
+
+def _number(text: str, key: str) -> str:
+    try:
+        return canonical_number(text)
+    except RequestRefused as fault:
+        said = fault.older if isinstance(fault, ValueRefused) else fault.message
+        raise RequestRefused(f"{said} under {key}") from fault
 
 
 def _named(node: TupleOf) -> list[tuple[str, Node]]:
@@ -115,16 +124,16 @@ def _named(node: TupleOf) -> list[tuple[str, Node]]:
     return list(found.items())
 
 
-def _set(members: Sequence[Node], place: Place) -> AttributeValue:
+def _set(members: Sequence[Node], key: str) -> AttributeValue:
     if not members:
-        raise RequestRefused(f"Empty bags are not supported at {place}")
+        raise RequestRefused("Empty bags are not supported")
     contents: list[str] = []
     kinds: set[str] = set()
     for member in members:
         if not isinstance(member, Constant) or member.kind not in ("S", "N"):
             raise RequestRefused(f"{_NOT_IN_BAGS} at {member.place}")
         kinds.add(member.kind)
-        contents.append(str(member.content))
+        contents.append(str(member.content) if member.kind == "S" else _number(str(member.content), key))
     if len(kinds) > 1:
         raise RequestRefused(_NOT_IN_BAGS)
     return {f"{kinds.pop()}S": contents}

@@ -29,6 +29,13 @@ KEYWORDS = frozenset(
 )
 """Words that are no names unless they are quoted."""
 
+OPERATORS = frozenset(
+    {"AND", "OR", "NOT", "IS", "IN", "LIKE", "BETWEEN", "UNION", "EXCEPT", "INTERSECT"}
+    | {"=", "<>", "<", "<=", ">", ">=", "/", "%", "||"}
+)
+"""What stands between operands, or before one."""
+_LARGEST_EXPONENT = 2**31 - 1
+
 _TOKEN = re.compile(
     r"""(?:[ \t\r\n]|--[^\n]*|/\*.*?\*/)*(?:
       (?P<word>[A-Za-z_$][A-Za-z0-9_$]*)
@@ -36,6 +43,7 @@ _TOKEN = re.compile(
     | '(?P<string>(?:[^']|'')*)'
     | "(?P<quoted>(?:[^"]|"")*)"
     | (?P<ion>`[^`]*`)
+    | (?P<open>/\*)
     | (?P<symbol><<|>>|<=|>=|<>|!=|\|\||[<>=+\-*/%()\[\]{},.:;?@])
     | (?P<end>\Z)
     | (?P<unknown>.)
@@ -56,7 +64,7 @@ class Place(NamedTuple):
 
 
 class Token(NamedTuple):
-    """`kind` is name, number, string, ion, unknown or end, or the upper-case keyword or the symbol itself."""
+    """`kind` is name, number, string, ion or end, or the upper-case keyword or the symbol itself."""
 
     kind: str
     text: str
@@ -65,12 +73,14 @@ class Token(NamedTuple):
 
 
 def tokens_of(text: str) -> list[Token]:
-    """The tokens of a statement, with one of kind "end" behind them."""
+    """The tokens of a statement, with one of kind "end" behind them; RequestRefused if some of the text is none."""
     tokens: list[Token] = []
     line, line_start, seen = 1, 0, 0
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or "unknown"
         content = match[kind]
+        if kind in ("unknown", "open") or (kind == "number" and not _has_exponent_in_range(content)):
+            raise malformed("")
         start = match.start(kind) - (kind in ("string", "quoted"))
         breaks = text.count("\n", seen, start)
         if breaks:
@@ -91,15 +101,32 @@ def tokens_of(text: str) -> list[Token]:
     return tokens
 
 
+def _has_exponent_in_range(number: str) -> bool:
+    """Whether the exponent, and that of the last digit, are integers of 32 bits."""
+    digits, _, exponent = number.lower().partition("e")
+    size = exponent.lstrip("+-").lstrip("0") or "0"
+    if len(size) > len(str(_LARGEST_EXPONENT)) or int(size) > _LARGEST_EXPONENT:
+        return False
+    places = len(digits.partition(".")[2])
+    return places + int(size) <= _LARGEST_EXPONENT if exponent.startswith("-") else True
+
+
 def malformed(reason: str) -> RequestRefused:
     """The error for a text that is no statement."""
     return RequestRefused(f"Statement wasn't well formed, can't be processed: {reason}")
 
 
 def unexpected(token: Token) -> RequestRefused:
-    """The error for a token that cannot stand where it stands."""
+    """The error for a token where another one has to stand."""
     if token.kind == "end":
         return malformed("Unexpected end of the statement")
     if token.kind == token.text.upper() and token.kind in KEYWORDS:
         return malformed(f"Unexpected keyword {token.text} at {token.place}")
     return malformed(f"Unexpected token {token.text!r} at {token.place}")
+
+
+def no_operand(token: Token) -> RequestRefused:
+    """The error for a token that no operand begins with."""
+    if token.kind in OPERATORS:
+        return malformed("Unexpected operator")
+    return malformed("Unexpected keyword" if token.kind in KEYWORDS else "Unexpected term")

@@ -18,6 +18,7 @@ from jobtable.embedded.storage import Storage
 from jobtable.embedded.transaction_actions import MAX_ACTIONS, cancelled_for, prepare_actions, refuse_same_item
 from jobtable.embedded.transactions import CLIENT_REQUEST_TOKEN, WriteRun, check_payload, read_items, report_reads
 from jobtable.embedded.units import wanted_capacity
+from jobtable.embedded.wordings import in_words_of
 from jobtable.embedded.writes import Write
 from jobtable.errors import RequestRefused, TransactionCanceled
 from jobtable.store.backend import Request, Response
@@ -36,7 +37,7 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
     bodies = requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
     for body in bodies:
         Terms.check_values(body.get("Parameters"))
-    statements = [given(number, body) for number, body in enumerate(bodies)]
+    statements = [_given(number, body) for number, body in enumerate(bodies)]
     if len({one.is_read() for one in statements}) > 1:
         raise RequestRefused(
             "ExecuteTransaction API does not support both read and write operations in the same request."
@@ -45,6 +46,13 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
     if statements[0].is_read():
         return _read(storage, request, [one for one in prepared if not isinstance(one, Write)])
     return _write(storage, request, statements, [one for one in prepared if isinstance(one, Write)])
+
+
+def _given(number: int, body: Request) -> Given:
+    try:
+        return given(number, body)
+    except RequestRefused as fault:
+        raise _placed(number, fault) from fault
 
 
 def _read(storage: Storage, request: Request, reads: list[Read]) -> Response:
@@ -88,10 +96,15 @@ def _in_place(one: Given) -> Callable[[Tables, Request], Read | Write]:
         except SchemaMismatch:
             raise
         except RequestRefused as fault:
-            message = f"Validation failed in TransactStatements[{one.number}]: {fault.message}"
-            raise RequestRefused(message, code=fault.code) from fault
+            raise _placed(one.number, fault) from fault
 
     return prepared
+
+
+def _placed(number: int, refused: RequestRefused) -> RequestRefused:
+    """The fault of a statement, which says where that stands."""
+    fault = in_words_of("ExecuteTransaction", refused)
+    return RequestRefused(f"Validation failed in TransactStatements[{number}]: {fault.message}", code=fault.code)
 
 
 def _text_of(statements: list[Given]) -> bytes:

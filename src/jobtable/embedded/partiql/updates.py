@@ -7,7 +7,7 @@ from jobtable.embedded.expressions.grammar import Action, Function, Operand, Sum
 from jobtable.embedded.expressions.static_checks import check_update
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.expressions.updates import UpdateProgram, program_of_update
-from jobtable.embedded.partiql.conditions import FUNCTIONS
+from jobtable.embedded.partiql.conditions import FUNCTIONS, unrecognised
 from jobtable.embedded.partiql.syntax import Assignment, Call, Missing, Node, Operation, Reference, Removal
 from jobtable.embedded.partiql.terms import Terms
 from jobtable.errors import RequestRefused
@@ -45,10 +45,10 @@ def _change_of_set(change: Assignment, call: Call, terms: Terms) -> Action:
         raise RequestRefused(f"{shown} must have exactly two arguments at {call.place}")
     first, second = call.arguments
     if not isinstance(first, Reference) or first.path != change.path:
-        raise RequestRefused(f"The first argument to {shown} must equal the assignment value")
+        raise RequestRefused(f"The first argument to {shown} must equal the assignment value at {call.place}")
     operand = None if isinstance(second, (Reference, Call, Operation)) else terms.operand(second)
     if operand is None or _SETS.isdisjoint(terms.values[operand.name]):
-        raise RequestRefused(f"The second argument to {shown} must be a value with type SET at {second.place}")
+        raise RequestRefused(f"The second argument to {shown} must be a value with type SET at {first.place}")
     return Action("ADD" if call.name == "set_add" else "DELETE", terms.path(change.path), operand)
 
 
@@ -72,7 +72,7 @@ def _operand(node: Node, terms: Terms) -> Operand:
             return terms.reference(path)
         case Call(name, arguments):
             if name not in FUNCTIONS:
-                raise RequestRefused(f"Unrecognized function: {name}")
+                raise unrecognised(node)
             return Function(name, tuple(_operand(argument, terms) for argument in arguments))
         case Missing():
             raise RequestRefused("MISSING must be compared using IS operator")

@@ -265,9 +265,17 @@ def test_a_shard_is_not_its_own_child(backend: EmbeddedBackend) -> None:
 def test_an_iterator_with_other_numbers_is_refused(backend: EmbeddedBackend, numbers_: str) -> None:
     arn = create(backend)
     content = f"{shard(backend, arn)['ShardId']}|{numbers_}"
-    iterator = f"{arn}|001|{base64.b64encode(content.encode()).decode()}"
+    iterator = f"{arn}|1|{base64.b64encode(content.encode()).decode()}"
     with pytest.raises(RequestRefused, match="Invalid ShardIterator"):
         backend.execute("GetRecords", {"ShardIterator": iterator})
+
+
+def test_an_iterator_names_its_stream_as_that_of_the_service_does(backend: EmbeddedBackend) -> None:
+    arn = create(backend)
+    iterator = backend.execute("GetShardIterator", {**shard(backend, arn), "ShardIteratorType": "TRIM_HORIZON"})
+    following = backend.execute("GetRecords", iterator)["NextShardIterator"]
+    for text in (iterator["ShardIterator"], following):
+        assert re.fullmatch(rf"{arn}\|\d\|.+", text)
 
 
 def test_an_iterator_can_start_at_a_time(backend: EmbeddedBackend, clock: FakeClock) -> None:

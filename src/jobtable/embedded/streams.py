@@ -279,7 +279,7 @@ def _oldest(view: View, stream: StreamRecord, now: float) -> int:
 def _iterator_text(place: _Place) -> str:
     content = f"{_shard(place.stream)}|{_number(place.sequence)}|{int(place.made * 1000):0{_DIGITS}d}"
     arn = stream_arn(place.stream.table_name, place.stream.label)
-    return f"{arn}|001|{base64.b64encode(content.encode()).decode()}"
+    return f"{arn}|1|{base64.b64encode(content.encode()).decode()}"
 
 
 def _place_of(view: View, given: str | None) -> _Place:

@@ -96,6 +96,7 @@ REFUSED = [
     ("SELECT DISTINCT a FROM main", "Unsupported token in expression: DISTINCT"),
     ("SELECT VALUE a FROM main", "Select projection doesn't support value or pivot keywords"),
     ("SELECT size(a) FROM main", "Unexpected path component at 1:8:4"),
+    ("SELECT n+1 FROM main", "Unexpected path component at 1:9:1"),
     ("SELECT * FROM main, hash", "Only select from a single table or index is supported."),
     ("SELECT * FROM main.gall.more", "A path may contain at most 2 components in the FROM clause"),
     ("SELECT * FROM main.none", "The table does not have the specified index"),

@@ -114,7 +114,7 @@ class _Parser(Expressions):
             if isinstance(node, Reference):
                 paths.append(node.path)
             else:
-                fault = fault or f"Unexpected path component at {place}"
+                fault = fault or f"Unexpected path component at {node.place if node else place}"
             if self.kind() == ".":
                 raise RequestRefused("Changing item's hierarchy while reading isn't supported")
             self._refuse_alias()

@@ -111,6 +111,30 @@ REFUSED = [
     ("SELECT * FROM main WHERE a = MISSING", "MISSING must be compared using IS operator"),
     ("SELECT * FROM main WHERE a + 1 = 2", "Unsupported operator in Condition Expression. Operator: +"),
     ("SELECT * FROM main WHERE a LIKE 'A'", "Unsupported operator in Condition Expression. Operator: like"),
+    ("SELECT * FROM main LIMIT 1", "Unsupported clause: LIMIT at 1:26:1"),
+    ("SELECT * FROM main WHERE pk = 'p' ORDER BY pk LIMIT 10", "Unsupported clause: LIMIT at 1:53:2"),
+    ("SELECT * FROM main GROUP BY pk, sk HAVING pk = 'p' LIMIT 1", "Unsupported clause: GROUP BY"),
+    ("SELECT * FROM main HAVING pk = 'p'", "Unsupported clause: HAVING at 1:30:1"),
+    ("SELECT * FROM main WHERE l[*] = 1", "Wildcard path component like a[*].b are not supported at 1:28:1"),
+    ("SELECT * FROM main WHERE size(a.*) = 1", "Unpivot path component like a.*.b are not supported at 1:33:1"),
+    ("SELECT * FROM main WHERE CASE WHEN a = 1 THEN true END", "Unsupported token in expression: CASE at 1:26:4"),
+    ("SELECT * FROM main WHERE COUNT(a) = 1", "Unsupported token in expression: count at 1:26:5"),
+    ("SELECT * FROM main WHERE a = -0.0", "Negative zero decimal is not supported under key root at 1:31:3"),
+    ("SELECT * FROM main WHERE a = <<-0e5>>", "Negative zero decimal is not supported under key root at 1:33:3"),
+    ("SELECT * FROM main WHERE a = {'b': 1, 'b': 2}", "Duplicate keys in tuple. Key: b under root at 1:30:1"),
+    (
+        "SELECT * FROM main WHERE a = {'b': {1.5: 1}}",
+        "Tuple keys must be of type String. Actual type: DECIMAL under root.b at 1:37:3",
+    ),
+    (
+        "SELECT * FROM main WHERE pk = 'p' ORDER BY 'sk'",
+        'Argument to ORDER BY must be of type VariableReference. Type: "sk"',
+    ),
+    ("SELECT * FROM 'main'", "Unexpected from source"),
+    ("INSERT INTO main VALUE {'pk':'z','pk':'y'}", "Duplicate keys in tuple. Key: pk under root at 1:34:4"),
+    ("SELECT -1 FROM main", "Unexpected path component at 1:9:1"),
+    ("DROP TABLE main", "Unsupported operation: DropTable"),
+    ("CREATE TABLE other", "Unsupported operation: CreateTable"),
     ("SELECT * FROM main WHERE other(a)", "Unrecognized function: other at 1:26:5"),
     (
         "SELECT * FROM main WHERE a IS INT",
@@ -129,6 +153,27 @@ REFUSED = [
     ("SELECT * FROM main WHERE pk = ?", "Number of parameters in request and statement don't match."),
     ("EXISTS(SELECT * FROM main)", "EXISTS can only be used in ExecuteTransaction write requests."),
 ]
+
+
+REFUSED_CHANGES = [
+    ("a IS NULL", "IS operator is not supported in update expressions"),
+    ("list_append(a IS NULL, a)", "IS operator is not supported in update expressions"),
+    ("a IS NOT NULL", "Unsupported operator in Update Expression. Operator: not"),
+    ("1 AND b = 2", "Unsupported operator in Update Expression. Operator: and"),
+    ("a < 1", "Unsupported operator in Update Expression. Operator: <"),
+    ("a BETWEEN 1 AND 2", "Unsupported operator in Update Expression. Operator: between"),
+    ("a NOT IN [1]", "Unsupported operator in Update Expression. Operator: not"),
+    ("(a LIKE 'A')", "Unsupported operator in Update Expression. Operator: like"),
+    ("a || 'A'", "Unsupported operator in Update Expression. Operator: ||"),
+]
+
+
+@pytest.mark.parametrize(("value", "message"), REFUSED_CHANGES)
+def test_what_cannot_be_assigned_is_refused_in_the_words_of_the_service(
+    filled_pair: Pair, value: str, message: str
+) -> None:
+    text = f"UPDATE main SET a = {value} WHERE pk = 'p' AND sk = 'a'"
+    assert filled_pair.both("ExecuteStatement", select(text)).message == message
 
 
 @pytest.mark.parametrize(("text", "message"), REFUSED)

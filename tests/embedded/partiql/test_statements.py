@@ -186,7 +186,8 @@ def test_the_item_comes_with_the_failure_where_it_is_wanted(one: EmbeddedBackend
 
 MALFORMED = [
     ("FOO", "Expected data manipulation"),
-    ("CREATE TABLE x", "Expected data manipulation"),
+    ("CREATE TABLE x (pk)", "Unexpected token after expression"),
+    ("SELECT * FROM main LIMIT 1 OFFSET 1", "Unexpected token after expression"),
     ("UPDATE my-table SET a = 1 WHERE pk = 'p'", "Expected data manipulation"),
     ("INSERT INTO main (pk) VALUES ('p')", "Unexpected token after expression"),
     ("INSERT INTO main VALUES {'pk': 'p'}", "Unexpected keyword"),

@@ -38,6 +38,7 @@ _TYPES = {
     "LIST": "L",
 }
 FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
+_AGGREGATES = frozenset({"avg", "count", "max", "min", "sum"})
 _MISSING_COMPARED = "MISSING must be compared using IS operator"
 
 
@@ -131,6 +132,8 @@ def _function(node: Call, terms: Terms) -> Function:
 
 def unrecognised(node: Call) -> RequestRefused:
     """The error for a function that there is none of."""
+    if node.name in _AGGREGATES:
+        return RequestRefused(f"Unsupported token in expression: {node.name} at {node.place}")
     return RequestRefused(f"Unrecognized function: {node.name} at {node.place}")
 
 

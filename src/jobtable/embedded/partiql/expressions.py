@@ -52,6 +52,7 @@ class Expressions:
         self._tokens = tokens_of(text)
         self._at = 0
         self._depth = 0
+        self._role = "Condition"
         self.parameters = 0
 
     def token(self) -> Token:
@@ -95,9 +96,12 @@ class Expressions:
         if self._depth > _DEEPEST:
             raise RequestRefused(f"The statement is nested too deeply: it may have {_DEEPEST} levels at most")
 
-    def condition(self) -> Node:
-        """A condition: whether it is one shows when it is translated."""
-        return self._junction("OR")
+    def condition(self, role: str | None = None) -> Node:
+        """A condition, or the value of an update: which of them it is shows when it is translated."""
+        outer, self._role = self._role, role or self._role
+        node = self._junction("OR")
+        self._role = outer
+        return node
 
     def _junction(self, operator: str) -> Node:
         place = self.token().place
@@ -135,7 +139,10 @@ class Expressions:
         """The test that the next tokens make of what stands before them, or None."""
         token = self.token()
         if token.kind in _OTHER_OPERATORS:
-            raise RequestRefused(f"Unsupported operator in Condition Expression. Operator: {token.kind.lower()}")
+            raise RequestRefused(f"Unsupported operator in {self._role} Expression. Operator: {token.kind.lower()}")
+        if token.kind == "." and self.next_kind() == "*":
+            place = self._tokens[self._at + 1].place
+            raise RequestRefused(f"Unpivot path component like a.*.b are not supported at {place}")
         if token.kind in _COMPARATORS:
             self._at += 1
             self._expect_right_side()
@@ -219,6 +226,8 @@ class Expressions:
                 return self._signed(token)
             case "ion":
                 raise RequestRefused(f"Ion Literals are not supported at {token.place}")
+            case "CASE" if self.kind() == "WHEN":
+                raise RequestRefused(f"Unsupported token in expression: CASE at {token.place}")
             case "SELECT":
                 raise RequestRefused(f"Unsupported token in expression: SELECT at {token.place}")
             case _:
@@ -246,7 +255,7 @@ class Expressions:
             while not members or self.take(","):
                 name = self._operand()
                 self.expect(":")
-                members.append((name, self.sum()))
+                members.append((name, self.condition()))
             self.expect("}")
         return TupleOf(tuple(members), token.place)
 
@@ -262,7 +271,7 @@ class Expressions:
             number = str(node.content)
             if token.kind == "-":
                 number = number[1:] if number.startswith("-") else f"-{number}"
-            return Constant("N", number, token.place)
+            return Constant("N", number, node.place)
         return Operation(token.kind, (node,), token.place)
 
     def _call(self, token: Token) -> Call:
@@ -304,6 +313,8 @@ class Expressions:
         self._at += 1
         if step.kind in ("string", "name") and step.text and not is_negative:
             return step.text
+        if step.kind == "*" and not is_negative:
+            raise RequestRefused(f"Wildcard path component like a[*].b are not supported at {step.place}")
         if step.kind != "number" or not step.text.isdigit():
             raise RequestRefused(f"Unexpected path component at {step.place}")
         shown = f"-{step.text}" if is_negative else step.text

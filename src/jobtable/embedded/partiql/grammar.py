@@ -3,7 +3,7 @@
 select     = SELECT (* | path {, path}) FROM source [WHERE or] [ORDER BY or [ASC | DESC] {, ...}]
 insert     = INSERT INTO source VALUE operand
 update     = UPDATE source changes [WHERE or] [returning] | FROM source [WHERE or] changes [returning]
-changes    = (SET path = sum {, path = sum} | REMOVE path) {...}
+changes    = (SET path = or {, path = or} | REMOVE path) {...}
 delete     = DELETE FROM source [WHERE or] [returning]
 returning  = RETURNING (ALL | MODIFIED) (OLD | NEW) *
 exists     = EXISTS ( select )
@@ -25,7 +25,6 @@ from jobtable.embedded.partiql.syntax import (
     Delete,
     Exists,
     Insert,
-    Node,
     OrderKey,
     Parsed,
     Reference,
@@ -45,7 +44,8 @@ _RETURNED: dict[tuple[str, str], Returned] = {
     ("MODIFIED", "OLD"): "UPDATED_OLD",
     ("MODIFIED", "NEW"): "UPDATED_NEW",
 }
-_UNSUPPORTED = ("GROUP", "HAVING", "LIMIT", "LET", "UNION", "EXCEPT", "INTERSECT")
+_UNSUPPORTED = ("LET", "UNION", "EXCEPT", "INTERSECT")
+_DEFINITIONS = {"CREATE": "CreateTable", "DROP": "DropTable"}
 
 
 def parse(text: str) -> Parsed:
@@ -87,6 +87,8 @@ class _Parser(Expressions):
         if self.kind() == "name" and self.next_kind() == "IS":
             self.condition()
             raise RequestRefused("Unsupported operation: IsType")
+        if self.kind() in _DEFINITIONS and self.next_kind() == "TABLE":
+            self._refuse_definition()
         raise malformed("Expected data manipulation")
 
     def _select(self) -> Select:
@@ -98,7 +100,41 @@ class _Parser(Expressions):
         where = self.condition() if self.take("WHERE") else None
         if self.kind() in _UNSUPPORTED:
             raise RequestRefused(f"Unsupported clause: {self.kind()} at {self.token().place}")
-        return Select(paths, source, where, self._order(), fault)
+        groups = self._group()
+        order = self._order()
+        limit = self._clause("LIMIT")
+        unsupported = groups or limit
+        if unsupported is not None:
+            self._expect_end()
+            raise RequestRefused(f"Unsupported clause: {unsupported}")
+        return Select(paths, source, where, order, fault)
+
+    def _group(self) -> str | None:
+        """The clauses of groups, of which there are none: how messages call the first one."""
+        is_grouped = self.take("GROUP")
+        if is_grouped:
+            self.expect("BY")
+            self.sum()
+            while self.take(","):
+                self.sum()
+        having = self._clause("HAVING")
+        return "GROUP BY" if is_grouped else having
+
+    def _clause(self, keyword: str) -> str | None:
+        """A clause of one expression, at whose place it is refused."""
+        return f"{keyword} at {self.condition().place}" if self.take(keyword) else None
+
+    def _refuse_definition(self) -> NoReturn:
+        operation = _DEFINITIONS[self.kind()]
+        self.take(self.kind())
+        self.expect("TABLE")
+        self.expect("name")
+        self._expect_end()
+        raise RequestRefused(f"Unsupported operation: {operation}")
+
+    def _expect_end(self) -> None:
+        if self.kind() not in ("end", ";"):
+            raise malformed("Unexpected token after expression")
 
     def _projection(self) -> tuple[str | None, tuple[Path, ...]]:
         """What is wrong with what is wanted, which is told once the table is known; and the paths."""
@@ -139,8 +175,7 @@ class _Parser(Expressions):
         source = self._source(takes_alias=True)
         if not self.take("VALUE"):
             self.sum()
-            if self.kind() not in ("end", ";"):
-                raise malformed("Unexpected token after expression")
+            self._expect_end()
             raise RequestRefused(
                 "Unsupported operation: Inserting multiple items in a single statement is not supported, use"
                 ' "INSERT INTO tableName VALUE item" instead'
@@ -179,10 +214,7 @@ class _Parser(Expressions):
     def _assignment(self) -> Assignment:
         path = self.path()
         self.expect("=")
-        value = self.sum()
-        if self.kind() in ("*", "/", "%", "||"):
-            raise RequestRefused(f"Unsupported operator in Update Expression. Operator: {self.kind()}")
-        return Assignment(path, value)
+        return Assignment(path, self.condition("Update"))
 
     def _delete(self) -> Delete:
         self.expect("FROM")
@@ -207,7 +239,8 @@ class _Parser(Expressions):
         if not is_expression and self.kind() != "name":
             raise malformed("Expected identifier for simple path")
         if self.kind() not in ("name", "("):
-            self._refuse_source(self.sum())
+            self.sum()
+            raise RequestRefused("Unexpected from source")
         opened = self.take("(")
         names = [self.expect("name")]
         while self.take("."):
@@ -221,9 +254,6 @@ class _Parser(Expressions):
         if not takes_alias:
             self._refuse_alias()
         return Source(*names)
-
-    def _refuse_source(self, node: Node) -> NoReturn:
-        raise RequestRefused(f"Unexpected from source at {node.place}")
 
     def _refuse_alias(self) -> None:
         if self.kind() in ("AS", "AT", "BY", "name"):

@@ -184,14 +184,20 @@ def shown(node: Node) -> str:
     """What messages call a node that cannot stand where it stands."""
     match node:
         case Operation(operator):
-            return operator.lower()
+            return operator.partition(" ")[0].lower()
         case Call(name):
             return name
         case Reference():
             return "VariableReference" if len(node.path) == 1 else "PATH"
         case Missing():
             return "MISSING"
-        case Constant(_, content):
-            return str(content)
+        case Constant(kind, content):
+            return f'"{content}"' if kind == "S" else "null" if kind == "NULL" else str(content).lower()
+        case ListOf():
+            return "LIST"
+        case BagOf():
+            return "BAG"
+        case TupleOf():
+            return "STRUCT"
         case _:
-            return type(node).__name__
+            return "PARAMETER"

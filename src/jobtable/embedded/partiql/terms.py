@@ -28,6 +28,8 @@ from jobtable.store.backend import AttributeValue, Item
 
 _NOT_IN_BAGS = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
 
+_NEGATIVE_ZERO = "Negative zero decimal is not supported"
+
 
 class Terms:
     """What the conditions, changes and values of one statement refer to."""
@@ -77,7 +79,7 @@ class Terms:
                 "Unsupported format in item expression. Please use struct format {...} to express item values for"
                 f" insert statement. at {node.place}"
             )
-        return {name: self.value(value) for name, value in _named(node)}
+        return {name: self.value(value) for name, value in _named(node, "root", is_item=True).items()}
 
     def value(self, node: Node) -> AttributeValue:
         """The value that a node stands for: a parameter, or what is written out."""
@@ -88,12 +90,14 @@ class Terms:
 
 def _written(node: Node, key: str) -> AttributeValue:
     match node:
+        case Constant("N", content) if _is_negative_zero(str(content)):
+            raise RequestRefused(f"{_NEGATIVE_ZERO} under key {key} at {node.place}")
         case Constant(kind, content):
             return {kind: _number(str(content), key) if kind == "N" else content}
         case ListOf(members):
             return {"L": [_written(member, f"{key}[{number}]") for number, member in enumerate(members)]}
         case TupleOf():
-            return {"M": {name: _written(value, f"{key}.{name}") for name, value in _named(node)}}
+            return {"M": {name: _written(value, f"{key}.{name}") for name, value in _named(node, key).items()}}
         case BagOf(members):
             return _set(members, key)
         case _:
@@ -108,20 +112,43 @@ def _number(text: str, key: str) -> str:
         raise RequestRefused(f"{said} under {key}") from fault
 
 
-def _named(node: TupleOf) -> list[tuple[str, Node]]:
+def _is_negative_zero(number: str) -> bool:
+    """Whether a number is a zero with a sign, which a whole number has none of."""
+    return number.startswith("-") and not number[1:].isdigit() and canonical_number(number) == "0"
+
+
+def _named(node: TupleOf, key: str, *, is_item: bool = False) -> dict[str, Node]:
     found: dict[str, Node] = {}
     for name, value in node.members:
         if not isinstance(name, Constant) or name.kind != "S":
             raise RequestRefused(
-                f"Tuple keys must be of type String. Actual type: {shown(name)} under root at {name.place}"
+                f"Tuple keys must be of type String. Actual type: {_type(name)} under {key} at {name.place}"
             )
         text = str(name.content)
         if not text:
             raise RequestRefused("Path component cannot be an empty string")
         if text in found:
-            raise RequestRefused(f"Duplicate keys in tuple. Key: {text} under root at {name.place}")
+            # Of an item the name has the place, of a value inside of it the whole.
+            place = name.place if is_item else node.place
+            raise RequestRefused(f"Duplicate keys in tuple. Key: {text} under {key} at {place}")
         found[text] = value
-    return list(found.items())
+    return found
+
+
+def _type(node: Node) -> str:
+    match node:
+        case Constant("N", content):
+            return "INT" if str(content).lstrip("-").isdigit() else "DECIMAL"
+        case Constant(kind):
+            return kind
+        case ListOf() | BagOf():
+            return "Seq"
+        case TupleOf():
+            return "Struct"
+        case Parameter():
+            return "Parameter"
+        case _:
+            return shown(node)
 
 
 def _set(members: Sequence[Node], key: str) -> AttributeValue:
@@ -132,6 +159,8 @@ def _set(members: Sequence[Node], key: str) -> AttributeValue:
     for member in members:
         if not isinstance(member, Constant) or member.kind not in ("S", "N"):
             raise RequestRefused(f"{_NOT_IN_BAGS} at {member.place}")
+        if member.kind == "N" and _is_negative_zero(str(member.content)):
+            raise RequestRefused(f"{_NEGATIVE_ZERO} under key {key} at {member.place}")
         kinds.add(member.kind)
         contents.append(str(member.content) if member.kind == "S" else _number(str(member.content), key))
     if len(kinds) > 1:

@@ -56,7 +56,7 @@ def _sum(node: Node, terms: Terms) -> Operand | Sum:
     if not isinstance(node, Operation):
         return _operand(node, terms)
     if node.operator not in ("+", "-"):
-        raise RequestRefused(f"Unsupported operator in Update Expression. Operator: {node.operator.lower()}")
+        raise _unsupported(node.operator)
     if len(node.operands) != 2:
         raise RequestRefused(
             "Incorrect number of operands for operator or function; operator or function:"
@@ -76,7 +76,15 @@ def _operand(node: Node, terms: Terms) -> Operand:
             return Function(name, tuple(_operand(argument, terms) for argument in arguments))
         case Missing():
             raise RequestRefused("MISSING must be compared using IS operator")
+        case Operation(operator) if operator not in ("+", "-"):
+            raise _unsupported(operator)
         case Operation(operator):
-            raise RequestRefused(f"An operator cannot stand in a function of an update. Operator: {operator.lower()}")
+            raise RequestRefused(f"An operator cannot stand in a function of an update. Operator: {operator}")
         case _:
             return terms.operand(node)
+
+
+def _unsupported(operator: str) -> RequestRefused:
+    if operator.startswith("IS "):
+        return RequestRefused("IS operator is not supported in update expressions")
+    return RequestRefused(f"Unsupported operator in Update Expression. Operator: {operator.lower()}")

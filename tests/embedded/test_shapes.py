@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import botocore.session
 import pytest
 from botocore.model import ListShape, MapShape, StructureShape
 from botocore.model import Shape as ModelShape
+from tests.embedded.differential.peers import EmbeddedPeer
+from tests.embedded.differential.tables import Table
 from tests.embedded.side_by_side import N, Request, S
 
 from jobtable.embedded import EmbeddedBackend
@@ -88,6 +91,12 @@ FAULTS: list[tuple[str, Request, str]] = [
     ("GetItem", {"Key": []}, f"Unrecognized collection type {MAP_OF_VALUES}"),
     ("GetItem", {"Key": {"a": []}}, f"Unrecognized collection type class {MODEL}AttributeValue"),
     ("GetItem", {"Key": {"a": "x"}}, "Unexpected value type in payload"),
+    ("UpdateItem", {"AttributeUpdates": {"a": {"Value": "x"}}}, "Unexpected field type"),
+    ("DeleteItem", {"Expected": {"a": {"Value": 5}}}, "Unexpected field type"),
+    ("DeleteItem", {"Expected": {"a": {"Value": []}}}, f"Unrecognized collection type class {MODEL}AttributeValue"),
+    ("GetItem", {"ConsistentRead": "maybe"}, "Unexpected token received from parser"),
+    ("GetItem", {"ConsistentRead": "yes", "TableName": 5}, "NUMBER_VALUE cannot be converted to String"),
+    ("Scan", {"Limit": math.inf}, "DECIMAL_VALUE cannot be converted to Integer"),
     ("GetItem", {"ExpressionAttributeNames": {"#a": 5}}, "NUMBER_VALUE cannot be converted to String"),
     ("PutItem", {"Item": {"a": {"L": [{"M": {"a": {"B": 5}}}]}}}, "only base-64-encoded strings are convertible to"),
     ("Query", {"Limit": "23"}, "STRING_VALUE cannot be converted to Integer"),
@@ -130,6 +139,45 @@ def test_faults_of_a_table_come_after_wrong_types(backend: EmbeddedBackend) -> N
 def test_flags_in_words_are_no_wrong_types(backend: EmbeddedBackend) -> None:
     with pytest.raises(RequestError, match="Requested resource not found"):
         backend.execute("GetItem", {"TableName": "nope", "Key": {"pk": {"BOOL": "no"}}})
+
+
+READABLE: list[tuple[str, Request, Request]] = [
+    ("Scan", {"Limit": 2.9}, {"Limit": 2}),
+    ("Scan", {"Segment": 0.5, "TotalSegments": 2.0}, {"Segment": 0, "TotalSegments": 2}),
+    ("Scan", {"Limit": 0.5}, {"Limit": 0}),
+    ("Scan", {"ConsistentRead": "True", "IndexName": "gall"}, {"ConsistentRead": True, "IndexName": "gall"}),
+    (
+        "Query",
+        {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": S("1")}, "ScanIndexForward": "no"},
+        {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": S("1")}, "ScanIndexForward": False},
+    ),
+    (
+        "UpdateTimeToLive",
+        {"TimeToLiveSpecification": {"AttributeName": "a", "Enabled": "0"}},
+        {"TimeToLiveSpecification": {"AttributeName": "a", "Enabled": False}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("operation", "request_", "meant"), READABLE)
+def test_flags_in_words_and_decimals_are_read_as_the_service_reads_them(
+    backend: EmbeddedBackend, operation: str, request_: Request, meant: Request
+) -> None:
+    for sk in "123":
+        backend.execute("PutItem", {"TableName": "main", "Item": {"pk": S("1"), "sk": S(sk)}})
+    read, expected = (EmbeddedPeer(backend).ask(operation, {"TableName": "main", **one}) for one in (request_, meant))
+    assert read == expected
+    assert read.code != "SerializationException"
+
+
+def test_decimals_of_a_table_are_read_as_whole_numbers(engine: EmbeddedBackend) -> None:
+    units = {"ReadCapacityUnits": 7.5, "WriteCapacityUnits": 3.0}
+    made = engine.execute(
+        "CreateTable",
+        {**Table("hash", ("pk", "S")).definition(), "BillingMode": "PROVISIONED", "ProvisionedThroughput": units},
+    )
+    described = made["TableDescription"]["ProvisionedThroughput"]
+    assert (described["ReadCapacityUnits"], described["WriteCapacityUnits"]) == (7, 3)
 
 
 def test_deep_values_are_refused_for_that(backend: EmbeddedBackend) -> None:

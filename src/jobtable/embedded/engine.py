@@ -11,10 +11,10 @@ from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.embedded import batches, items, queries, tables, transactions
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.partiql import operations as statements
-from jobtable.embedded.shapes import wrong_type
+from jobtable.embedded.shapes import as_read, wrong_type
 from jobtable.embedded.storage import Storage
 from jobtable.embedded.wordings import in_words_of
-from jobtable.errors import RequestRefused, TableInUse, TableNotFound
+from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
 from jobtable.store.backend import Request, Response, StoreRequest
 
 _HANDLERS: dict[str, tables.Handler] = {
@@ -56,7 +56,9 @@ class EmbeddedBackend:
         try:
             return handler(self._storage, request)
         except (RequestRefused, TableNotFound, TableInUse) as refusal:
-            answer = wrong_type(operation, request) or in_words_of(operation, refusal)
+            if wrong_type(operation, request) is not None:
+                return self._execute_as_read(operation, request, refusal)
+            answer = in_words_of(operation, refusal)
             if answer is refusal:
                 raise
             raise answer from refusal
@@ -64,6 +66,14 @@ class EmbeddedBackend:
             raise RequestRefused(
                 f"The request has text that is not Unicode: {error}", code="SerializationException"
             ) from error
+
+    def _execute_as_read(self, operation: str, request: Request, refusal: RequestError) -> Response:
+        """Run a request that was refused and has members of other JSON types, if the service would read all of them."""
+        read = as_read(operation, request)
+        mistyped = wrong_type(operation, read)
+        if mistyped is not None:
+            raise mistyped from refusal
+        return self.execute(operation, read)
 
     def change_mark(self) -> object:
         """A value that differs once any process has written something; it may also differ without that."""

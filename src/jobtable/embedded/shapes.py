@@ -1,18 +1,21 @@
 """The JSON types of requests, and the fault of a member that has another one.
 
 DynamoDB reads a request whole before it looks at anything in it, so such a member is told before every other fault,
-wherever it stands. The engine reads members where it needs them: only of a request that it refuses does it look at all.
+wherever it stands. The engine reads members where it needs them: only of a request that it refuses does it look at all,
+and only then does it read flags in words and the whole part of decimals, which DynamoDB takes as well.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 from jobtable.embedded.json_types import BOOLEAN, INTEGER, LONG, STRING, wrong_json_type
-from jobtable.embedded.values import validate_value
+from jobtable.embedded.values import FLAGS, validate_value
 from jobtable.errors import RequestRefused
+from jobtable.store.backend import Request
 
 _DEEPEST = 100
 """Values that are nested deeper are refused for that, whatever they are."""
@@ -33,6 +36,10 @@ class Shape(ABC):
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
         """RequestRefused if something else was found. `is_inside`: it is a member of a list or map."""
 
+    def read(self, found: Any, depth: int) -> Any:
+        """What DynamoDB makes of what was found; what it cannot read stays as it is."""
+        return found
+
 
 class Scalar(Shape):
     """A text, a flag or a number."""
@@ -42,6 +49,12 @@ class Scalar(Shape):
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
         if type(found) is not self._PYTHON_TYPES[f"class {self.java}"]:
             raise wrong_json_type(found, f"class {self.java}")
+
+    def read(self, found: Any, depth: int) -> Any:
+        wanted = self._PYTHON_TYPES[f"class {self.java}"]
+        if wanted is bool and isinstance(found, str):
+            return FLAGS.get(found.lower(), found)
+        return int(found) if wanted is int and isinstance(found, float) and math.isfinite(found) else found
 
 
 class Binary(Shape):
@@ -57,6 +70,9 @@ class WrittenFlag(Scalar):
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
         validate_value({"BOOL": found})
 
+    def read(self, found: Any, depth: int) -> Any:
+        return found  # It is read where values are.
+
 
 class ListOf(Shape):
     """A list of members of one shape."""
@@ -70,6 +86,9 @@ class ListOf(Shape):
             raise _no_collection(found, self.java, is_inside)
         for member in found:
             _check(self.content, member, depth, is_inside=True)
+
+    def read(self, found: Any, depth: int) -> Any:
+        return [_read(self.content, member, depth) for member in found] if isinstance(found, list) else found
 
 
 class MapOf(Shape):
@@ -85,6 +104,11 @@ class MapOf(Shape):
         for member in found.values():
             _check(self.content, member, depth, is_inside=True)
 
+    def read(self, found: Any, depth: int) -> Any:
+        if not isinstance(found, dict):
+            return found
+        return {name: _read(self.content, member, depth) for name, member in found.items()}
+
 
 class Structure(Shape):
     """Members of given names, of which any may be missing; others are ignored."""
@@ -95,17 +119,29 @@ class Structure(Shape):
 
     def check(self, found: Any, depth: int, *, is_inside: bool = False) -> None:
         if not isinstance(found, dict):
-            if is_inside and not isinstance(found, list):
-                raise _refused("Unexpected value type in payload")
-            raise wrong_json_type(found, f"class {self.java}")
+            if isinstance(found, list):
+                raise wrong_json_type(found, f"class {self.java}")
+            raise _refused("Unexpected value type in payload" if is_inside else "Unexpected field type")
         for name, member in found.items():
             if name in self.members:
                 _check(self.members[name], member, depth)
+
+    def read(self, found: Any, depth: int) -> Any:
+        if not isinstance(found, dict):
+            return found
+        members = self.members
+        return {
+            name: _read(members[name], member, depth) if name in members else member for name, member in found.items()
+        }
 
 
 def _check(shape: Shape, found: Any, depth: int, *, is_inside: bool = False) -> None:
     if found is not None and depth < _DEEPEST:
         shape.check(found, depth + 1, is_inside=is_inside)
+
+
+def _read(shape: Shape, found: Any, depth: int) -> Any:
+    return found if depth >= _DEEPEST else shape.read(found, depth + 1)
 
 
 def _no_collection(found: Any, java: str, is_inside: bool) -> RequestRefused:
@@ -336,3 +372,9 @@ def wrong_type(operation: str, request: Mapping[str, Any]) -> RequestRefused | N
     except RequestRefused as fault:
         return fault
     return None
+
+
+def as_read(operation: str, request: Request) -> Request:
+    """A request that has members of other JSON types, with those that DynamoDB can read as it reads them."""
+    read: Request = REQUESTS[operation].read(request, 0)
+    return read

@@ -39,7 +39,7 @@ SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
 _SPARE_BITS = "Invalid last non-pad Base64 character dectected"  # DynamoDB's spelling
-_FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 """Texts that DynamoDB takes for flags, in any case."""
 NOT_ONE_TYPE = (_EMPTY_VALUE, SEVERAL_TYPES)
 """The messages for a value that has no type, and for one that has several."""
@@ -247,7 +247,7 @@ def _boolean(content: Any, depth: int) -> tuple[bool, int]:
 
 
 def _flag_in_words(content: Any) -> bool:
-    flag = _FLAGS.get(content.lower()) if isinstance(content, str) else None
+    flag = FLAGS.get(content.lower()) if isinstance(content, str) else None
     if flag is None:
         raise wrong_json_type(content, BOOLEAN)
     return flag

@@ -321,7 +321,7 @@ SERVICE_FAULTS: list[tuple[str, Request, str]] = [
         "One or more parameter values were invalid: Input collection [b, a, b] contains duplicates.",
     ),
     # JSON of another type is told first.
-    ("PutItem", {**PUT, "Expected": {"a": {"Exists": "yes", "Value": S("a")}}}, "Unexpected token received"),
+    ("PutItem", {**PUT, "Expected": {"a": {"Exists": "maybe", "Value": S("a")}}}, "Unexpected token received"),
     ("PutItem", {**PUT, "Expected": {"a": 5}}, "Unexpected value type in payload"),
     ("Scan", {**HASH, "ScanFilter": {"a": compared("EQ", "x")}}, "Unexpected value type in payload"),
     ("Scan", {**HASH, "ScanFilter": []}, "Unrecognized collection type"),

@@ -249,7 +249,7 @@ def test_tables_of_others_that_are_not_here_have_their_tags_for_themselves(
         table(TableClass="FIRST"),
         table(StreamSpecification={"StreamEnabled": True, "StreamViewType": "BEST"}),
         table(StreamSpecification=[]),
-        table(DeletionProtectionEnabled="yes"),
+        table(DeletionProtectionEnabled="maybe"),
         provisioned(ProvisionedThroughput=units(1, 1) | {"ReadCapacityUnits": "1"}),
         globals_(index("ggg", "a", Projection="ALL")),
         globals_(index("ggg", "a", Projection={"ProjectionType": "INCLUDE", "NonKeyAttributes": "x"})),

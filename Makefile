@@ -7,6 +7,9 @@ ARGS ?=
 TESTS ?= tests
 WORKERS ?= auto
 
+# Without the compiled files each of the many processes that the tests start compiles the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run test lint reference pictures format bench faults clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt

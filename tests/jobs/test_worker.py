@@ -21,7 +21,7 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.errors import ObjectStoreUnavailable, TaskError, ValueRefusedError
-from jobtable.jobs import log_text, patience, processes, worker
+from jobtable.jobs import log_text, patience, process_slots, processes, worker
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
@@ -32,6 +32,7 @@ from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.jobs.worker import Worker
 from jobtable.objects import ObjectInfo, Source
 from jobtable.objects.filesystem import FilesystemObjectStore
+from jobtable.remote.work import open_work
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -370,6 +371,13 @@ def test_a_job_that_kills_what_started_it_counts_as_a_lost_worker(bench: Bench) 
 def test_a_preloaded_module_that_is_not_there_is_told_at_once(bench: Bench) -> None:
     with pytest.raises(TaskError, match="nowhere_at_all cannot be imported"):
         Worker(bench.opener, ["default"], preload=["nowhere_at_all"]).run()
+
+
+def test_processes_of_jobs_load_what_their_store_needs_and_not_all_that_a_program_has_loaded() -> None:
+    here = process_slots.own_modules(partial(open_jobs, "memory:"))
+    assert {"jobtable.app", "jobtable.embedded.engine", "jobtable.jobs.engine"} <= set(here)
+    elsewhere = process_slots.own_modules(partial(open_work, "http://127.0.0.1:1", None))
+    assert set(elsewhere) - set(here) == {"jobtable.remote.work"}
 
 
 def test_what_a_job_could_not_open_is_told_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,11 @@ from jobtable.jobs.runner import Request
 from jobtable.jobs.slot_threads import SlotThreads
 
 _LOG = logging.getLogger("jobtable.worker")
+_NEEDED_BY_A_STORE = frozenset(
+    {"model", "store", "embedded", "dynamodb", "objects", "jobs", "connection", "app", "settings"}
+    | {"clock", "errors", "exports", "files"}
+)
+"""The engine and what stands below it, and what opens them."""
 
 
 class ProcessSlots:
@@ -44,7 +49,7 @@ class ProcessSlots:
         self._jobs = jobs
         self._heartbeats = heartbeats
         self._conclusions = conclusions
-        self._preload = (*_own_modules(), *preload)
+        self._preload = (*own_modules(open_jobs), *preload)
         self._lock = threading.Lock()
         self._server = ForkServer(self._preload)
         self._threads = SlotThreads(on_free)
@@ -164,6 +169,16 @@ def _check_picklable(open_jobs: Callable[[], Jobs]) -> None:
         )
 
 
-def _own_modules() -> list[str]:
-    """What this process has loaded to use its store; each job will need the same."""
-    return [name for name in sys.modules if name.startswith("jobtable.") and not name.endswith(".__main__")]
+def own_modules(open_jobs: Callable[[], Jobs]) -> list[str]:
+    """What this process has loaded to use its store, which each job will need too.
+
+    A program may have loaded much else, such as the server with all its pages: no job waits for that.
+    """
+    opener = open_jobs.func if isinstance(open_jobs, partial) else open_jobs
+    return [
+        name
+        for name in sys.modules
+        if name.startswith("jobtable.")
+        and (name == opener.__module__ or name.split(".")[1] in _NEEDED_BY_A_STORE)
+        and not name.endswith(".__main__")
+    ]

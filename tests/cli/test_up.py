@@ -14,11 +14,13 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.conftest import CommandLine
 
 from jobtable.app import Services
+from jobtable.demo import NEEDED_BY_ITS_JOBS
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Instance
 from jobtable.jobs.records import InstanceStatus, Status
@@ -110,13 +112,16 @@ def test_every_part_of_the_demonstration_comes_to_its_end_or_to_a_person(tmp_pat
             assert "<h1" in fetch(page), page
         assert running.interrupt() == 0
         assert running.lines[-1] == "Stopped.\n"
-    assert _statuses(tmp_path) == {"COMPLETED", "STOPPED"}
+    jobs = _jobs(tmp_path)
+    assert {job["status"] for job in jobs} == {"COMPLETED", "STOPPED"}
+    tasks = {job["job_config"]["task"] for job in jobs if job["job_config"].get("task")}
+    assert {task.partition(":")[0] for task in tasks} <= set(NEEDED_BY_ITS_JOBS)
     with up(tmp_path, "--demo") as again:
         again.read_until(r"^Sweep +COMPLETED", _START_SECONDS)
         assert again.interrupt() == 0
 
 
-def _statuses(folder: Path) -> set[str]:
+def _jobs(folder: Path) -> list[dict[str, Any]]:
     listed = subprocess.run(
         [*_JOBTABLE, "jobs", "list", "-n", "500", "--json"],
         env=environment(folder),
@@ -124,7 +129,8 @@ def _statuses(folder: Path) -> set[str]:
         check=True,
         text=True,
     )
-    return {job["status"] for job in json.loads(listed.stdout)}
+    found: list[dict[str, Any]] = json.loads(listed.stdout)
+    return found
 
 
 def test_the_folder_of_the_data_may_have_any_name(tmp_path: Path) -> None:

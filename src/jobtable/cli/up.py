@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +19,7 @@ from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import say
 from jobtable.connection import store_file, store_url
+from jobtable.demo import NEEDED_BY_ITS_JOBS
 from jobtable.errors import SettingsError
 from jobtable.settings import Settings, without_secret
 
@@ -100,7 +101,8 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
         listening = cleanup.enter_context(bind(settings.host, settings.port))
         services = cleanup.enter_context(Services.open(settings.store, settings.objects))
         server = server_on(create_app(services, settings))
-        workers = _workers(settings) if with_worker else None
+        preload = () if demo_folder is None else NEEDED_BY_ITS_JOBS
+        workers = _workers(settings, preload) if with_worker else None
         cleanup.enter_context(_ended_by_signals(server, workers))
         if workers is not None:
             cleanup.enter_context(workers)
@@ -115,8 +117,9 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
     say("Stopped.")
 
 
-def _workers(settings: Settings) -> LocalWorkers:
-    return LocalWorkers(settings, (*settings.queues, *SYSTEM_QUEUES), slots=settings.slots, quiet=False)
+def _workers(settings: Settings, preload: Sequence[str]) -> LocalWorkers:
+    queues = (*settings.queues, *SYSTEM_QUEUES)
+    return LocalWorkers(settings, queues, slots=settings.slots, preload=preload, quiet=False)
 
 
 def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:

@@ -28,7 +28,7 @@ PEER = "boto3 on DynamoDB Local"
 
 def run() -> None:
     try:
-        with dynamodb_local() as url:
+        with dynamodb_local(for_long=True) as url:
             peer_stored, peer_read = _with_boto3(url)
     except ServerUnavailable as error:
         not_measured("images against DynamoDB Local", error)

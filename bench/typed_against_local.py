@@ -21,7 +21,7 @@ PEER = "boto3 on DynamoDB Local"
 
 def run() -> None:
     try:
-        with dynamodb_local() as url, Store(EmbeddedBackend(None)) as store:
+        with dynamodb_local(for_long=True) as url, Store(EmbeddedBackend(None)) as store:
             _compare(store, url)
     except ServerUnavailable as error:
         not_measured("typed reads against DynamoDB Local", error)

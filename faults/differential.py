@@ -18,7 +18,7 @@ _STEPS_IN_A_SEQUENCE = 30
 
 def run(trials: int = 20_000, seed: int = 1) -> Iterator[dict[str, object]]:
     """Compare that many requests; every kind of unlisted difference is shown once on stderr, and counted."""
-    with dynamodb_local() as url:
+    with dynamodb_local(for_long=True) as url:
         backend, local = EmbeddedBackend(None), LocalPeer(url)
         try:
             yield _compare(SideBySide(EmbeddedPeer(backend), local), trials, seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import uuid
@@ -79,6 +80,12 @@ def each_store(request: pytest.FixtureRequest) -> Iterator[Store]:
     for name in backend.execute("ListTables", {})["TableNames"]:
         if name.startswith(store.prefix):
             backend.execute("DeleteTable", {"TableName": name})
+
+
+def pytest_collection_finish() -> None:
+    """All modules are loaded now, and stay: no collection of garbage looks through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)

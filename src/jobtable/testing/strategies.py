@@ -84,7 +84,7 @@ def entities(cls: type[E]) -> st.SearchStrategy[E]:
     return _storable_instances(cls)
 
 
-@lru_cache(maxsize=32)  # Hypothesis checks every new strategy as a whole, which takes longer than to draw from it
+@lru_cache(maxsize=128)  # Hypothesis checks every new strategy as a whole, which takes longer than to draw from it
 def _storable_instances(cls: type[Record]) -> st.SearchStrategy[Any]:
     return _instances(cls).filter(_can_be_stored)
 

@@ -42,11 +42,24 @@ REGION = "eu-central-1"
 Start = Callable[..., ServeProcess]
 
 
-@pytest.fixture(params=["signed", "unsigned"])
-def server(request: pytest.FixtureRequest, serve: Start) -> ServeProcess:
+@pytest.fixture(scope="module", params=["signed", "unsigned"])
+def shared_server(request: pytest.FixtureRequest) -> Iterator[ServeProcess]:
     """A server in memory that demands signatures, and one that does not."""
     keys = ("--access-key", ACCESS_KEY, "--secret-key", SECRET_KEY) if request.param == "signed" else ()
-    return serve("--memory", *keys)
+    started = ServeProcess("--memory", *keys)
+    yield started
+    started.stop(signal.SIGKILL)
+
+
+@pytest.fixture
+def server(shared_server: ServeProcess) -> Iterator[ServeProcess]:
+    """One of them, without tables."""
+    yield shared_server
+    client = dynamodb(shared_server.url)
+    for name in client.list_tables()["TableNames"]:
+        client.delete_table(TableName=name)
+        client.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 5})
+    client.close()
 
 
 def options(url: str, secret_key: str = SECRET_KEY) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
 import httpx
@@ -40,12 +39,13 @@ def test_links_to_what_jobs_keep_lead_there_whatever_its_name(open_server: Serve
 DATA = bytes(range(256)) * 10_000
 
 
-@pytest.fixture(params=["memory", "file"])
-def client(request: pytest.FixtureRequest, serve: Callable[..., Served], tmp_path: Path) -> httpx.Client:
-    """A client of a server with an object `x/data.bin`."""
-    served = serve() if request.param == "memory" else serve(objects=f"file:{tmp_path}")
+@pytest.fixture(scope="module", params=["memory", "file"])
+def client(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """A client of a server with an object `x/data.bin`, which nobody changes."""
+    served = Served() if request.param == "memory" else Served(objects=f"file:{tmp_path_factory.mktemp('objects')}")
     served.services.objects.put("x/data.bin", DATA)
-    return served.client()
+    yield served.client()
+    served.stop()
 
 
 def test_an_object_tells_its_size_and_its_version(client: httpx.Client) -> None:

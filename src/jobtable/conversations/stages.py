@@ -181,7 +181,7 @@ def measure_extremity(job: JobContext, run_id: str) -> dict[str, int]:
     if export.unknown_votes:
         job.warning(f"{export.unknown_votes} votes are on comments that the export does not have")
     matrix = vote_matrix(work.comment_ids, export.votes)
-    groups = group_voters(matrix, seed=work.run.seed)
+    groups = group_voters(matrix)
     made = (
         DataConverter.create_comment_extremity(
             work.conversation_id,

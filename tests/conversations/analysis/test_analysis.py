@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import tracemalloc
 from collections import Counter
 from functools import partial
@@ -19,7 +20,7 @@ from jobtable.conversations.analysis.embedding import embed_tfidf, embed_with, l
 from jobtable.conversations.analysis.export import Vote, read_export
 from jobtable.conversations.analysis.extremity import GROUP_DIVERGENCE, VOTE_SPREAD, extremities
 from jobtable.conversations.analysis.generated import generate_export
-from jobtable.conversations.analysis.groups import group_voters
+from jobtable.conversations.analysis.groups import OpinionGroups, group_voters
 from jobtable.conversations.analysis.keywords import name_topic, words_of_clusters
 from jobtable.conversations.analysis.layout import arrange, find_neighbours
 from jobtable.conversations.analysis.votes import vote_matrix
@@ -182,10 +183,9 @@ def test_votes_whose_sums_are_all_zero_have_groups(shape: tuple[int, int]) -> No
     assert group_voters(vote_matrix(range(comments), votes)).count >= 2
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_one_who_votes_unlike_thousands_is_a_group(seed: int) -> None:
+def test_one_who_votes_unlike_thousands_is_a_group() -> None:
     votes = [Vote(comment, str(voter), 1 if voter else -1) for voter in range(3000) for comment in range(8)]
-    groups = group_voters(vote_matrix(range(8), votes), seed=seed)
+    groups = group_voters(vote_matrix(range(8), votes))
     assert sorted(Counter(groups.labels.tolist()).values()) == [1, 2999]
 
 
@@ -194,7 +194,7 @@ def test_without_groups_extremity_is_how_votes_split() -> None:
     matrix = vote_matrix([1, 2, 3], votes)
     groups = group_voters(vote_matrix([1, 2, 3], []))
     assert groups.count == 0
-    found = extremities(matrix, group_voters(matrix))
+    found = extremities(matrix, OpinionGroups(np.zeros(2, np.int64), np.zeros(3)))
     assert [(each.value, each.method) for each in found] == [(1, VOTE_SPREAD), (0, VOTE_SPREAD), (0, VOTE_SPREAD)]
     assert matrix.votes_on(0) == [1, -1]
 
@@ -203,7 +203,7 @@ def test_without_groups_extremity_is_how_votes_split() -> None:
 @given(st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 12)), st.sampled_from([-1, 0, 1]), max_size=130))
 def test_any_votes_give_extremities_between_0_and_1(cast: dict[tuple[int, int], int]) -> None:
     matrix = vote_matrix(range(10), [Vote(comment, str(voter), value) for (comment, voter), value in cast.items()])
-    groups = group_voters(matrix, seed=1)
+    groups = group_voters(matrix)
     found = extremities(matrix, groups)
     assert len(found) == 10
     assert all(0 <= each.value <= 1 for each in found)
@@ -212,17 +212,23 @@ def test_any_votes_give_extremities_between_0_and_1(cast: dict[tuple[int, int], 
 def test_generated_conversations_have_the_groups_and_topics_they_were_made_with() -> None:
     export = generate_export(2).without_moderated_out()
     matrix = vote_matrix([comment.comment_id for comment in export.comments], export.votes)
-    labels = group_voters(matrix, seed=1).labels
+    labels = group_voters(matrix).labels
     sides = Counter((int(voter) % 2, int(label)) for voter, label in zip(matrix.voter_ids, labels, strict=True))
     assert sorted(sides.values()) == [30, 30]
+
+
+def groups_in_summary(folder: Path) -> int:
+    """How many groups Polis has found."""
+    with (folder / "summary.csv").open(newline="") as file:
+        return int(dict(csv.reader(file))["groups"])
 
 
 @pytest.mark.parametrize("folder", [path.parent for path in REAL], ids=lambda folder: folder.name)
 def test_real_conversations_have_groups_and_divisive_comments(folder: Path) -> None:
     export = read_export(folder).without_moderated_out()
     matrix = vote_matrix([comment.comment_id for comment in export.comments], export.votes)
-    groups = group_voters(matrix, seed=1)
-    assert 2 <= groups.count <= 5
+    groups = group_voters(matrix)
+    assert groups.count == groups_in_summary(folder)
     assert max(each.value for each in extremities(matrix, groups)) > 0.5
     hierarchy = hierarchy_of([comment.text for comment in export.comments])
     assert len(hierarchy.layers) >= 2

@@ -55,7 +55,10 @@ class Vote(NamedTuple):
 
 @dataclass(frozen=True)
 class Export:
-    """A conversation: its comments by id, and the last vote of each participant on each of them."""
+    """A conversation: its comments by id, and the last vote of each participant on each of them.
+
+    Votes stand in the order in which participants first voted on the comments, as far as the files tell.
+    """
 
     comments: tuple[Comment, ...]
     votes: tuple[Vote, ...]
@@ -98,7 +101,7 @@ def parse_export(comments_csv: bytes, votes_csv: bytes) -> Export:
             last[vote.comment_id, vote.voter_id] = vote.value
         else:
             unknown += 1
-    return Export(comments, tuple(Vote(*where, value) for where, value in sorted(last.items())), unknown)
+    return Export(comments, tuple(Vote(*where, value) for where, value in last.items()), unknown)
 
 
 def parse_comments(comments_csv: bytes) -> tuple[Comment, ...]:

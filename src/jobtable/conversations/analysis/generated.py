@@ -37,4 +37,4 @@ def generate_export(seed: int = 0, *, comments: int = 120, voters: int = 60, vot
             loyal = random.random() < _LOYALTY
             value = int(stance[comment_id]) if loyal else int(random.choice([AGREE, PASS, DISAGREE]))
             votes.append(Vote(comment_id, str(voter), value))
-    return Export(tuple(made), tuple(sorted(votes)))
+    return Export(tuple(made), tuple(votes))

@@ -5,20 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.sparse.linalg import svds
-from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from jobtable.conversations.analysis.arrays import Floats, Integers
+from jobtable.conversations.analysis.arrays import Flags, Floats, Integers
+from jobtable.conversations.analysis.kmeans import Clusters, Points, cluster
 from jobtable.conversations.analysis.threads import in_one_thread
 from jobtable.conversations.analysis.votes import VoteMatrix
 
 UNGROUPED = -1
+_UPDATES = 50
+"""How often a conversation is looked at: more updates take longer and come to the same groups."""
 _FEWEST_VOTES = 7
-"""Who has voted less often (and not on every comment) says too little to be placed."""
+"""Who has voted less often (and not on every comment) says too little to be placed..."""
+_FEWEST_VOTERS = 15
+"""...unless there would be fewer than this."""
+_MOST_BASES = 100
+_BASE_STEPS = 100
 _MOST_GROUPS = 5
+_BASES_A_GROUP = 12
+_GROUP_STEPS = 20
+_PATIENCE = 4
+"""After so many updates with the same best number of groups, that number is taken."""
 _SMALL = 100
-_MOST_COMPARED = 2000
 
 
 @dataclass(frozen=True)
@@ -35,40 +45,106 @@ class OpinionGroups:
 
 
 @in_one_thread
-def group_voters(matrix: VoteMatrix, *, seed: int = 0) -> OpinionGroups:
-    """Opinion groups as Polis finds them.
+def group_voters(matrix: VoteMatrix) -> OpinionGroups:
+    """Opinion groups as Polis finds them, which looks at a conversation again and again while votes come in.
 
-    A missing vote counts as the comment's mean. Participants are placed by the two main directions of their votes,
-    who voted seldom further out, and divided by k-means into the number of groups (2 to 5) with the best silhouette.
+    A missing vote counts as the comment's mean. Participants are placed by the two main directions of all votes, who
+    voted seldom further out; k-means makes at most 100 base clusters of them, and 2 to 5 groups of those. Both go on
+    from where they were at the update before. The number of groups is the one with the best silhouette over base
+    clusters, once it is the best four times in a row.
     """
-    labels = np.full(len(matrix.voter_ids), UNGROUPED, np.int64)
-    cast = matrix.cast
-    active = np.flatnonzero(cast.sum(axis=1) >= min(_FEWEST_VOTES, max(1, cast.shape[1])))
-    centred = _centred(matrix.values[active])
-    directions = _main_directions(centred)
-    if not len(directions):
-        labels[active] = 0
-        return OpinionGroups(labels, np.zeros(len(matrix.comment_ids)))
-    seldom = np.sqrt(cast.shape[1] / cast[active].sum(axis=1))
-    places = np.round((centred @ directions.T) * seldom[:, None], 9)
-    labels[active] = _divide(places, seed)
-    return OpinionGroups(labels, np.round(np.linalg.norm(directions, axis=0), 6))
+    conversation = _Conversation(matrix)
+    total = len(matrix.history)
+    for votes in sorted({-(-total * number // _UPDATES) for number in range(1, _UPDATES + 1)} - {0}):
+        conversation.update(votes)
+    return OpinionGroups(conversation.labels, conversation.reach)
 
 
-def _centred(values: Floats) -> Floats:
-    counts = (~np.isnan(values)).sum(axis=0)
-    means = np.divide(np.nansum(values, axis=0), counts, out=np.zeros(values.shape[1]), where=counts > 0)
-    centred: Floats = np.where(np.isnan(values), 0.0, values - means)
-    return centred
+class _Conversation:
+    """A conversation as far as it has come, and what is remembered from update to update."""
+
+    def __init__(self, matrix: VoteMatrix) -> None:
+        voters, comments = matrix.values.shape
+        self._shape = voters, comments
+        self._rows, self._columns = np.divmod(matrix.history, max(comments, 1))
+        self._values = matrix.values[self._rows, self._columns]
+        self._is_in: Flags = np.zeros(voters, np.bool_)
+        self._bases: dict[int, int] | None = None
+        self._groups: dict[int, dict[int, int]] = {}
+        self._count = _GroupCount()
+        self.labels: Integers = np.full(voters, UNGROUPED, np.int64)
+        self.reach: Floats = np.zeros(comments)
+
+    def update(self, votes: int) -> None:
+        """Look at the first votes, so many of them."""
+        rows, columns, values = self._rows[:votes], self._columns[:votes], self._values[:votes]
+        cast = np.bincount(rows, minlength=self._shape[0])
+        on_comment = np.bincount(columns, minlength=self._shape[1])
+        comments = int(np.count_nonzero(on_comment))
+        self._let_in(cast, comments)
+        means = np.bincount(columns, values, self._shape[1]) / np.maximum(on_comment, 1)
+        centred = csr_array((values - means[columns], (rows, columns)), shape=self._shape)
+        directions = _main_directions(centred, self._shape)
+        self.reach = np.round(np.linalg.norm(directions, axis=0), 6)
+        seldom = np.sqrt(comments / np.maximum(cast, 1))
+        self._divide(np.round(np.asarray(centred @ directions.T, np.float64) * seldom[:, None], 9))
+
+    def _let_in(self, cast: Integers, comments: int) -> None:
+        """Who has voted often enough is looked at from then on; where they are few, those who voted most are, too."""
+        self._is_in |= cast >= min(_FEWEST_VOTES, comments)
+        missing = _FEWEST_VOTERS - np.count_nonzero(self._is_in)
+        if missing > 0:
+            others = np.flatnonzero(~self._is_in & (cast > 0))
+            self._is_in[others[np.argsort(-cast[others], kind="stable")][:missing]] = True
+
+    def _divide(self, places: Floats) -> None:
+        active = self._by_first_vote()
+        self.labels[active] = 0
+        if not places.any():  # nobody differs from anybody
+            return
+        voters = Points(active, places[active], np.ones(len(active)))
+        bases = cluster(voters, _MOST_BASES, self._bases, steps=_BASE_STEPS)
+        self._bases = bases.of_names(voters)
+        points = Points(bases.ids, bases.centres, np.bincount(bases.labels).astype(np.float64))
+        found: dict[int, Clusters] = {}
+        for count in range(2, min(_MOST_GROUPS, 2 + len(bases.ids) // _BASES_A_GROUP) + 1):
+            found[count] = cluster(points, count, self._groups.get(count), steps=_GROUP_STEPS)
+            self._groups[count] = found[count].of_names(points)
+        count = self._count.choose({count: _silhouette(points, groups) for count, groups in found.items()})
+        self.labels[active] = found[count].labels[bases.labels]
+
+    def _by_first_vote(self) -> Integers:
+        """The rows of those who are looked at, in the order in which they came."""
+        rows, first = np.unique(self._rows, return_index=True)
+        in_order: Integers = rows[np.argsort(first)]
+        return in_order[self._is_in[in_order]]
 
 
-def _main_directions(centred: Floats) -> Floats:
+class _GroupCount:
+    """How many groups there are: it changes only when another number was the best some times in a row."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._best = 0
+        self._times = 0
+
+    def choose(self, scores: dict[int, float]) -> int:
+        """The number for this update; of numbers that are as good, the higher one."""
+        best = max(scores, key=lambda count: (scores[count], count))
+        self._times = self._times + 1 if best == self._best else 1
+        self._best = best
+        if self._times >= _PATIENCE or self._taken not in scores:
+            self._taken = best
+        return self._taken
+
+
+def _main_directions(centred: csr_array, shape: tuple[int, int]) -> Floats:
     """At most two directions, each pointing to the side of its largest entry, so that the sign is always the same."""
-    smaller = min(centred.shape)
-    if smaller < 2 or not centred.any():
-        return np.empty((0, centred.shape[1]))
+    smaller = min(shape)
+    if smaller < 2 or not centred.count_nonzero():
+        return np.empty((0, shape[1]))
     if smaller <= _SMALL:
-        _, singular, directions = np.linalg.svd(centred, full_matrices=False)
+        _, singular, directions = np.linalg.svd(centred.toarray(), full_matrices=False)
     else:  # only two directions are wanted, and a whole decomposition of many votes takes minutes
         start = np.random.default_rng(0).normal(size=smaller)  # centred votes can take a regular one to zero
         _, singular, directions = svds(centred, k=2, v0=start)
@@ -78,23 +154,9 @@ def _main_directions(centred: Floats) -> Floats:
     return np.asarray(kept * np.sign(kept[np.arange(len(kept)), largest])[:, None], np.float64)
 
 
-def _divide(places: Floats, seed: int) -> Integers:
-    different = len(np.unique(places, axis=0))
-    best = np.zeros(len(places), np.int64)
-    best_score = -1.0
-    for count in range(2, min(_MOST_GROUPS, different, len(places) - 1) + 1):
-        # scikit-learn has no types, and pyright takes the default of a parameter for all that it may be.
-        means = KMeans(count, n_init=10, random_state=seed)  # pyright: ignore[reportArgumentType]
-        labels = np.asarray(means.fit_predict(places), np.int64)
-        looked_at = _sample(labels, seed)
-        score = float(silhouette_score(places[looked_at], labels[looked_at]))
-        if score > best_score:
-            best, best_score = labels, score
-    return best
-
-
-def _sample(labels: Integers, seed: int) -> Integers:
-    """The places of some participants of every group: few enough to calculate the distances of all pairs quickly."""
-    some = np.random.default_rng(seed).permutation(len(labels))[:_MOST_COMPARED]
-    _, first_of_each = np.unique(labels, return_index=True)
-    return np.union1d(some, first_of_each)
+def _silhouette(points: Points, groups: Clusters) -> float:
+    """How much nearer the base clusters are to their own group than to the next one, from -1 to 1."""
+    count = len(groups.ids)
+    if not 2 <= count < len(points.names):
+        return 0.0 if count > 1 else -1.0
+    return float(silhouette_score(points.places, groups.labels))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jobtable.conversations.analysis.arrays import Flags, Floats
+from jobtable.conversations.analysis.arrays import Flags, Floats, Integers
 from jobtable.conversations.analysis.export import Vote
 
 
@@ -18,6 +18,8 @@ class VoteMatrix:
     comment_ids: tuple[int, ...]
     voter_ids: tuple[str, ...]
     values: Floats
+    history: Integers
+    """Where the votes stand, in the order in which they were cast: row times number of columns plus column."""
 
     @property
     def cast(self) -> Flags:
@@ -31,7 +33,10 @@ class VoteMatrix:
 
 
 def vote_matrix(comment_ids: Sequence[int], votes: Sequence[Vote]) -> VoteMatrix:
-    """The matrix of all votes on these comments; votes on others are left out."""
+    """The matrix of all votes on these comments, which come in the order in which they were cast; others are left out.
+
+    Of several votes of a participant on a comment the last one counts, from the first one on.
+    """
     columns = {comment_id: column for column, comment_id in enumerate(comment_ids)}
     known = [vote for vote in votes if vote.comment_id in columns]
     voters = sorted({vote.voter_id for vote in known})
@@ -39,4 +44,6 @@ def vote_matrix(comment_ids: Sequence[int], votes: Sequence[Vote]) -> VoteMatrix
     values = np.full((len(voters), len(columns)), np.nan)
     for vote in known:
         values[rows[vote.voter_id], columns[vote.comment_id]] = vote.value
-    return VoteMatrix(tuple(comment_ids), tuple(voters), values)
+    places = (rows[vote.voter_id] * len(columns) + columns[vote.comment_id] for vote in known)
+    history = np.fromiter(dict.fromkeys(places), np.int64)
+    return VoteMatrix(tuple(comment_ids), tuple(voters), values, history)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from dataclasses import replace
 from typing import TextIO, cast
 
 import pytest
@@ -102,6 +104,27 @@ def test_the_end_is_told_even_when_the_budget_is_spent() -> None:
     assert messages[:2] == ["first", "100,000 lines of output were left out here; the full text has them"]
     assert messages[-4:] == ["flood", "Traceback:", "20%", "MemoryError"]
     assert len(messages) == 22
+
+
+def test_a_failure_is_told_behind_what_the_budget_left_out() -> None:
+    run = run_in_memory()
+    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER, lines_at_once=1, lines_per_second=0) as capture:
+        capture.feed(b"0\n1\n2\n3")
+        capture.fail("ValueError: no\n\nTraceback\n  line")
+    assert run.messages() == ["0", "1", "2", "3", "ValueError: no"]
+    *printed, headline, trace, line = text_of(run).splitlines()
+    assert (printed, trace, line) == (["0", "1", "2", "3"], "Traceback", "  line")
+    assert headline.endswith("ERROR    ValueError: no")
+
+
+@pytest.mark.parametrize(("given", "kept"), [(60, 60), (None, None), ("soon", None)])
+def test_printed_lines_expire_with_those_that_are_logged(given: object, kept: int | None) -> None:
+    run = run_in_memory()
+    lease = replace(run.lease, job=run.lease.job.replace(job_config={"logs_ttl_seconds": given}))
+    with OutputCapture(run.jobs, lease, flush_seconds=NEVER) as capture:
+        capture.feed(b"printed\n")
+    (line,) = run.logs.lines(run.job_id)
+    assert line.time_to_live == (None if kept is None else math.ceil(run.clock.seconds() + kept))
 
 
 def test_a_line_without_an_end_is_told_in_pieces() -> None:

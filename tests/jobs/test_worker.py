@@ -119,6 +119,19 @@ def test_everything_that_a_job_says_is_in_its_log(bench: Bench) -> None:
     }
 
 
+def test_what_a_task_raises_stands_behind_all_that_it_has_printed(bench: Bench) -> None:
+    job_id = bench.submit("print_and_fail", {"lines": 3})
+    assert Worker(bench.opener, ["default"], until_empty=True).run().failed == 1
+    *before, last = bench.jobs.queries.list_logs(job_id)
+    assert [line.message for line in before if line.source] == ["0", "1", "2", "last words"]
+    assert (last.log_level, last.message) == ("ERROR", "RuntimeError: no")
+    assert last.exception is not None
+    assert "in print_and_fail" in last.exception
+    full_text = b"".join(JobLogs(bench.jobs.store, bench.jobs.objects).full_text(job_id)).decode().splitlines()
+    assert next(line for line in full_text if "RuntimeError: no" in line).endswith("ERROR    RuntimeError: no")
+    assert full_text.index("last words") < full_text.index("Traceback (most recent call last):")
+
+
 def test_a_program_with_many_open_files_can_be_a_worker(bench: Bench) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2048), before[1]))

@@ -75,6 +75,16 @@ def fail(message: str) -> None:
 
 
 @task
+def print_and_fail(job: JobContext, lines: int) -> None:
+    """Raises after it has logged and printed, the last of it without an end."""
+    job.log("told")
+    for number in range(lines):
+        print(number)
+    print("last words", end="")
+    raise RuntimeError("no")
+
+
+@task
 def refuse() -> None:
     """Raises what no retry would change."""
     raise TaskError("nothing to be done")

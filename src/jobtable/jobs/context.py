@@ -17,15 +17,12 @@ from jobtable.jobs.definition import Definition
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
-from jobtable.jobs.lines import OWN_LINE
-from jobtable.jobs.log_lines import LONGEST_PROGRESS_BYTES, as_text, clean, cut, log_line
+from jobtable.jobs.log_lines import LONGEST_PROGRESS_BYTES, as_echo, clean, cut, log_line
 from jobtable.jobs.reports import ReportRules, number, refuse_unstorable, stored_number, whole_number
 from jobtable.jobs.timeline import Timed
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
-
-_MARK = OWN_LINE.decode()
 
 
 def _never() -> bool:
@@ -120,7 +117,7 @@ class JobContext:
             time_to_live=self._expiry(self._rules.logs_ttl_seconds),
         )
         if self._echo is not None:
-            self._echo.write("".join(f"{_MARK}{part}\n" for part in as_text(line, text).splitlines()))
+            self._echo.write(as_echo(line, text))
         self._collect(line)
 
     def debug(self, message: object, *, source: str | None = None) -> None:

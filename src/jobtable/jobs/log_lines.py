@@ -7,6 +7,7 @@ from traceback import format_exception
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.entities import JobLog
+from jobtable.jobs.lines import OWN_LINE
 from jobtable.jobs.records import LogLevel
 from jobtable.model.fields import format_timestamp
 
@@ -16,6 +17,7 @@ LONGEST_EXCEPTION_BYTES = 64 << 10
 LONGEST_PROGRESS_BYTES = 16 << 10
 """The message of a job's progress stands in the job's own item, which has to hold its params and its result as well."""
 _LONGEST_SOURCE_BYTES = 1 << 10
+_MARK = OWN_LINE.decode()
 _LEVELS = {level.value: level for level in LogLevel}
 
 
@@ -77,6 +79,11 @@ def as_text(line: JobLog, message: str | None = None) -> str:
     told = line.message if message is None else message
     text = f"{format_timestamp(line.timestamp)} {line.log_level.value:<8}{source} {told}"
     return text if line.exception is None else f"{text}\n{line.exception}"
+
+
+def as_echo(line: JobLog, message: str | None = None) -> str:
+    """The same among what the job prints, on its way to the full text: marked, for it is stored as a line already."""
+    return "".join(f"{_MARK}{part}\n" for part in as_text(line, message).splitlines())
 
 
 def _told(exception: str | BaseException) -> str:

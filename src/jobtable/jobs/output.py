@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, Literal, Self
 
 from jobtable.clock import Clock
-from jobtable.jobs.entities import JobLogText
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.entities import JobLog, JobLogText
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.lines import Line, LineSplitter
-from jobtable.jobs.log_lines import log_line
+from jobtable.jobs.log_lines import as_echo, log_line
 from jobtable.jobs.log_text import TextSpool
+from jobtable.jobs.reports import ReportRules
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
@@ -48,6 +51,7 @@ class OutputCapture:
     ) -> None:
         self._job_id = lease.job.job_id
         self._clock = jobs.clock
+        self._kept_seconds = _kept_seconds(lease)
         self._budget = Budget(jobs.clock, lines_at_once, lines_per_second)
         self._buffer = jobs.recording.buffer(lease, self._job_id, most_seconds=2 * flush_seconds)
         self._text = jobs.recording.log_text(lease, spool)
@@ -81,6 +85,15 @@ class OutputCapture:
             self._text.append(splitter.consumed())
         if self._buffer.is_filling:
             self._flusher.wake()
+
+    def fail(self, message: str) -> None:
+        """Tell why the task failed, behind all that it has printed: a headline, and what follows an empty line."""
+        headline, _, trace = message.partition("\n\n")
+        line = self._line(headline, "ERROR", exception=trace or None)
+        self.feed(as_echo(line, headline).encode())
+        with self._lock:
+            self._tell_end()
+            self._buffer.add(line)
 
     def close(self) -> JobLogText | None:
         """Store what is left and finish the full text; gives its record, None where there was no output.
@@ -149,7 +162,20 @@ class OutputCapture:
         self._last_left_out.clear()
 
     def _add(self, text: str, source: str) -> None:
-        self._buffer.add(log_line(self._job_id, self._clock.now(), "INFO", text, source=source))
+        self._buffer.add(self._line(text, "INFO", source=source))
+
+    def _line(self, text: str, level: str, *, source: str | None = None, exception: str | None = None) -> JobLog:
+        kept = self._kept_seconds
+        expiry = None if kept is None else math.ceil(self._clock.seconds() + kept)
+        now = self._clock.now()
+        return log_line(self._job_id, now, level, text, source=source, exception=exception, time_to_live=expiry)
+
+
+def _kept_seconds(lease: Lease) -> float | None:
+    try:
+        return ReportRules.of(lease.job).logs_ttl_seconds
+    except ValueRefusedError:  # the job fails of it, and what it says then is to be kept
+        return None
 
 
 class Budget:

@@ -95,6 +95,8 @@ class ProcessSlots:
                 self._conclusions.release(held, f"{error}; it was not started")
                 return
             outcome = self._wait(process)
+            if process.raised is not None and not process.is_lost:
+                self._tell_failure(process.raised, capture, problems)
             if process.output_problem is not None:
                 problems.append(process.output_problem)
         if problems and outcome is not None:
@@ -131,6 +133,13 @@ class ProcessSlots:
         finally:
             with self._lock:
                 self._processes.discard(process)
+
+    def _tell_failure(self, message: str, capture: OutputCapture, problems: list[Exception]) -> None:
+        """Log what the task has raised. The worker does it: what the task has printed before is on its way to here."""
+        try:
+            capture.fail(message)
+        except (JobtableError, OSError) as error:
+            problems.append(error)
 
     def _close_capture(self, capture: OutputCapture, held: Held, problems: list[Exception]) -> None:
         """Store what is left of the output; a worker that stops has no patience, lest it is killed meanwhile."""

@@ -77,6 +77,11 @@ class JobProcess:
         """Whether its lease is not held any more, or how it ended cannot be known: then nothing is written of it."""
         return self._is_server_lost or (self._ending is not None and self._ending.why == "lost")
 
+    @property
+    def raised(self) -> str | None:
+        """What the task has raised, if it has, however the run is taken to have ended."""
+        return self._report.message if self._report is not None and self._report.kind == "raised" else None
+
     def end(self, why: Why, *, grace_seconds: float | None = None, detail: str = "") -> None:
         """Tell the task to end; SIGTERM and SIGKILL follow if it does not."""
         grace = self._definition.grace_seconds if grace_seconds is None else grace_seconds

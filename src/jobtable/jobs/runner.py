@@ -193,9 +193,6 @@ def _run(control: Connection, stop: StopFlag) -> Report:
     with _logging_into(context):
         report = run_task(definition, stop, lambda: context)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the task has ended; what it has logged is not to be cut off
-    if report.kind == "raised":
-        headline, _, trace = (report.message or "").partition("\n\n")
-        context.log(headline, "ERROR", exception=trace or None)
     try:
         context.close()
         jobs.store.close()

@@ -65,6 +65,14 @@ def test_a_config_with_a_member_of_the_job_itself_is_refused_and_nothing_is_writ
         jobs.queries.get_job("bad")
 
 
+def test_a_job_without_a_task_is_refused_and_a_group_with_one(jobs: Jobs) -> None:
+    with pytest.raises(ValueRefusedError, match="job 'idle' has no task: give it one"):
+        jobs.submit_many([NewJob(name="busy", task=ADD), NewJob(name="idle")])
+    assert list(jobs.queries.list_jobs()) == []
+    with pytest.raises(ValueRefusedError, match="a group does nothing itself"):
+        jobs.open_group(NewJob(name="group", task=ADD))
+
+
 @pytest.mark.parametrize(
     ("member", "value"),
     [

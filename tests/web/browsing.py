@@ -63,7 +63,9 @@ class Run:
         self.job_id = f"the {name}"  # as people name them
         self._path = f"/api/v1/jobs/{self.job_id.replace(' ', '%20')}"
         queue = f"queue of {name}"
-        self._client.post("/api/v1/jobs", json={"name": name, "queue": queue, "job_id": self.job_id, **given})
+        self._client.post(
+            "/api/v1/jobs", json={"task": "m:f", "name": name, "queue": queue, "job_id": self.job_id, **given}
+        )
         (lease,) = self._client.post(f"/api/v1/queues/{queue}/claim", json={"instance_id": "w"}).json()
         self._held = {"instance_id": "w", "epoch": lease["epoch"]}
 

@@ -106,6 +106,14 @@ def test_a_broken_body_is_the_callers_fault(client: httpx.Client, body: bytes) -
     assert 400 <= answer.status_code < 500
 
 
+def test_a_job_without_a_task_is_refused_unless_it_is_a_group(client: httpx.Client) -> None:
+    for path, body in (("jobs", {"name": "idle"}), ("job-batches", [{"task": "m:f", "name": "a"}, {"name": "idle"}])):
+        refused = client.post(f"/api/v1/{path}", json=body)
+        assert refused.status_code == 400, path
+        assert "job 'idle' has no task" in refused.json()["detail"]
+    assert client.post("/api/v1/job-groups", json={"name": "idle"}).json()["status"] == "RUNNING"
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400", "-1E999"])
 def test_a_number_that_is_not_finite_is_refused_wherever_it_stands(client: httpx.Client, number: str) -> None:
     for path, body in (
@@ -161,13 +169,13 @@ def test_types_are_taken_at_their_word(value: Any, where: str | None) -> None:
 
 def test_a_repeated_creation_happens_once_and_is_answered_the_same(client: httpx.Client) -> None:
     key = {"Idempotency-Key": "once"}
-    first = client.post("/api/v1/jobs", json={"name": "once"}, headers=key)
-    again = client.post("/api/v1/jobs", json={"name": "once"}, headers=key)
+    first = client.post("/api/v1/jobs", json={"task": "m:f", "name": "once"}, headers=key)
+    again = client.post("/api/v1/jobs", json={"task": "m:f", "name": "once"}, headers=key)
     assert (first.status_code, first.json()) == (again.status_code, again.json())
     assert again.headers["idempotency-replayed"] == "true"
-    other = client.post("/api/v1/jobs", json={"name": "other"}, headers=key)
+    other = client.post("/api/v1/jobs", json={"task": "m:f", "name": "other"}, headers=key)
     assert other.status_code == 409
-    assert client.post("/api/v1/jobs", json={"name": "once"}).json()["job_id"] != first.json()["job_id"]
+    assert client.post("/api/v1/jobs", json={"task": "m:f", "name": "once"}).json()["job_id"] != first.json()["job_id"]
 
 
 def test_a_creation_that_failed_may_be_tried_again_with_its_key(client: httpx.Client) -> None:
@@ -181,7 +189,9 @@ def test_of_many_at_once_one_is_carried_out(open_server: Served) -> None:
 
     def create() -> None:
         client = open_server.client()
-        answer = client.post("/api/v1/jobs", json={"name": "crowd"}, headers={"Idempotency-Key": "crowd"})
+        answer = client.post(
+            "/api/v1/jobs", json={"task": "m:f", "name": "crowd"}, headers={"Idempotency-Key": "crowd"}
+        )
         statuses.append(answer.status_code)
 
     threads = [threading.Thread(target=create) for _ in range(8)]
@@ -218,7 +228,8 @@ def test_a_bad_key_is_refused(client: httpx.Client, key: str) -> None:
 
 def test_jobs_are_listed_page_by_page_whatever_the_filter(serve: Any) -> None:
     client = serve().client()
-    made = client.post("/api/v1/job-batches", json=[{"name": f"j{n}", "tags": [f"t{n % 2}"]} for n in range(25)]).json()
+    new = [{"task": "m:f", "name": f"j{n}", "tags": [f"t{n % 2}"]} for n in range(25)]
+    made = client.post("/api/v1/job-batches", json=new).json()
     client.post(f"/api/v1/jobs/{made[3]['job_id']}/cancel")
     expected = [job["job_id"] for job in reversed(made)]
     for parameters, wanted in (
@@ -272,7 +283,7 @@ def test_a_list_under_what_is_not_there_is_not_found(client: httpx.Client, path:
 
 
 def test_an_empty_list_under_what_is_there_is_empty(client: httpx.Client) -> None:
-    client.post("/api/v1/jobs", json={"name": "x", "job_id": "bare", "queue": "bare"})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "x", "job_id": "bare", "queue": "bare"})
     client.post("/api/v1/queues", json={"queue_name": "bare-too"})
     client.put("/api/v1/instances/bare", json={"instance_type": "m"})
     for path in ("jobs/bare/logs", "jobs/bare/descendants", "queues/bare-too/jobs", "instances/bare/jobs"):
@@ -296,7 +307,7 @@ def test_unfinished_children_come_page_by_page(open_server: Served, client: http
 
 
 def test_a_log_is_searched_page_by_page(client: httpx.Client) -> None:
-    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "searched"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "a", "queue": "searched"}).json()
     (lease,) = client.post("/api/v1/queues/searched/claim", json={"instance_id": "w"}).json()
     lines = [{"message": f"Line {number}", "level": "INFO"} for number in range(3)]
     at = f"/api/v1/jobs/{job['job_id']}/logs"
@@ -314,7 +325,7 @@ def test_a_log_is_searched_page_by_page(client: httpx.Client) -> None:
 
 def test_rare_lines_are_looked_for_page_by_page(client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dependencies, "_MOST_EXAMINED", 100)
-    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "rare"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "a", "queue": "rare"}).json()
     (lease,) = client.post("/api/v1/queues/rare/claim", json={"instance_id": "w"}).json()
     lines = [{"message": f"{number}", "level": "ERROR" if number == 250 else "INFO"} for number in range(300)]
     at = f"/api/v1/jobs/{job['job_id']}/logs"
@@ -327,7 +338,7 @@ def test_rare_lines_are_looked_for_page_by_page(client: httpx.Client, monkeypatc
 
 
 def test_why_a_job_waits_is_told(client: httpx.Client) -> None:
-    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "unserved"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "a", "queue": "unserved"}).json()
     path = f"/api/v1/jobs/{job['job_id']}/waiting"
     assert client.get(path).json() == {
         "reasons": [{"kind": "no_worker", "text": "No live worker serves the queue unserved."}],
@@ -342,7 +353,7 @@ def test_why_a_job_waits_is_told(client: httpx.Client) -> None:
 
 
 def test_a_queue_is_deleted_only_if_it_is_empty(client: httpx.Client) -> None:
-    job = client.post("/api/v1/jobs", json={"name": "a", "queue": "short/lived"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "a", "queue": "short/lived"}).json()
     refused = client.delete("/api/v1/queues/short%2Flived")
     assert (refused.status_code, refused.json()["type"]) == (409, "ConflictError")
     assert refused.json()["detail"].startswith("queue short/lived cannot be deleted: 1 job waits or runs in it")
@@ -355,7 +366,7 @@ def test_a_queue_is_deleted_only_if_it_is_empty(client: httpx.Client) -> None:
 
 
 def test_a_worker_elsewhere_runs_a_job(client: httpx.Client) -> None:
-    job = client.post("/api/v1/jobs", json={"name": "afar", "queue": "afar", "max_attempts": 2}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "afar", "queue": "afar", "max_attempts": 2}).json()
     at = f"/api/v1/jobs/{job['job_id']}"
     (lease,) = client.post("/api/v1/queues/afar/claim", json={"instance_id": "w1"}).json()
     held = {"instance_id": "w1", "epoch": lease["epoch"]}
@@ -373,7 +384,7 @@ def test_a_worker_elsewhere_runs_a_job(client: httpx.Client) -> None:
 
 
 def test_a_worker_that_lost_its_job_writes_nothing(client: httpx.Client) -> None:
-    job = client.post("/api/v1/jobs", json={"name": "lost", "queue": "lost"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "lost", "queue": "lost"}).json()
     at = f"/api/v1/jobs/{job['job_id']}"
     (lease,) = client.post("/api/v1/queues/lost/claim", json={"instance_id": "w1"}).json()
     for wrong in ({"instance_id": "w1", "epoch": lease["epoch"] + 1}, {"instance_id": "w2", "epoch": lease["epoch"]}):
@@ -423,7 +434,7 @@ def test_the_file_of_a_journey_is_called_after_it_and_errors_tell_nothing_of_the
 
 
 def test_items_are_explored_by_index_partition_and_prefix(client: httpx.Client) -> None:
-    job = client.post("/api/v1/jobs", json={"name": "seen", "queue": "explored"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "seen", "queue": "explored"}).json()
     at = "/api/v1/tables/jobtable/items"
     found = client.get(at, params={"partition": f"JOB#{job['job_id']}", "sort": "STATUS#"}).json()["items"]
     assert [each["entity"] for each in found] == ["JobStatus"]

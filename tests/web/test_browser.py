@@ -99,7 +99,7 @@ def test_tables_are_not_cut(browser: Browser, served: Served, world: World, widt
 
 
 def test_names_of_any_length_keep_the_pages_in_shape(browser: Browser, served: Served, world: World) -> None:
-    new = {"name": "long " * 40, "queue": "shape" * 15, "tags": ["a-very-long-tag-" * 4]}
+    new = {"task": "m:f", "name": "long " * 40, "queue": "shape" * 15, "tags": ["a-very-long-tag-" * 4]}
     job = served.client().post("/api/v1/jobs", json=new).json()
     small, usual = Watched(browser, served, 390), Watched(browser, served)
     small.page.goto(f"/jobs/{job['job_id']}")
@@ -151,7 +151,7 @@ def test_the_filters_say_what_is_listed_when_one_goes_back(watched: Watched) -> 
 
 def test_a_log_is_followed_live_and_filtered(watched: Watched, served: Served) -> None:
     client = served.client()
-    job = client.post("/api/v1/jobs", json={"name": "live", "queue": "live"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "live", "queue": "live"}).json()
     (lease,) = client.post("/api/v1/queues/live/claim", json={"instance_id": "w"}).json()
     held = {"instance_id": "w", "epoch": lease["epoch"]}
     page = watched.page
@@ -228,14 +228,14 @@ def test_the_list_of_jobs_and_the_overview_are_live(watched: Watched, served: Se
     with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):  # what is live is read again
         page.goto("/jobs")
     page.locator('[data-live-state][data-state="live"]').wait_for()
-    client.post("/api/v1/jobs", json={"name": "one more", "queue": "quiet"})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "one more", "queue": "quiet"})
     page.get_by_role("link", name="Show 1 new").click()
     page.locator("tr", has_text="one more").wait_for()
     client.post(f"/api/v1/jobs/{world.waiting_job}/cancel")
     page.locator(f'tr[data-job="{world.waiting_job}"] .badge-cancelled').wait_for()
     page.goto("/")
     page.locator('[data-live-state][data-state="live"]').wait_for()
-    client.post("/api/v1/jobs", json={"name": "runs now", "queue": "busy"})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "runs now", "queue": "busy"})
     client.post("/api/v1/queues/busy/claim", json={"instance_id": "w"})
     page.get_by_role("link", name="runs now").wait_for()
 
@@ -245,7 +245,10 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     page.goto(f"/jobs/{world.failed_job}")
     page.get_by_role("button", name="Retry").click()
     page.locator(".head-status .badge-pending").wait_for()
-    made = [served.client().post("/api/v1/jobs", json={"name": f"many {n}", "queue": "quiet"}).json() for n in range(3)]
+    made = [
+        served.client().post("/api/v1/jobs", json={"task": "m:f", "name": f"many {n}", "queue": "quiet"}).json()
+        for n in range(3)
+    ]
     page.goto("/jobs?text=many")
     page.get_by_label("Choose all jobs of this page").check()
     page.on("dialog", lambda dialog: dialog.accept())
@@ -369,7 +372,7 @@ def test_a_time_is_told_by_the_own_clock_as_well(browser: Browser, served: Serve
 
 def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
     client, page = served.client(), watched.page
-    job = client.post("/api/v1/jobs", json={"name": "not wanted", "queue": "quiet"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "not wanted", "queue": "quiet"}).json()
     client.post(f"/api/v1/jobs/{job['job_id']}/cancel")
     page.goto(f"/jobs/{job['job_id']}")
     page.locator("[data-live-state][data-state=live]").wait_for()
@@ -594,7 +597,7 @@ def test_the_focus_is_seen_on_the_choice_of_a_file(watched: Watched) -> None:
 def test_what_scrolls_can_be_scrolled_by_the_keyboard(watched: Watched, served: Served) -> None:
     page, jobs = watched.page, served.services.jobs
     params = {f"parameter {number}": number for number in range(60)}
-    job = jobs.submit(NewJob(name="much to tell", queue="scrolled", params=params))
+    job = jobs.submit(NewJob(name="much to tell", task="m:f", queue="scrolled", params=params))
     (lease,) = jobs.claim("scrolled", limit=1, instance_id="w", lease_seconds=60)
     for percent in range(40):
         jobs.report(lease, progress=percent)

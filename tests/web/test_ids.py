@@ -16,7 +16,7 @@ IDS = ["a/b", "/", "a//b/", "../x", "%2F", "a%2Fb", "?x#y", "a b", "grün;&'\"",
 @pytest.mark.parametrize("given", IDS)
 def test_a_job_and_its_queue_are_reached_whatever_they_are_called(open_server: Served, given: str) -> None:
     client = open_server.client(Accept="text/html")
-    new = {"name": "odd", "job_id": given, "queue": given}
+    new = {"task": "m:f", "name": "odd", "job_id": given, "queue": given}
     assert client.post("/api/v1/jobs", json=new).json()["job_id"] == given
     at, queue = f"/jobs/{quote(given, safe='')}", f"/queues/{quote(given, safe='')}"
     assert client.get(f"/api/v1{at}").json()["job_id"] == given
@@ -32,7 +32,7 @@ def test_a_job_and_its_queue_are_reached_whatever_they_are_called(open_server: S
 
 def test_a_metric_with_a_slash_in_its_name_is_read(open_server: Served) -> None:
     client = open_server.client()
-    client.post("/api/v1/jobs", json={"name": "measured", "job_id": "measured", "queue": "measured"})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "measured", "job_id": "measured", "queue": "measured"})
     (lease,) = client.post("/api/v1/queues/measured/claim", json={"instance_id": "w"}).json()
     told = {"instance_id": "w", "epoch": lease["epoch"], "metrics": [{"metric_name": "val/loss", "value": 0.5}]}
     client.post("/api/v1/jobs/measured/metrics", json=told)
@@ -43,8 +43,8 @@ def test_a_metric_with_a_slash_in_its_name_is_read(open_server: Served) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "name"),
     [
-        ("/jobs", {"name": "x"}, "job_id"),
-        ("/jobs", {"name": "x"}, "queue"),
+        ("/jobs", {"task": "m:f", "name": "x"}, "job_id"),
+        ("/jobs", {"task": "m:f", "name": "x"}, "queue"),
         ("/queues", {}, "queue_name"),
         ("/sweeps", {"sweep": {"name": "s", "task": "a:b", "space": {"x": [1]}, "sampler": "grid"}}, "sweep_id"),
         ("/queues/q/claim", {}, "instance_id"),

@@ -47,7 +47,7 @@ def changes_of(event: Event, kind: str) -> list[dict[str, Any]]:
 
 def test_changes_reach_those_who_look_at_them(open_server: Served) -> None:
     client = open_server.client()
-    job = client.post("/api/v1/jobs", json={"name": "a#b%c", "job_id": "a#b%c", "queue": "seen"}).json()
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "a#b%c", "job_id": "a#b%c", "queue": "seen"}).json()
     with client.stream("GET", "/api/v1/live", params={"topic": [f"job:{job['job_id']}", "jobs"]}) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
         stream = events(response)
@@ -133,7 +133,7 @@ def test_the_overview_is_made_once_for_all(serve: Callable[..., Served]) -> None
     for viewer in viewers:
         viewer.start()
     ready.wait(20)
-    served.client().post("/api/v1/jobs", json={"name": "new", "queue": "seen-by-all"})
+    served.client().post("/api/v1/jobs", json={"task": "m:f", "name": "new", "queue": "seen-by-all"})
     for viewer in viewers:
         viewer.join(20)
     assert len(seen) == 10
@@ -159,7 +159,7 @@ def test_what_nobody_has_foreseen_does_not_end_live_views(
         stream = events(response)
         for expected in ("ready", "reload", "ready"):
             assert wait_for(stream, lambda event: True)[0] == expected
-            writer.post("/api/v1/jobs", json={"name": "seen"})
+            writer.post("/api/v1/jobs", json={"task": "m:f", "name": "seen"})
         assert wait_for(stream, lambda event: event[0] == "overview") == ("overview", "made")
     assert "unforeseen" in caplog.text
 

@@ -382,7 +382,7 @@ def test_the_focus_stays_near_a_button_that_is_gone(watched: Watched, served: Se
 
 def test_what_is_typed_and_opened_stays(watched: Watched, served: Served) -> None:
     page, client = watched.page, served.client()
-    client.post("/api/v1/jobs", json={"name": "typed", "job_id": "typed", "queue": "typed"})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "typed", "job_id": "typed", "queue": "typed"})
     open_live(page, "/jobs/typed")
     field = page.get_by_label("Priority")
     field.fill("77")
@@ -399,7 +399,7 @@ def test_what_is_typed_and_opened_stays(watched: Watched, served: Served) -> Non
 
 def test_rows_of_the_list_are_live_in_all_their_cells(watched: Watched, served: Served) -> None:
     page = watched.page
-    waiting = served.client().post("/api/v1/jobs", json={"name": "row", "queue": "queue of row"}).json()
+    waiting = served.client().post("/api/v1/jobs", json={"task": "m:f", "name": "row", "queue": "queue of row"}).json()
     row = page.locator(f'tr[data-job="{waiting["job_id"]}"]')
     open_live(page, "/jobs")
     expect(row.locator('[data-cell="took"]')).to_have_text("\N{EN DASH}")
@@ -416,15 +416,17 @@ def test_rows_of_the_list_are_live_in_all_their_cells(watched: Watched, served: 
 def test_only_new_jobs_that_match_are_announced_and_the_link_leads_to_them(watched: Watched, served: Served) -> None:
     page, client = watched.page, served.client()
     for number in range(51):
-        client.post("/api/v1/jobs", json={"name": f"many {number}", "queue": "filtered", "tags": ["ada"]})
+        client.post(
+            "/api/v1/jobs", json={"task": "m:f", "name": f"many {number}", "queue": "filtered", "tags": ["ada"]}
+        )
     open_live(page, "/jobs?tag=ada&text=many")
-    client.post("/api/v1/jobs", json={"name": "many of another", "queue": "filtered", "tags": ["grace"]})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "many of another", "queue": "filtered", "tags": ["grace"]})
     page.wait_for_timeout(3_000)
     expect(page.locator("[data-news]")).to_be_hidden()
     page.get_by_role("link", name="Next page").click()
     page.locator(LIVE).wait_for()
     page.wait_for_timeout(3_000)  # until it knows what stands on the first page
-    client.post("/api/v1/jobs", json={"name": "many 51", "queue": "filtered", "tags": ["ada"]})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "many 51", "queue": "filtered", "tags": ["ada"]})
     page.get_by_role("link", name="Show 1 new").click()
     page.get_by_role("link", name="many 51").wait_for()
     assert "tag=ada" in page.url
@@ -433,7 +435,9 @@ def test_only_new_jobs_that_match_are_announced_and_the_link_leads_to_them(watch
 def test_several_jobs_are_acted_on_with_one_word_about_it(page: Page, served: Served) -> None:
     client = served.client()
     for number in range(3):
-        client.post("/api/v1/jobs", json={"name": f"bulk {number}", "job_id": f"bulk{number}", "queue": "bulk"})
+        client.post(
+            "/api/v1/jobs", json={"task": "m:f", "name": f"bulk {number}", "job_id": f"bulk{number}", "queue": "bulk"}
+        )
     client.post("/api/v1/jobs/bulk0/cancel")
     open_live(page, "/jobs?text=bulk")
     page.on("dialog", lambda dialog: dialog.accept())
@@ -523,7 +527,7 @@ def test_what_is_typed_stays_when_the_login_is_over(browser: Browser, guarded: S
 def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watched: Watched, served: Served) -> None:
     page = watched.page
     page.add_init_script("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
-    served.client().post("/api/v1/jobs", json={"name": "copied", "job_id": "copied", "queue": "quiet"})
+    served.client().post("/api/v1/jobs", json={"task": "m:f", "name": "copied", "job_id": "copied", "queue": "quiet"})
     page.goto("/jobs/copied")
     page.get_by_label("Copy the id").click()
     page.get_by_text("Copied", exact=True).wait_for()
@@ -546,7 +550,7 @@ def test_copying_works_where_the_browser_keeps_the_clipboard_from_the_page(watch
 @pytest.mark.parametrize("width", [390, 1280])
 def test_long_names_stay_in_their_place(browser: Browser, served: Served, width: int) -> None:
     client = served.client()
-    job = {"name": "in a long queue", "queue": LONG, "job_id": f"long {width}", "description": LONG}
+    job = {"task": "m:f", "name": "in a long queue", "queue": LONG, "job_id": f"long {width}", "description": LONG}
     assert client.post("/api/v1/jobs", json=job).is_success
     shown = Watched(browser, served, width)
     for path in ("/jobs", "/queues", f"/jobs/long {width}", "/submit?like=" + LONG):

@@ -18,7 +18,8 @@ from tests.web.conftest import Served
 def test_links_to_what_jobs_keep_lead_there_whatever_its_name(open_server: Served, name: str) -> None:
     client = open_server.client(Accept="text/html")
     job = client.post(
-        "/api/v1/jobs", json={"name": "keeps", "job_id": f"keeps {name.replace('/', '')}", "queue": "keeping"}
+        "/api/v1/jobs",
+        json={"task": "m:f", "name": "keeps", "job_id": f"keeps {name.replace('/', '')}", "queue": "keeping"},
     ).json()
     at = f"/jobs/{quote(job['job_id'], safe='')}"
     (lease,) = client.post("/api/v1/queues/keeping/claim", json={"instance_id": "w"}).json()

@@ -66,7 +66,7 @@ def test_the_throughput_says_how_high_its_bars_are(serve: Callable[..., Served])
     assert "the highest bar" not in page.get("/").text
     for number in range(3):
         client = served.client()
-        job = client.post("/api/v1/jobs", json={"name": str(number), "queue": "q"}).json()["job_id"]
+        job = client.post("/api/v1/jobs", json={"task": "m:f", "name": str(number), "queue": "q"}).json()["job_id"]
         (lease,) = client.post("/api/v1/queues/q/claim", json={"instance_id": "w"}).json()
         done = {"instance_id": "w", "epoch": lease["epoch"], "kind": "completed"}
         assert client.post(f"/api/v1/jobs/{job}/finish", json=done).status_code == 200

@@ -177,7 +177,11 @@ def test_every_page_has_a_head(world: World, browser: httpx.Client) -> None:
 
 def test_a_name_that_would_leave_its_place_does_not(served: Served, browser: httpx.Client) -> None:
     hostile = "</script><script>alert(1)</script>\"' onload=x"
-    job = served.client().post("/api/v1/jobs", json={"name": hostile, "tags": [hostile], "queue": hostile}).json()
+    job = (
+        served.client()
+        .post("/api/v1/jobs", json={"task": "m:f", "name": hostile, "tags": [hostile], "queue": hostile})
+        .json()
+    )
     for path in ("/jobs", f"/jobs/{job['job_id']}", "/queues", "/"):
         page = browser.get(path)
         assert "<script>alert" not in page.text
@@ -190,7 +194,7 @@ def test_the_list_of_jobs_filters_and_pages(world: World, served: Served, browse
     assert world.completed_job not in failed
     assert world.completed_job in browser.get("/jobs", params={"tag": "nightly", "queue": "gpu", "user": "ada"}).text
     assert "No job matches" in browser.get("/jobs", params={"text": "there is none"}).text
-    new = [{"name": f"many {number}", "queue": "paused"} for number in range(120)]
+    new = [{"task": "m:f", "name": f"many {number}", "queue": "paused"} for number in range(120)]
     served.client().post("/api/v1/job-batches", json=new)
     found: list[str] = []
     path: str | None = "/jobs?text=many"

@@ -24,9 +24,11 @@ def test_people_log_in_through_the_proxy(serve: Callable[..., Served]) -> None:
     assert "; HttpOnly" in cookie
     session = {"Cookie": cookie.partition(";")[0]}
     assert through.get("/jobs", headers=session).status_code == 200
-    assert through.post("/api/v1/jobs", json={"name": "job"}, headers=session | origin).status_code == 201
+    assert (
+        through.post("/api/v1/jobs", json={"task": "m:f", "name": "job"}, headers=session | origin).status_code == 201
+    )
     foreign = session | {"Origin": "https://elsewhere.example"}
-    assert through.post("/api/v1/jobs", json={"name": "job"}, headers=foreign).status_code == 403
+    assert through.post("/api/v1/jobs", json={"task": "m:f", "name": "job"}, headers=foreign).status_code == 403
 
 
 def test_other_names_are_refused_but_health_is_told(serve: Callable[..., Served]) -> None:

@@ -49,6 +49,10 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
 
     Its parent and what it waits for must be among the known jobs.
     """
+    if new.task is None and not is_group:
+        raise ValueRefusedError(
+            f"job {new.name!r} has no task: give it one, module:function, or open a group if it only groups others"
+        )
     parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
     edges = _edges(new, known, now)
     gates = count_edges(str(new.job_id), edges)

@@ -31,7 +31,9 @@ class NewJobBody(Body):
 
     name: Name = Field(examples=["train the small model"])
     task: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$", max_length=500)] | None = Field(
-        None, description="module:function of a function marked with @task.", examples=["training.tasks:train"]
+        None,
+        description="module:function of a function marked with @task. Only a group has none.",
+        examples=["training.tasks:train"],
     )
     params: dict[str, Any] = Field({}, examples=[{"learning_rate": 0.01}])
     queue: Id = DEFAULT_QUEUE

@@ -170,10 +170,15 @@ WORLD = World(
             ["job-1", "job-1", "job-2", "job-2", "job-3", "job-3"],
         ),
         ("001", "Get all metrics from the last hour"): Question(
+            lambda s: [(m.metric_name, m.value) for m in JobQueries(s).list_metrics("job-1", since=at(4))],
+            [("accuracy", 0.5), ("val_loss", 1), ("val_loss", 0.5)],
+        ),
+        ("001", "Get the values of a metric from the last hour"): Question(
             lambda s: [m.value for m in JobQueries(s).list_metric("job-1", "val_loss", since=at(101))], [0.5]
         ),
         ("000", "A metric over all jobs by time"): Question(
-            lambda s: [m.job_id for m in JobQueries(s).list_metric_of_all_jobs("accuracy")], ["job-1"]
+            lambda s: [m.value for m in JobQueries(s).list_metric_of_all_jobs("val_loss", since=at(300))],
+            [1 / 3, 1 / 3, 1 / 6, 1 / 6],
         ),
         ("000", "A metric over all jobs by job"): Question(
             lambda s: [m.value for m in JobQueries(s).list_metric_by_job("val_loss", "job-2")], [0.5, 0.25]
@@ -197,6 +202,9 @@ WORLD = World(
         ("000", "Jobs of a resource"): Question(
             lambda s: [r.job_id for r in JobQueries(s).list_uses_of_resource("gpu-0")], ["job-2"]
         ),
+        ("000", "All resources"): Question(
+            lambda s: [(r.resource_id, r.job_id) for r in JobQueries(s).list_uses_of_resources()], [("gpu-0", "job-2")]
+        ),
         ("001", "What jobs does job X depend on?"): Question(
             lambda s: [d.dependency_job_id for d in JobQueries(s).list_dependencies("sweep")], ["job-1"]
         ),
@@ -218,6 +226,7 @@ WORLD = World(
             lambda s: [q.job_id for q in JobQueries(s).list_queued_of_sweep("gpu", "sweep")],
             ["job-1", "job-2", "job-3"],
         ),
+        ("000", "Get an instance"): Question(lambda s: [JobQueries(s).get_instance("i-2").status], ["STOPPED"]),
         ("001", "Instances by status"): Question(
             lambda s: [i.instance_id for i in JobQueries(s).list_instances_by_status(InstanceStatus.RUNNING)], ["i-1"]
         ),

@@ -10,9 +10,13 @@ from jobtable.model import Entity
 from jobtable.receipts.legacy.entities import (
     Instance,
     InstanceJob,
+    JobCheckpoint,
     JobDependency,
+    JobLog,
     JobMetric,
+    JobResource,
     JobStatus,
+    Queue,
     ReceiptWord,
     legacy,
 )
@@ -35,6 +39,23 @@ def items() -> Iterator[Entity]:
     yield JobMetric(job_id=_JOB, metric_name="loss", timestamp=NOON + timedelta(minutes=5), value=0.5)
     yield JobDependency(job_id=_OTHER, dependency_job_id=_JOB, type="SUCCESS", created_at=NOON)
     yield Instance(instance_id="I", instance_type="gpu", launched_at=NOON, status=InstanceStatus.RUNNING)
+    yield JobResource(
+        job_id=_JOB,
+        resource_id="gpu-0",
+        resource_type="GPU",
+        instance_id="I",
+        instance_type="gpu",
+        allocated_at=NOON,
+        status="held",
+    )
+    for minute in (2, 1):
+        moment = NOON + timedelta(minutes=minute)
+        yield JobLog(job_id=_JOB, timestamp=moment, message=f"line {minute}")
+        yield JobCheckpoint(
+            job_id=_JOB, timestamp=moment, s3_bucket="b", s3_key="k", size_bytes=1, step=minute, epoch=0
+        )
+    yield Queue(queue_name="gpu", created_at=NOON)
+    yield Queue(queue_name="cpu", created_at=NOON)
     yield InstanceJob(instance_id="I", job_id=_JOB, assigned_at=NOON, status=Status.COMPLETED)
 
 
@@ -83,13 +104,34 @@ WORLD = World(
         (_SEED, "What GPT was asked about a word's tag"): Question(_answers, ["FOOD", "yes"]),
         (_SEED, "All information about a job"): Question(
             lambda s: [type(e).__name__ for e in LegacyJobQueries(s).list_under_job(_JOB)],
-            ["Job", "JobMetric", "JobMetric", "JobStatus", "JobStatus", "JobStatus"],
+            ["JobCheckpoint"] * 2 + ["Job"] + ["JobLog"] * 2 + ["JobMetric"] * 2 + ["JobResource"] + ["JobStatus"] * 3,
         ),
         (_SEED, "Jobs by status"): Question(
             lambda s: sorted(e.job_id for e in LegacyJobQueries(s).list_jobs_by_status("COMPLETED")), [_JOB, _OTHER]
         ),
         (_SEED, "Jobs by user"): Question(
             lambda s: sorted(e.job_id for e in LegacyJobQueries(s).list_jobs_by_user("ada")), [_JOB, _OTHER]
+        ),
+        (_SEED, "The status history of a job"): Question(
+            lambda s: [e.status for e in LegacyJobQueries(s).list_statuses(_JOB)], ["PENDING", "RUNNING", "COMPLETED"]
+        ),
+        (_SEED, "The resources of a job"): Question(
+            lambda s: [e.resource_id for e in LegacyJobQueries(s).list_resources(_JOB)], ["gpu-0"]
+        ),
+        (_SEED, "The jobs of a resource"): Question(
+            lambda s: [e.job_id for e in LegacyJobQueries(s).list_uses_of_resource("gpu-0")], [_JOB]
+        ),
+        (_SEED, "The checkpoints of a job"): Question(
+            lambda s: [e.step for e in LegacyJobQueries(s).list_checkpoints(_JOB)], [1, 2]
+        ),
+        (_SEED, "The logs of a job"): Question(
+            lambda s: [e.message for e in LegacyJobQueries(s).list_logs(_JOB)], ["line 1", "line 2"]
+        ),
+        (_SEED, "Queues of a job"): Question(
+            lambda s: [e.queue_name for e in LegacyJobQueries(s).list_queues_of_job(_JOB)], ["gpu"]
+        ),
+        (_SEED, "All queues"): Question(
+            lambda s: [e.queue_name for e in LegacyJobQueries(s).list_queues()], ["cpu", "gpu"]
         ),
         (_SEED, "The most recent status update of a job"): Question(
             lambda s: [e.status for e in [LegacyJobQueries(s).find_latest_status(_JOB)] if e], ["COMPLETED"]

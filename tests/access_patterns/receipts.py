@@ -132,6 +132,23 @@ WORLD = World(
         (_SEED, "List the receipts of an image"): Question(
             lambda s: [e.receipt_id for e in OcrService(s).list_receipts("B")], [1]
         ),
+        (_SEED, "List the lines of a receipt"): Question(
+            lambda s: [e.line_id for e in OcrService(s).list_receipt_lines("A", 1)], [1]
+        ),
+        (_SEED, "List the words of a line of a receipt"): Question(
+            lambda s: [_places(e) for e in OcrService(s).list_words_of_receipt("A", 1, 1)], ["A11", "A12"]
+        ),
+        (_SEED, "List the letters of a word of a receipt"): Question(
+            lambda s: [e.letter_id for e in OcrService(s).list_letters_of_receipt("A", 1, 1, 2)], [1, 2]
+        ),
+        (_SEED, "An image with its lines, receipts and fields"): Question(
+            lambda s: [type(e).__name__ for e in OcrService(s).list_outline("A")],
+            ["Image", "Line", "Receipt", "ReceiptField"],
+        ),
+        (_SEED, "The receipts of an image with their words"): Question(
+            lambda s: [type(e).__name__ for e in OcrService(s).list_receipts_with_words("B")],
+            ["Receipt", "ReceiptWord", "ReceiptWord"],
+        ),
         (_SEED, "List all receipts"): Question(
             lambda s: [e.image_id for e in OcrService(s).list_all_receipts()], ["A", "B"]
         ),
@@ -173,6 +190,13 @@ WORLD = World(
         (_SEED, "List the labels of a target"): Question(
             lambda s: [e.label for e in LabelHygieneService(s).list_by_target("currency")], ["TOTAL"]
         ),
+        (_SEED, "A label with its description and words"): Question(
+            lambda s: [type(e).__name__ for e in LabelHygieneService(s).list_under_label("TOTAL")],
+            ["ReceiptWordLabel", "ReceiptWordLabel", "LabelMetadata"],
+        ),
+        (_SEED, "List the findings of an id"): Question(
+            lambda s: [e.alias for e in LabelHygieneService(s).list_by_id("SUM")], ["SUM"]
+        ),
         (_SEED, "List what an alias stands for"): Question(
             lambda s: [e.canonical_label for e in LabelHygieneService(s).list_by_alias("SUM")], ["TOTAL"]
         ),
@@ -192,6 +216,10 @@ WORLD = World(
             lambda s: [e.search_value for e in PlacesService(s).list_least_recently_used()], ["b", "a"]
         ),
         (_SEED, "Get a batch"): Question(lambda s: [BatchService(s).get("C").batch_type], ["COMPLETION"]),
+        (_SEED, "A batch with its results"): Question(
+            lambda s: [type(e).__name__ for e in BatchService(s).list_under_batch("E")],
+            ["EmbeddingBatchResult", "EmbeddingBatchResult", "BatchSummary"],
+        ),
         (_SEED, "List batches by status"): Question(
             lambda s: [e.batch_id for e in BatchService(s).list_by_status("PENDING")], ["C", "E"]
         ),

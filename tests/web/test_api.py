@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import ValidationError
+from tests.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 
 from jobtable import errors
@@ -15,6 +16,7 @@ from jobtable.access.entities import AnsweredRequest
 from jobtable.jobs.entities import Job, JobDependency
 from jobtable.jobs.records import Status
 from jobtable.receipts.entities import ReceiptChatGPTValidation, ResultType
+from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.validation import Finding, ValidationService
 from jobtable.web import dependencies
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
@@ -505,6 +507,32 @@ def test_a_validation_is_deleted_and_begins_anew(open_server: Served) -> None:
     assert client.delete(address).json() == {"count": 1}
     assert client.delete(address).status_code == 404
     assert client.post(address, json={"version": "2"}).json()["version"] == "2"
+
+
+def test_a_receipt_is_read_down_to_its_letters(open_server: Served) -> None:
+    OcrService(open_server.services.store).store(ocr_result("spelt", lines=2, words=2, letters=3, receipts=2))
+    client, address = open_server.client(), "/api/v1/images/spelt/receipts/2/lines"
+    for path, member, count in ((address, "line_id", 2), (f"{address}/1/words", "word_id", 2)):
+        found = client.get(path).json()["items"]
+        assert [(each["receipt_id"], each[member]) for each in found] == [(2, n + 1) for n in range(count)]
+    letters = client.get(f"{address}/1/words/2/letters", params={"limit": 2}).json()
+    assert [each["letter_id"] for each in letters["items"]] == [1, 2]
+    rest = client.get(f"{address}/1/words/2/letters", params={"cursor": letters["cursor"]}).json()
+    assert [each["letter_id"] for each in rest["items"]] == [3]
+
+
+def test_metrics_are_read_from_a_time_on(client: httpx.Client) -> None:
+    job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "timed", "queue": "timed"}).json()
+    (lease,) = client.post("/api/v1/queues/timed/claim", json={"instance_id": "w"}).json()
+    address, held = f"/api/v1/jobs/{job['job_id']}", {"instance_id": "w", "epoch": lease["epoch"]}
+    for name in ("a-of-timed", "b-of-timed"):
+        for value in (1, 2):
+            told = {**held, "metrics": [{"metric_name": name, "value": value}]}
+            assert client.post(f"{address}/metrics", json=told).is_success
+    first, *_ = client.get(f"{address}/metrics/b-of-timed").json()["items"]
+    since = {"since": first["timestamp"]}
+    assert [each["value"] for each in client.get(f"{address}/metrics", params=since).json()["items"]] == [2]
+    assert [each["value"] for each in client.get("/api/v1/metrics/b-of-timed", params=since).json()["items"]] == [2]
 
 
 def test_merchants_and_fields_are_stored_and_replaced(open_server: Served) -> None:

@@ -213,7 +213,7 @@ class AlbumWorkflows:
 
     @access_pattern("004", "List metrics by workflow type", index="GSI1")
     def list_metrics(self, workflow_type: WorkflowType) -> Query[WorkflowMetrics]:
-        """All metrics of a workflow type, oldest first."""
+        """All metrics of a workflow type, by period and then by time: the daily ones oldest first."""
         return self._store.query(WorkflowMetrics.by_period(workflow_type=workflow_type))
 
     @access_pattern("004", "Query metrics by date range", index="GSI1")

@@ -95,19 +95,21 @@ class JobQueries:
 
     @access_pattern("000", "All metrics of a job")
     @access_pattern("000", "Find all metrics for a sweep")
-    def list_metrics(self, job_id: str) -> Query[JobMetric]:
-        """All metrics of a job, or of a sweep's children, by name and then by time."""
-        return self._store.query(JobMetric.key(job_id=job_id))
-
     @access_pattern("001", "Get all metrics from the last hour")
+    def list_metrics(self, job_id: str, *, since: datetime | None = None) -> Query[JobMetric]:
+        """All metrics of a job, or of a sweep's children, by name and then by time; with `since`, reads all as well."""
+        where = None if since is None else JobMetric.timestamp > since
+        return self._store.query(JobMetric.key(job_id=job_id), where=where)
+
+    @access_pattern("001", "Get the values of a metric from the last hour")
     def list_metric(self, job_id: str, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
         """The values of one metric of a job, oldest first; only those behind `since` where it is given."""
         return self._store.query(JobMetric.key(job_id=job_id, metric_name=metric_name), after=since)
 
     @access_pattern("000", "A metric over all jobs by time", index="GSI1")
-    def list_metric_of_all_jobs(self, metric_name: str) -> Query[JobMetric]:
-        """The values of a metric of every job, oldest first."""
-        return self._store.query(JobMetric.by_name(metric_name=metric_name))
+    def list_metric_of_all_jobs(self, metric_name: str, *, since: datetime | None = None) -> Query[JobMetric]:
+        """The values of a metric of every job, oldest first; only those behind `since` where it is given."""
+        return self._store.query(JobMetric.by_name(metric_name=metric_name), after=since)
 
     @access_pattern("000", "A metric over all jobs by job", index="GSI2")
     def list_metric_by_job(self, metric_name: str, job_id: str | None = None) -> Query[JobMetric]:
@@ -145,6 +147,11 @@ class JobQueries:
     def list_uses_of_resource(self, resource_id: str) -> Query[JobResource]:
         """Every use of a resource by a job."""
         return self._store.query(JobResource.by_resource(resource_id=resource_id))
+
+    @access_pattern("000", "All resources", index="GSI1")
+    def list_uses_of_resources(self) -> Query[JobResource]:
+        """Every use of any resource by a job, resource by resource."""
+        return self._store.query(JobResource.by_resource())
 
     # --- dependencies and sweeps ------------------------------------------------------------------------------------
 
@@ -187,6 +194,11 @@ class JobQueries:
         return self._store.query(QueueJob.key(queue_name=queue_name), where=QueueJob.sweep_id == sweep_id)
 
     # --- instances and queues ---------------------------------------------------------------------------------------
+
+    @access_pattern("000", "Get an instance")
+    def get_instance(self, instance_id: str) -> Instance:
+        """The instance, or NotFoundError."""
+        return self._store.get(Instance.key(instance_id=instance_id))
 
     @access_pattern("001", "Instances by status", index="GSI1")
     def list_instances_by_status(self, status: InstanceStatus) -> Query[Instance]:

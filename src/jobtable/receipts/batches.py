@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
-from jobtable.model import Condition
+from jobtable.model import Condition, Entity
 from jobtable.model.conditions import AttributeIs
 from jobtable.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.store import Query, Store
@@ -34,6 +34,11 @@ class BatchService:
     def get(self, batch_id: str) -> BatchSummary:
         """A batch, or NotFoundError."""
         return self._store.get(BatchSummary.key(batch_id=batch_id))
+
+    @access_pattern("000", "A batch with its results")
+    def list_under_batch(self, batch_id: str) -> Query[Entity]:
+        """The results of a batch by receipt, line and word, and behind them the batch, each as what it is."""
+        return self._store.collection(BatchSummary.key(batch_id=batch_id))
 
     def submit(self, batch_id: str, openai_batch_id: str, *, at: datetime | None = None) -> BatchSummary:
         """Note that a pending batch has been handed to the model's provider; ConditionFailedError if it was before.

@@ -8,7 +8,7 @@ from itertools import islice
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import ConditionFailedError, ConflictError, ValueRefusedError
-from jobtable.model import Selection, unchanged
+from jobtable.model import Entity, Selection, unchanged
 from jobtable.model.conditions import HasAttribute
 from jobtable.receipts.attempts import until_undisturbed
 from jobtable.receipts.entities import (
@@ -151,6 +151,16 @@ class LabelHygieneService:
     def list_by_target(self, label_target: str) -> Query[LabelMetadata]:
         """The canonical labels for a target."""
         return self._store.query(LabelMetadata.by_target(label_target=label_target))
+
+    @access_pattern("000", "A label with its description and words", index="GSI1")
+    def list_under_label(self, label: str) -> Query[Entity]:
+        """The words that have a label, and behind them what it means, each as what it is."""
+        return self._store.collection(LabelMetadata.by_label(label=label))
+
+    @access_pattern("000", "List the findings of an id")
+    def list_by_id(self, hygiene_id: str) -> Query[LabelHygieneResult]:
+        """The findings that were recorded under an id, by alias."""
+        return self._store.query(LabelHygieneResult.key(hygiene_id=hygiene_id))
 
     @access_pattern("000", "List what an alias stands for", index="GSI1")
     def list_by_alias(self, alias: str) -> Query[LabelHygieneResult]:

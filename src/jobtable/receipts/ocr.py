@@ -194,6 +194,34 @@ class OcrService:
         """The receipts on an image."""
         return self._store.query(Receipt.by_image(image_id=image_id))
 
+    @access_pattern("000", "List the lines of a receipt")
+    def list_receipt_lines(self, image_id: str, receipt_id: int) -> Query[ReceiptLine]:
+        """The lines of a receipt in order. What lies under them stands between them, and is read as well."""
+        return self._store.query(ReceiptLine.key(image_id=image_id, receipt_id=receipt_id))
+
+    @access_pattern("000", "List the words of a line of a receipt")
+    def list_words_of_receipt(self, image_id: str, receipt_id: int, line_id: int) -> Query[ReceiptWord]:
+        """The words of a receipt's line in order."""
+        return self._store.query(ReceiptWord.key(image_id=image_id, receipt_id=receipt_id, line_id=line_id))
+
+    @access_pattern("000", "List the letters of a word of a receipt")
+    def list_letters_of_receipt(
+        self, image_id: str, receipt_id: int, line_id: int, word_id: int
+    ) -> Query[ReceiptLetter]:
+        """The letters of a receipt's word in order."""
+        word = {"image_id": image_id, "receipt_id": receipt_id, "line_id": line_id, "word_id": word_id}
+        return self._store.query(ReceiptLetter.key(**word))
+
+    @access_pattern("000", "An image with its lines, receipts and fields", index="GSI1")
+    def list_outline(self, image_id: str) -> Query[Entity]:
+        """An image, its lines, its receipts and their fields, each as what it is, without reading words and letters."""
+        return self._store.collection(Image.by_image(image_id=image_id))
+
+    @access_pattern("000", "The receipts of an image with their words", index="GSI3")
+    def list_receipts_with_words(self, image_id: str) -> Query[Entity]:
+        """The receipts on an image, each before its words, without reading lines and letters."""
+        return self._store.collection(Receipt.with_words(image_id=image_id))
+
     @access_pattern("000", "List all receipts", index="GSI2")
     def list_all_receipts(self) -> Query[Receipt]:
         """The receipts of all images, by image and number.

@@ -9,9 +9,13 @@ from jobtable.receipts.legacy.entities import (
     Instance,
     InstanceJob,
     Job,
+    JobCheckpoint,
     JobDependency,
+    JobLog,
     JobMetric,
+    JobResource,
     JobStatus,
+    Queue,
     QueueJob,
 )
 from jobtable.store import Query, Store
@@ -39,6 +43,11 @@ class LegacyJobQueries:
         """The jobs of a user, the oldest first."""
         return self._store.query(Job.by_user(created_by=user))
 
+    @access_pattern("001", "The status history of a job")
+    def list_statuses(self, job_id: str) -> Query[JobStatus]:
+        """Every status change of a job, the oldest first."""
+        return self._store.query(JobStatus.key(job_id=job_id))
+
     @access_pattern("001", "The most recent status update of a job")
     def find_latest_status(self, job_id: str) -> JobStatus | None:
         """The last status change of a job, or None."""
@@ -53,6 +62,26 @@ class LegacyJobQueries:
     def list_metric(self, metric_name: str) -> Query[JobMetric]:
         """The values of a metric, of all jobs."""
         return self._store.query(JobMetric.by_name(metric_name=metric_name))
+
+    @access_pattern("001", "The resources of a job")
+    def list_resources(self, job_id: str) -> Query[JobResource]:
+        """The resources that a job held."""
+        return self._store.query(JobResource.key(job_id=job_id))
+
+    @access_pattern("001", "The jobs of a resource", index="GSI1")
+    def list_uses_of_resource(self, resource_id: str) -> Query[JobResource]:
+        """Every use of a resource by a job."""
+        return self._store.query(JobResource.by_resource(resource_id=resource_id))
+
+    @access_pattern("001", "The checkpoints of a job", index="GSI1")
+    def list_checkpoints(self, job_id: str) -> Query[JobCheckpoint]:
+        """The checkpoints of a job, the oldest first."""
+        return self._store.query(JobCheckpoint.by_job(job_id=job_id))
+
+    @access_pattern("001", "The logs of a job", index="GSI1")
+    def list_logs(self, job_id: str) -> Query[JobLog]:
+        """The log lines of a job, the oldest first."""
+        return self._store.query(JobLog.by_job(job_id=job_id))
 
     @access_pattern("001", "What a job depends on", index="GSI1")
     def list_dependencies(self, job_id: str) -> Query[JobDependency]:
@@ -83,3 +112,13 @@ class LegacyJobQueries:
     def list_jobs_of_queue(self, queue_name: str) -> Query[QueueJob]:
         """The jobs in a queue."""
         return self._store.query(QueueJob.key(queue_name=queue_name))
+
+    @access_pattern("001", "Queues of a job", index="GSI1")
+    def list_queues_of_job(self, job_id: str) -> Query[QueueJob]:
+        """The queues that a job is in."""
+        return self._store.query(QueueJob.by_job(job_id=job_id))
+
+    @access_pattern("001", "All queues", index="GSI1")
+    def list_queues(self) -> Query[Queue]:
+        """All queues, by name."""
+        return self._store.query(Queue.by_name())

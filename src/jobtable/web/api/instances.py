@@ -9,7 +9,7 @@ from fastapi import APIRouter
 
 from jobtable.jobs.entities import Instance, InstanceJob
 from jobtable.jobs.records import InstanceStatus
-from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, TheStore, path_id
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, path_id
 from jobtable.web.guard import READ, GuardedRoute, allow
 
 router = APIRouter(route_class=GuardedRoute)
@@ -28,19 +28,17 @@ def list_instances(
 
 @router.get("/instances/{instance_id}")
 @allow(READ)
-def get_instance(instance_id: InstanceId, store: TheStore) -> Instance:
+def get_instance(instance_id: InstanceId, queries: TheQueries) -> Instance:
     """One instance."""
-    return store.get(Instance.key(instance_id=instance_id))
+    return queries.get_instance(instance_id)
 
 
 @router.get("/instances/{instance_id}/jobs")
 @allow(READ)
-def list_jobs_of_instance(
-    instance_id: InstanceId, queries: TheQueries, store: TheStore, paging: Paging
-) -> PageOf[InstanceJob]:
+def list_jobs_of_instance(instance_id: InstanceId, queries: TheQueries, paging: Paging) -> PageOf[InstanceJob]:
     """The jobs that an instance runs or ran."""
     found = queries.list_jobs_of_instance(instance_id)
-    return paging.page(found, under=partial(store.get, Instance.key(instance_id=instance_id)))
+    return paging.page(found, under=partial(queries.get_instance, instance_id))
 
 
 @router.get("/jobs/{job_id}/instances")

@@ -101,9 +101,9 @@ def list_log_texts(job_id: JobId, store: TheStore, queries: TheQueries, paging: 
 
 @router.get("/jobs/{job_id}/metrics")
 @allow(READ)
-def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging) -> PageOf[JobMetric]:
-    """All metrics of a job, or of a sweep's children, by name and then by time."""
-    return paging.page(queries.list_metrics(job_id), under=partial(queries.get_job, job_id))
+def list_metrics(job_id: JobId, queries: TheQueries, paging: Paging, since: Instant | None = None) -> PageOf[JobMetric]:
+    """All metrics of a job, or of a sweep's children, by name and then by time; those behind `since`."""
+    return paging.page(queries.list_metrics(job_id, since=since), under=partial(queries.get_job, job_id))
 
 
 @router.get("/jobs/{job_id}/metrics/{metric_name}")
@@ -123,11 +123,12 @@ def list_metric_of_all_jobs(
     paging: Paging,
     by_job: Annotated[bool, Query(description="Job by job instead of by time.")] = False,
     job_id: Annotated[str | None, Query(min_length=1, description="Of this job only, with by_job.")] = None,
+    since: Annotated[Instant | None, Query(description="Only those behind this time, without by_job.")] = None,
 ) -> PageOf[JobMetric]:
-    """The values of a metric of every job."""
+    """The values of a metric of every job, oldest first, or job by job."""
     if by_job or job_id is not None:
         return paging.page(queries.list_metric_by_job(metric_name, job_id))
-    return paging.page(queries.list_metric_of_all_jobs(metric_name))
+    return paging.page(queries.list_metric_of_all_jobs(metric_name, since=since))
 
 
 @router.get("/jobs/{job_id}/checkpoints")

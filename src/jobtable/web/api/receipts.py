@@ -157,6 +157,31 @@ def read_receipt(image_id: ImageId, receipt_id: Number, ocr: TheOcr) -> WholeRec
     return _whole(ocr.read_receipt(image_id, receipt_id))
 
 
+@router.get("/images/{image_id}/receipts/{receipt_id}/lines")
+@allow(READ)
+def list_receipt_lines(image_id: ImageId, receipt_id: Number, ocr: TheOcr, paging: Paging) -> PageOf[ReceiptLine]:
+    """The lines of a receipt in order."""
+    return paging.page(ocr.list_receipt_lines(image_id, receipt_id))
+
+
+@router.get("/images/{image_id}/receipts/{receipt_id}/lines/{line_id}/words")
+@allow(READ)
+def list_words_of_receipt(
+    image_id: ImageId, receipt_id: Number, line_id: Number, ocr: TheOcr, paging: Paging
+) -> PageOf[ReceiptWord]:
+    """The words of a receipt's line in order."""
+    return paging.page(ocr.list_words_of_receipt(image_id, receipt_id, line_id))
+
+
+@router.get("/images/{image_id}/receipts/{receipt_id}/lines/{line_id}/words/{word_id}/letters")
+@allow(READ)
+def list_letters_of_receipt(
+    image_id: ImageId, receipt_id: Number, line_id: Number, word_id: Number, ocr: TheOcr, paging: Paging
+) -> PageOf[ReceiptLetter]:
+    """The letters of a receipt's word in order."""
+    return paging.page(ocr.list_letters_of_receipt(image_id, receipt_id, line_id, word_id))
+
+
 @router.get("/images/{image_id}/receipt-words")
 @allow(READ)
 def list_receipt_words(

@@ -35,7 +35,8 @@ def test_a_journey_runs_from_the_command_line(cli: CommandLine, catalogue: str, 
     assert len(created["stages"]) == 6
     done = cli.json("journeys", "run", "JRN-1")
     assert (done["journey"]["status"], done["journey"]["overall_progress"]) == ("completed", 100)
-    assert [each["journey_id"] for each in cli.json("journeys", "list")] == ["JRN-1"]
+    assert [each["journey_id"] for each in cli.json("journeys", "list", "--status", "completed")] == ["JRN-1"]
+    assert "No journey is running." in cli.run("journeys", "list", "--status", "running").output
     assert "verification_validation" in cli.run("journeys", "show", "JRN-1").stdout
 
     warnings = cli.run("journeys", "logs", "JRN-1", "--level", "warning").stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,21 @@ def test_a_journey_gets_the_six_default_stages_and_its_counters(verbs: Journeys)
     assert found.journey.aggregates.total_rules == 3
     assert found.journey.execution_counts == {stage.stage_id: 0 for stage in found.stages}
     assert found.journey.creation is None
+
+
+def test_journeys_are_listed_by_status_also_those_that_an_older_program_says_are_in_progress(
+    verbs: Journeys, each_store: Store
+) -> None:
+    for number, status in enumerate([JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.RUNNING]):
+        made = journey(f"J{number}").replace(status=status, created_at=START + timedelta(seconds=number))
+        item = Journey.__schema__.codec.encode(made)
+        if number == 1:
+            item["Data"]["M"]["status"] = {"S": "in_progress"}
+        name = f"{each_store.prefix}{journeys.name}"
+        each_store.backend.execute("PutItem", {"TableName": name, "Item": item})
+    assert [each.journey_id for each in verbs.list_journeys(JourneyStatus.RUNNING, newest_first=True)] == ["J2", "J1"]
+    assert [each.journey_id for each in verbs.list_journeys(JourneyStatus.PENDING)] == ["J0"]
+    assert verbs.list_journeys(JourneyStatus.FAILED).first() is None
 
 
 def test_loading_a_journey_of_the_documents_size_costs_three_read_units(verbs: Journeys, each_store: Store) -> None:

@@ -117,17 +117,23 @@ def example(
 
 @app.command("list")
 def list_journeys(
-    limit: Limit = 50, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+    status: Annotated[JourneyStatus | None, typer.Option("--status", help="Only those with this status.")] = None,
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
 ) -> None:
     """List journeys, the newest first.
 
     \b
     Example:
-        jobtable journeys list --json
+        jobtable journeys list --status running --json
     """
     with open_services(store, objects) as services:
-        found = services.journeys.list_journeys(newest_first=True).take(limit)
+        found = services.journeys.list_journeys(status, newest_first=True).take(limit)
         empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
+        if status is not None:
+            empty = f"No journey is {status}."
         print_list(found, _row, as_json=as_json, empty=empty)
 
 

@@ -12,7 +12,7 @@ from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
 from jobtable.journeys.example.rules import example_rules
 from jobtable.journeys.flow import executions_of, find_latest_execution
-from jobtable.journeys.parts import Buckets, Priority, RuleStatus
+from jobtable.journeys.parts import Buckets, JourneyStatus, Priority, RuleStatus, is_running
 from jobtable.journeys.rules import change_rule_status
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.store import Query, Store
@@ -69,9 +69,11 @@ class Journeys:
         return self._store.get(Journey.key(journey_id=journey_id))
 
     @access_pattern("002", "Pattern 2: List All Journeys", index="GSI1")
-    def list_journeys(self, *, newest_first: bool = False) -> Query[Journey]:
-        """All journeys in order of their creation."""
-        return self._store.query(Journey.by_creation(), newest_first=newest_first)
+    def list_journeys(self, status: JourneyStatus | None = None, *, newest_first: bool = False) -> Query[Journey]:
+        """All journeys in order of their creation; those with a status where one is given, for which all are read."""
+        is_so = is_running(Journey.status) if status is JourneyStatus.RUNNING else Journey.status == status
+        where = None if status is None else is_so
+        return self._store.query(Journey.by_creation(), where=where, newest_first=newest_first)
 
     @access_pattern("002", "Pattern 1: Get Complete Journey Information")
     def get_complete_journey(

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
-from jobtable.journeys.parts import JourneyConfiguration, Priority, Source
+from jobtable.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
 from jobtable.journeys.service import CompleteJourney
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
@@ -92,10 +92,11 @@ def create_journey(body: NewJourney, journeys: TheJourneys, store: TheStore) -> 
 def list_journeys(
     journeys: TheJourneys,
     paging: Paging,
+    status: JourneyStatus | None = None,
     newest_first: NewestFirst = False,
 ) -> PageOf[Journey]:
-    """All journeys in order of their creation."""
-    return paging.page(journeys.list_journeys(newest_first=newest_first))
+    """All journeys, or those with a status, in order of their creation."""
+    return paging.page(journeys.list_journeys(status, newest_first=newest_first))
 
 
 @router.get("/journeys/{journey_id}")

@@ -90,6 +90,9 @@ def test_failures_contexts_and_jobs_that_need_a_process(opener: Callable[[], Job
     failed = jobs.queries.get_job(fails.job_id)
     assert failed.status is Status.FAILED
     assert (failed.message or "").startswith("ValueError: no\n\nTraceback")
+    (told,) = jobs.queries.list_logs(fails.job_id)
+    assert (told.log_level, told.message) == ("ERROR", "ValueError: no")
+    assert "in fail_inline" in (told.exception or "")
     assert [line.message for line in jobs.queries.list_logs(notes.job_id)] == ["told"]
     assert jobs.queries.get_job(alone.job_id).result["pid"] != os.getpid()
     assert jobs.queries.get_job(limited.job_id).result == 3

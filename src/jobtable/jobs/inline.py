@@ -14,6 +14,7 @@ from jobtable.jobs.definition import Definition
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.heartbeats import Heartbeats, Held, Wish
 from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.log_lines import headline_and_trace
 from jobtable.jobs.process_slots import ProcessSlots
 from jobtable.jobs.runner import StopFlag, run_task
 from jobtable.jobs.slot_threads import SlotThreads
@@ -106,11 +107,14 @@ class InlineSlots:
             return contexts[0]
 
         report = run_task(definition, stop, make_context)
-        for context in contexts:
-            try:
+        try:
+            if report.kind == "raised" and report.message is not None:
+                headline, trace = headline_and_trace(report.message)
+                (contexts[0] if contexts else make_context()).log(headline, "ERROR", exception=trace)
+            for context in contexts:
                 context.close()
-            except JobtableError as error:
-                report = report.without_last_lines(error)
+        except JobtableError as error:
+            report = report.without_last_lines(error)
         return report.outcome()
 
     def _in_process(self) -> ProcessSlots:

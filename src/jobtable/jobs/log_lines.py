@@ -86,6 +86,12 @@ def as_echo(line: JobLog, message: str | None = None) -> str:
     return "".join(f"{_MARK}{part}\n" for part in as_text(line, message).splitlines())
 
 
+def headline_and_trace(message: str) -> tuple[str, str | None]:
+    """What is logged of a failure: its headline as the message, and what follows an empty line as the exception."""
+    headline, _, trace = message.partition("\n\n")
+    return headline, trace or None
+
+
 def _told(exception: str | BaseException) -> str:
     if isinstance(exception, str):
         return exception

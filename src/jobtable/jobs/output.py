@@ -13,7 +13,7 @@ from jobtable.jobs.entities import JobLog, JobLogText
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.lines import Line, LineSplitter
-from jobtable.jobs.log_lines import as_echo, log_line
+from jobtable.jobs.log_lines import as_echo, headline_and_trace, log_line
 from jobtable.jobs.log_text import TextSpool
 from jobtable.jobs.reports import ReportRules
 
@@ -87,9 +87,9 @@ class OutputCapture:
             self._flusher.wake()
 
     def fail(self, message: str) -> None:
-        """Tell why the task failed, behind all that it has printed: a headline, and what follows an empty line."""
-        headline, _, trace = message.partition("\n\n")
-        line = self._line(headline, "ERROR", exception=trace or None)
+        """Tell why the task failed, behind all that it has printed."""
+        headline, trace = headline_and_trace(message)
+        line = self._line(headline, "ERROR", exception=trace)
         self.feed(as_echo(line, headline).encode())
         with self._lock:
             self._tell_end()

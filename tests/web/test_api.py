@@ -108,6 +108,15 @@ def test_a_broken_body_is_the_callers_fault(client: httpx.Client, body: bytes) -
     assert 400 <= answer.status_code < 500
 
 
+def test_a_parameter_that_a_route_does_not_have_is_refused(client: httpx.Client) -> None:
+    answer = client.get("/api/v1/jobs", params={"size": 2})
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("the query has 'size', which this does not know: it takes ")
+    assert "limit" in answer.json()["detail"]
+    assert client.get("/api/v1/queues/default", params={"x": 1}).json()["detail"].endswith("it takes none")
+    assert client.get("/jobs", params={"from": "a mail"}).status_code == 200  # a page
+
+
 def test_a_job_without_a_task_is_refused_unless_it_is_a_group(client: httpx.Client) -> None:
     for path, body in (("jobs", {"name": "idle"}), ("job-batches", [{"task": "m:f", "name": "a"}, {"name": "idle"}])):
         refused = client.post(f"/api/v1/{path}", json=body)

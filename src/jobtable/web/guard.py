@@ -5,15 +5,16 @@ from __future__ import annotations
 import ipaddress
 import json
 import math
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from jobtable.access.entities import Role
 from jobtable.access.tokens import Tokens
@@ -74,6 +75,10 @@ class Caller:
 class GuardedRoute(APIRoute):
     """A route that cannot be declared without a rule, and that asks for it before it reads the request."""
 
+    refuses_unknown = True
+    """Whether a parameter of the query that it does not have is refused. A list would otherwise be whole instead of cut
+    where somebody has mistaken the name of the limit."""
+
     def get_route_handler(self) -> Handler:
         """The handler behind its guard."""
         handle = self.behind_guard(super().get_route_handler())
@@ -81,12 +86,14 @@ class GuardedRoute(APIRoute):
         if rule is None:
             raise DefinitionError(f"the route {self.path} says not who may use it: mark its function with @allow(...)")
 
-        body_schema = cache(self._body_schema)
+        body_schema, parameters = cache(self._body_schema), cache(self._parameters)
 
         async def guarded(request: Request) -> Response:
             guard: Guard = request.app.state.guard
             request.state.caller = await guard.admit(request, rule)
             request.scope["path_params"] = with_slashes(request.path_params)
+            if self.refuses_unknown and request.query_params:
+                _refuse_unknown(request.query_params.keys(), parameters())
             if self.body_field is not None:
                 await _refuse_mistyped(request, body_schema())
             return await handle(request)
@@ -99,6 +106,10 @@ class GuardedRoute(APIRoute):
             return {}
         return TypeAdapter[Any](self.body_field.field_info.rebuild_annotation()).json_schema()
 
+    def _parameters(self) -> frozenset[str]:
+        """The names of what a query may have."""
+        return frozenset(_query_names(self.dependant))
+
     def behind_guard(self, handle: Handler) -> Handler:
         """What a request that was admitted goes through."""
         return handle
@@ -106,6 +117,8 @@ class GuardedRoute(APIRoute):
 
 class PageRoute(GuardedRoute):
     """A page, or what else is read without the API: who asks only for its head, to see that it is there, gets that."""
+
+    refuses_unknown = False  # links to pages get parameters from those who pass them on
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
         super().__init__(path, endpoint, **told)
@@ -164,6 +177,25 @@ class Guard:
         if record is None:
             return local
         return Caller(record.name or record.token_id, record.role, record.token_id)
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    for field in dependant.query_params:
+        kind = field.field_info.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):  # each of its fields is a parameter
+            yield from (told.alias or name for name, told in kind.model_fields.items())
+        else:
+            yield field.alias
+    for inner in dependant.dependencies:
+        yield from _query_names(inner)
+
+
+def _refuse_unknown(given: Iterable[str], known: frozenset[str]) -> None:
+    unknown = sorted(set(given) - known)
+    if unknown:
+        names = ", ".join(repr(name[:40]) for name in unknown[:5])
+        takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+        raise Refused(422, f"the query has {names}, which this does not know: {takes}")
 
 
 async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:

@@ -171,9 +171,12 @@ def test_a_stream_is_described(backend: EmbeddedBackend, clock: FakeClock) -> No
 def test_an_empty_shard_can_be_read_from_its_first_number(backend: EmbeddedBackend, kind: str) -> None:
     arn = create(backend)
     (one,) = backend.execute("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]
-    iterator = start(backend, arn, kind, one["SequenceNumberRange"]["StartingSequenceNumber"])
+    first = one["SequenceNumberRange"]["StartingSequenceNumber"]
+    iterator = start(backend, arn, kind, first)
     put(backend, 1)
-    assert len(backend.execute("GetRecords", {"ShardIterator": iterator})["Records"]) == 1
+    (record,) = backend.execute("GetRecords", {"ShardIterator": iterator})["Records"]
+    assert record["dynamodb"]["SequenceNumber"] > first, "as in the service; DynamoDB Local gives the first change it"
+    assert read(backend, arn, kind, first) == [record]
 
 
 def test_iterators_start_where_they_are_told(backend: EmbeddedBackend) -> None:
@@ -425,7 +428,7 @@ def storage_of(backend: EmbeddedBackend) -> Storage:
                     "SequenceNumber": number,
                 },
             )
-            for number in ("1", "x" * 21, "9" * 21, "0" * 21, "9" * 41)
+            for number in ("1", "x" * 21, "9" * 21, "0" * 20 + "7", "9" * 41)
         ),
     ],
 )

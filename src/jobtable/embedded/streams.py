@@ -105,9 +105,9 @@ def describe(storage: Storage, request: Request) -> Response:
         stream = _find(view, arn)
     if stream is None:
         raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")
-    numbers = {"StartingSequenceNumber": _number(stream.after_sequence + 1)}
+    numbers = {"StartingSequenceNumber": _number(stream.after_sequence)}
     if stream.last_sequence is not None:
-        numbers["EndingSequenceNumber"] = _number(max(stream.last_sequence, stream.after_sequence + 1))
+        numbers["EndingSequenceNumber"] = _number(stream.last_sequence)
     shard = {"ShardId": _shard(stream), "SequenceNumberRange": numbers}
     start = request.get("ExclusiveStartShardId") or ""
     description: dict[str, Any] = {
@@ -259,10 +259,10 @@ def _start(view: View, stream: StreamRecord, kind: str, number: int | None, now:
     end = (journal.last_sequence(view, stream.table_id) if stream.last_sequence is None else stream.last_sequence) + 1
     if number is None:
         return end if kind == "LATEST" else oldest
-    # The first number is known before there is a change that has it.
-    if number != stream.after_sequence + 1 and not stream.after_sequence < number < end:
+    if not stream.after_sequence <= number < end:
         raise RequestRefused("Invalid SequenceNumber for the shard")
-    start = number + 1 if kind == "AFTER_SEQUENCE_NUMBER" and number < end else number
+    # The shard starts with a number that none of its changes has.
+    start = number + 1 if kind == "AFTER_SEQUENCE_NUMBER" or number == stream.after_sequence else number
     if start < oldest:
         raise StreamExpired(_TRIMMED)
     return start

@@ -49,6 +49,10 @@ GETS: list[Request] = [
     items(hash={"Keys": [key("1"), key("2"), key("none")], "ProjectionExpression": "a"}),
     items(hash={"Keys": [key("1")], "ExpressionAttributeNames": {"#a": "b"}}),
     items(hash={"Keys": [key("1")], "ProjectionExpression": "a,"}),
+    # What one table may not have beside an expression, no other may.
+    items(hash={"Keys": [key("1")], "ProjectionExpression": "a,"}, main={"Keys": [ROW_KEY], "AttributesToGet": ["a"]}),
+    items(main={"Keys": [ROW_KEY], "AttributesToGet": ["a"]}, hash={"Keys": [key("1")], "ProjectionExpression": "a"}),
+    items(hash={"Keys": [key("1")]}, main={"Keys": [ROW_KEY], "AttributesToGet": ["a"]}),
     items(hash={"Keys": [key("1"), key("2")], "ConsistentRead": True}, main={"Keys": [ROW_KEY]})
     | {"ReturnConsumedCapacity": "INDEXES"},
     items(hash={"Keys": [key("1")]}) | {"ReturnConsumedCapacity": "TOTAL"},

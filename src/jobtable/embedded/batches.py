@@ -79,9 +79,13 @@ class _Gets:
         self.projection = projection
 
     @classmethod
-    def checked(cls, request: Request, older: tuple[str, ...]) -> _Gets:
-        """Those of a request that may be wrong; `older` are the parameters from before expressions that it has."""
-        check_parameters(request, "ProjectionExpression", older=older)
+    def checked(cls, request: Request, older: tuple[str, ...], older_of_any: tuple[str, ...]) -> _Gets:
+        """Those of a request that may be wrong.
+
+        `older` are the parameters from before expressions that it has, `older_of_any` those that some table has: no
+        table may have expressions beside them.
+        """
+        check_parameters(request, "ProjectionExpression", older=older_of_any)
         keys = [validate_item(key) for key in request["Keys"]]
         projection = attributes_to_get(request) if older else projection_of(request)
         _refuse_duplicates(keys)
@@ -124,7 +128,8 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         count += len(per_table["Keys"])
     if count > MAX_GETS:
         raise RequestRefused("Too many items requested for the BatchGetItem call")
-    gets = {name: _Gets.checked(per_table, older[name]) for name, per_table in request["RequestItems"].items()}
+    of_any = next(filter(None, older.values()), ())
+    gets = {name: _Gets.checked(per_table, older[name], of_any) for name, per_table in request["RequestItems"].items()}
     return _read(storage, gets, wanted_capacity(request), as_json=False)
 
 

@@ -9,6 +9,7 @@ from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConditionalCheckFailed, DuplicateItem, RequestRefused
+from jobtable.store.sizes import item_size
 
 ITEM = (
     "{'pk': 'p', 'sk': '1', 'n': 1, 't': 'it''s', 'f': false, 'z': null, 'l': [1, {'x': 'y'}], 'm': {'x': {'y': 1}},"
@@ -159,6 +160,24 @@ def test_an_update_returns_what_is_asked_for(one: EmbeddedBackend, returned: str
     assert run(one, text) == [before if expected is None else expected]
     assert run(one, f"UPDATE main SET n = 3 {KEY} RETURNING ALL NEW *") == [stored(one)]
     assert run(one, f"UPDATE main SET n = 3 {KEY}") == []
+
+
+@pytest.mark.parametrize("operation", ["ExecuteStatement", "BatchExecuteStatement"])
+def test_an_update_is_as_large_as_the_item_that_it_leaves(backend: EmbeddedBackend, operation: str) -> None:
+    """Of UpdateItem the actions count too, and keys do not: with a short key it leaves smaller items only."""
+
+    def updated(text: str) -> Any:
+        statement = {"Statement": "UPDATE hash SET x = ? WHERE pk = '1'", "Parameters": [S(text)]}
+        request = statement if operation == "ExecuteStatement" else {"Statements": [statement]}
+        return backend.execute(operation, request)
+
+    backend.execute("PutItem", {"TableName": "hash", "Item": {"pk": S("1")}})
+    updated("y" * (409_600 - len("pk1x")))
+    found = backend.execute("GetItem", {"TableName": "hash", "Key": {"pk": S("1")}})["Item"]
+    assert item_size(found) == 409_600
+    if operation == "ExecuteStatement":
+        with pytest.raises(RequestRefused, match="Item size to update has exceeded the maximum allowed size"):
+            updated("y" * (409_601 - len("pk1x")))
 
 
 def test_a_write_says_what_it_consumed(one: EmbeddedBackend) -> None:

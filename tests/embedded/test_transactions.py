@@ -103,13 +103,37 @@ def test_a_token_that_is_too_long_is_told_before_other_members(backend: Embedded
 
 
 def test_an_expression_is_told_before_a_key_that_is_too_deep(backend: EmbeddedBackend) -> None:
-    deep: Request = S("leaf")
-    for _ in range(32):
-        deep = {"M": {"n": deep}}
+    deep = nested(32)
     with pytest.raises(RequestRefused, match="Nesting Levels have exceeded supported limits"):
         backend.execute("TransactWriteItems", write(delete("", Key={"pk": deep})))
     with pytest.raises(RequestRefused, match="Invalid ConditionExpression: Syntax error"):
         backend.execute("TransactWriteItems", write(delete("", Key={"pk": deep}, ConditionExpression="a = = b")))
+
+
+def nested(levels: int) -> Request:
+    value: Request = S("leaf")
+    for _ in range(levels):
+        value = {"M": {"n": value}}
+    return value
+
+
+def test_a_value_may_be_a_level_deeper_than_an_item(backend: EmbeddedBackend) -> None:
+    """As in most regions of the service, and in DynamoDB Local; the other regions refuse it."""
+    by_itself: Request = {"ExpressionAttributeValues": {":a": nested(32)}}
+    conditions: Request = {"ConditionExpression": "d = :a", **by_itself}
+    changed = {"Update": {**update("1", "REMOVE x", {})["Update"], **conditions}}
+    for action in (check("1", "d = :a", **by_itself), delete("1", **conditions), put("1", **conditions), changed):
+        with pytest.raises(TransactionCanceled, match="ConditionalCheckFailed"):
+            backend.execute("TransactWriteItems", write(action))
+    filter_ = {"FilterExpression": "d = :a"}
+    assert backend.execute("Scan", {"TableName": "hash", **filter_, **by_itself})["Count"] == 0
+    too_deep: Request = {"ExpressionAttributeValues": {":a": nested(33)}}
+    for operation, request in (
+        ("TransactWriteItems", write(check("1", "d = :a", **too_deep))),
+        ("Scan", {"TableName": "hash", **filter_, **too_deep}),
+    ):
+        with pytest.raises(RequestRefused, match=r"invalid value: Nesting Levels have .* limit for key :a$"):
+            backend.execute(operation, request)
 
 
 CANCELLED: list[tuple[Request, str]] = [
@@ -131,6 +155,7 @@ CANCELLED: list[tuple[Request, str]] = [
     ),
     (update("1", "SET x.y = :a", N(1)), "The document path provided in the update expression is invalid for update"),
     (update("1", "SET big = :a", S("x" * 409_600)), "Item size to update has exceeded the maximum allowed size"),
+    (update("1", "SET deep = :a", nested(32)), "Nesting Levels have exceeded supported limits"),
     (
         update("1", "SET pk = :a", S("2")),
         "One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key",

@@ -155,10 +155,10 @@ def _named_action(number: int, action: Any) -> tuple[str, Request]:
 
 
 _PREPARE: dict[str, Callable[[Tables, Request], Write]] = {
-    "Put": prepare_put,
-    "Update": prepare_update,
-    "Delete": prepare_delete,
-    "ConditionCheck": partial(prepare_delete, kind="check"),
+    "Put": partial(prepare_put, is_in_transaction=True),
+    "Update": partial(prepare_update, is_in_transaction=True),
+    "Delete": partial(prepare_delete, is_in_transaction=True),
+    "ConditionCheck": partial(prepare_delete, kind="check", is_in_transaction=True),
 }
 _PREPARE_KNOWN: dict[str, Callable[[Tables, Request], Write]] = {
     "Put": partial(prepare_known, "put"),

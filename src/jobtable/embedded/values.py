@@ -89,6 +89,11 @@ def measure_value(value: Any) -> tuple[AttributeValue, int]:
     return _measured(value, 1)
 
 
+def measure_deep_value(value: Any) -> tuple[AttributeValue, int]:
+    """The same where one more list or map may be around what a value has inside."""
+    return _measured(value, 0)
+
+
 def validate_item(item: Any) -> Item:
     """The item in canonical form, as `measure_item` gives it."""
     return measure_item(item)[0]

@@ -129,14 +129,16 @@ def refuse_costly_update(update: Update, item: Item) -> None:
         raise RequestRefused(_UPDATE_TOO_LARGE)
 
 
-def prepare_put(tables: Tables, request: Request, older: tuple[str, ...] = ()) -> Write:
+def prepare_put(
+    tables: Tables, request: Request, older: tuple[str, ...] = (), *, is_in_transaction: bool = False
+) -> Write:
     """The put that a PutItem request, or the Put of a transaction, asks for.
 
     `older` are the parameters from before expressions that it has, here and below; transactions never have any.
     """
     check_parameters(request, "ConditionExpression", older=older)
     item, size = valid_item(request["Item"])
-    placeholders = Placeholders.of(request, "ConditionExpression")
+    placeholders = Placeholders.of(request, "ConditionExpression", is_older=is_in_transaction)
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
@@ -144,11 +146,13 @@ def prepare_put(tables: Tables, request: Request, older: tuple[str, ...] = ()) -
     return Write("put", table, position, item, size, placeholders.values_size, condition, None, returns_item(request))
 
 
-def prepare_update(tables: Tables, request: Request, older: tuple[str, ...] = ()) -> Write:
+def prepare_update(
+    tables: Tables, request: Request, older: tuple[str, ...] = (), *, is_in_transaction: bool = False
+) -> Write:
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
     check_parameters(request, "UpdateExpression", "ConditionExpression", older=older)
     key = validate_item(request["Key"])
-    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression")
+    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression", is_older=is_in_transaction)
     update = attribute_updates(request) if older else _update(request, placeholders)
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
@@ -159,12 +163,17 @@ def prepare_update(tables: Tables, request: Request, older: tuple[str, ...] = ()
 
 
 def prepare_delete(
-    tables: Tables, request: Request, older: tuple[str, ...] = (), kind: Literal["delete", "check"] = "delete"
+    tables: Tables,
+    request: Request,
+    older: tuple[str, ...] = (),
+    kind: Literal["delete", "check"] = "delete",
+    *,
+    is_in_transaction: bool = False,
 ) -> Write:
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
     check_parameters(request, "ConditionExpression", older=older)
     key = validate_item(request["Key"])
-    placeholders = Placeholders.of(request, "ConditionExpression")
+    placeholders = Placeholders.of(request, "ConditionExpression", is_older=is_in_transaction)
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)

@@ -9,7 +9,7 @@ from typing import Any
 
 from jobtable.embedded.expressions.memory import Names, is_short
 from jobtable.embedded.json_types import MAP_OF_NAMES, MAP_OF_VALUES, STRING, wrong_json_type
-from jobtable.embedded.values import MAX_NAME_BYTES, measure_value
+from jobtable.embedded.values import MAX_NAME_BYTES, TOO_DEEP, measure_deep_value, measure_value
 from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Request
@@ -48,17 +48,20 @@ class Placeholders:
     nested_names: frozenset[str]
     """The top-level attributes into which the expressions so far look deeper, as in `name.member` or `name[0]`."""
 
-    def __init__(self, names: Any = None, values: Any = None) -> None:
-        """RequestRefused if a map is given but malformed; None is a map that was not given."""
+    def __init__(self, names: Any = None, values: Any = None, *, is_older: bool = False) -> None:
+        """RequestRefused if a map is given but malformed; None is a map that was not given.
+
+        `is_older`: DynamoDB's older reader reads them (see wordings.py), which takes values that are a level deeper.
+        """
         self.names_key = () if names is None else _names_key(names)
         self.names = _NOTHING if names is None else names
-        self.values, self.values_size = (_NOTHING, 0) if values is None else _valid_values(values)
+        self.values, self.values_size = (_NOTHING, 0) if values is None else _valid_values(values, is_older)
         self.nested_names = _NONE
         self._used_names = _NONE
         self._used_values = _NONE
 
     @classmethod
-    def of(cls, request: Request, *expressions: str) -> Placeholders:
+    def of(cls, request: Request, *expressions: str, is_older: bool = False) -> Placeholders:
         """Those of a request, whose parameters `expressions` can use values, and ProjectionExpression names only.
 
         RequestRefused also if a map is given without an expression that could use it.
@@ -68,7 +71,7 @@ class Placeholders:
             return cls()
         with_values = [name for name in expressions if request.get(name) is not None]
         if with_values:
-            return cls(names, values)
+            return cls(names, values, is_older=is_older)
         # Operations with a condition write, and have no projection.
         users = expressions if "ConditionExpression" in expressions else (*expressions, "ProjectionExpression")
         has_user = any(request.get(name) is not None for name in users)
@@ -142,7 +145,7 @@ def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
 _check_known_names = lru_cache(maxsize=1024)(_check_names)
 
 
-def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
+def _valid_values(values: Any, is_older: bool) -> tuple[dict[str, AttributeValue], int]:
     """The map of values, and their bytes."""
     if type(values) is not dict:
         raise wrong_json_type(values, MAP_OF_VALUES)
@@ -157,13 +160,23 @@ def _valid_values(values: Any) -> tuple[dict[str, AttributeValue], int]:
         try:
             valid[key], value_size = measure_value(value)
         except RequestRefused as error:
-            if error.code != RequestRefused.code:
-                raise
-            raise InvalidValue(key, error) from error
+            valid[key], value_size = _deep_value(key, value, error, is_older)
         size += value_size
     if size + size_of_keys > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeValues exceeds max size")
     return valid, size
+
+
+def _deep_value(key: str, value: Any, fault: RequestRefused, is_older: bool) -> tuple[AttributeValue, int]:
+    """A value that the older reader takes though it is too deep for an item, and its bytes; else its fault."""
+    if is_older and fault.message == TOO_DEEP:
+        try:
+            return measure_deep_value(value)
+        except RequestRefused as deeper:
+            fault = deeper
+    if fault.code != RequestRefused.code:
+        raise fault
+    raise InvalidValue(key, fault) from fault
 
 
 @lru_cache(maxsize=4096)

@@ -34,6 +34,17 @@ START = {"pk": S("p"), "sk": S("1")}
 INDEX_START = {**START, "g1": S("g"), "g2": N(1)}
 CAPACITY = {"ReturnConsumedCapacity": "INDEXES"}
 
+
+def deep_filters(levels: int) -> list[Request]:
+    value: Request = {"N": "1"}
+    for _ in range(levels):
+        value = {"L": [value]}
+    return [
+        {"FilterExpression": "a = :a", "ExpressionAttributeValues": {":a": value}},
+        {"ScanFilter": {"a": {"ComparisonOperator": "EQ", "AttributeValueList": [value]}}},
+    ]
+
+
 QUERIES: list[Request] = [
     P,
     *({**P, "Limit": limit} for limit in (1, 4, 5, 6)),
@@ -242,6 +253,7 @@ def test_faults_that_dynamodb_local_reports_otherwise(
 
 SCANS: list[Request] = [
     {},
+    *deep_filters(32),
     {"Limit": 2, "ReturnConsumedCapacity": "TOTAL"},
     {"Limit": 5},
     {"Limit": 6, "ConsistentRead": True, **CAPACITY},
@@ -252,6 +264,7 @@ SCANS: list[Request] = [
     {"ProjectionExpression": "a"},
 ]
 BAD_SCANS: list[Request] = [
+    *deep_filters(33),
     {"Limit": 0},
     {"Segment": 0},
     {"TotalSegments": 1},

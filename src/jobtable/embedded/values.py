@@ -104,6 +104,11 @@ def validate_value(value: Any) -> AttributeValue:
     return _measured(value, 1)[0]
 
 
+def validate_deep_value(value: Any) -> AttributeValue:
+    """The value in canonical form, as `measure_deep_value` gives it."""
+    return _measured(value, 0)[0]
+
+
 def container_depth(value: AttributeValue) -> int:
     """How many lists and maps are inside one another in a (valid) value; 0 for anything else."""
     [(kind, content)] = value.items()

@@ -8,6 +8,7 @@ import pytest
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.values import TOO_DEEP
 from jobtable.errors import RequestError, RequestRefused
 
 
@@ -64,6 +65,15 @@ SAME = [
 @pytest.mark.parametrize("text", SAME)
 def test_a_select_gives_what_dynamodb_local_gives(filled_pair: Pair, text: str) -> None:
     filled_pair.both("ExecuteStatement", select(text))
+
+
+def test_a_parameter_to_compare_with_may_be_a_level_deeper_than_an_item(filled_pair: Pair) -> None:
+    parameter: Request = {"N": "1"}
+    for _ in range(32):
+        parameter = {"L": [parameter]}
+    text = "SELECT * FROM main WHERE pk = 'p' AND a = ?"
+    assert filled_pair.both("ExecuteStatement", select(text, parameter)).code is None
+    assert filled_pair.both("ExecuteStatement", select(text, {"L": [parameter]})).message == TOO_DEEP
 
 
 REFUSED = [

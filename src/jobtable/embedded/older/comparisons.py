@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from jobtable.embedded.expressions import condition_tests as tests
 from jobtable.embedded.expressions.condition_tests import FUNCTIONS, Operand, Test
-from jobtable.embedded.values import MAX_NAME_BYTES, compare, validate_value
+from jobtable.embedded.values import MAX_NAME_BYTES, compare, validate_deep_value, validate_value
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue
@@ -35,9 +35,10 @@ class Comparison(NamedTuple):
     values: tuple[AttributeValue, ...]
 
     @classmethod
-    def of(cls, attribute: str, operator: str, values: list[Any] | None) -> Comparison:
-        """The comparison, or RequestRefused."""
-        valid = tuple(validate_value(value) for value in values or ())
+    def of(cls, attribute: str, operator: str, values: list[Any] | None, *, may_be_deeper: bool = False) -> Comparison:
+        """The comparison, or RequestRefused. `may_be_deeper`: its values may be a level deeper than those of items."""
+        validate = validate_deep_value if may_be_deeper else validate_value
+        valid = tuple(validate(value) for value in values or ())
         if not _is_right_number(operator, len(valid)):
             raise RequestRefused(f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator")
         types = [next(iter(value)) for value in valid]

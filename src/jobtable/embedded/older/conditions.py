@@ -27,17 +27,19 @@ def expected(request: Request) -> Condition | None:
 
 def older_filter(request: Request, parameter: str) -> Condition | None:
     """The condition of a filter, or RequestRefused; None if it has no conditions."""
-    return _joined(OlderFilter, request, comparisons(request.get(parameter) or {}))
+    is_older = parameter == "ScanFilter"  # DynamoDB's older reader reads it (see wordings.py)
+    return _joined(OlderFilter, request, comparisons(request.get(parameter) or {}, may_be_deeper=is_older))
 
 
-def comparisons(conditions: dict[str, Any]) -> list[Comparison]:
+def comparisons(conditions: dict[str, Any], *, may_be_deeper: bool = False) -> list[Comparison]:
     """The comparisons of a map of conditions, or RequestRefused."""
     found = []
     for name, condition in conditions.items():
         check_name(name)
         if condition is None:
             raise RequestRefused(f"The filter condition for an attribute cannot be null: {name}")
-        found.append(Comparison.of(name, condition["ComparisonOperator"], condition.get("AttributeValueList")))
+        operator, values = condition["ComparisonOperator"], condition.get("AttributeValueList")
+        found.append(Comparison.of(name, operator, values, may_be_deeper=may_be_deeper))
     return found
 
 

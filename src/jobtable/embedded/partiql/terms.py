@@ -21,7 +21,7 @@ from jobtable.embedded.partiql.syntax import (
     TupleOf,
     shown,
 )
-from jobtable.embedded.values import measure_value, validate_value
+from jobtable.embedded.values import measure_deep_value, measure_value, validate_deep_value
 from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
@@ -47,7 +47,7 @@ class Terms:
     @staticmethod
     def check_values(parameters: Any) -> list[AttributeValue]:
         """The parameters of a statement in their canonical form, or RequestRefused."""
-        return [validate_value(one) for one in parameters or ()]
+        return [validate_deep_value(one) for one in parameters or ()]
 
     def path(self, path: Path) -> Path:
         """A path with placeholders for its names."""
@@ -66,7 +66,8 @@ class Terms:
 
     def operand(self, node: Node) -> ValueOperand:
         """A value as an operand, or RequestRefused if the node is none."""
-        value, size = measure_value(self.value(node))
+        measure = measure_deep_value if isinstance(node, Parameter) else measure_value
+        value, size = measure(self.value(node))
         self.values_size += size
         name = f":{len(self.values)}"
         self.values[name] = value

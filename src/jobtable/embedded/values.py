@@ -44,9 +44,9 @@ FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0":
 NOT_ONE_TYPE = (_EMPTY_VALUE, SEVERAL_TYPES)
 """The messages for a value that has no type, and for one that has several."""
 _EMPTY_NAME = "Empty attribute name"
-TOO_DEEP = (
-    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
-)
+BECOMES_TOO_DEEP = "Nesting Levels have exceeded supported limits"
+"""The message for what an update, or a value that a statement writes out, would make too deep."""
+TOO_DEEP = f"{BECOMES_TOO_DEEP}: Attributes in the item have nested levels beyond supported limit"
 
 
 def measure_item(item: Any) -> tuple[Item, int]:

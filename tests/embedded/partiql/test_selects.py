@@ -8,7 +8,7 @@ import pytest
 from tests.embedded.side_by_side import N, Pair, Request, S
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.values import TOO_DEEP
+from jobtable.embedded.values import BECOMES_TOO_DEEP, TOO_DEEP
 from jobtable.errors import RequestError, RequestRefused
 
 
@@ -74,6 +74,19 @@ def test_a_parameter_to_compare_with_may_be_a_level_deeper_than_an_item(filled_p
     text = "SELECT * FROM main WHERE pk = 'p' AND a = ?"
     assert filled_pair.both("ExecuteStatement", select(text, parameter)).code is None
     assert filled_pair.both("ExecuteStatement", select(text, {"L": [parameter]})).message == TOO_DEEP
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM hash WHERE pk = 'i' AND d = {deep}",
+        "INSERT INTO hash VALUE {{'pk': 'x', 'd': {deep}}}",
+        "UPDATE hash SET d = {deep} WHERE pk = 'i'",
+    ],
+)
+def test_a_value_that_is_written_out_may_not(filled_pair: Pair, text: str) -> None:
+    statement = text.format(deep="[" * 32 + "1" + "]" * 32)
+    assert filled_pair.both("ExecuteStatement", select(statement)).message == BECOMES_TOO_DEEP
 
 
 REFUSED = [

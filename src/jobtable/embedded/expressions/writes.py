@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jobtable.embedded.expressions.paths import Path, value_at
-from jobtable.embedded.values import MAX_CONTAINER_DEPTH, container_depth
+from jobtable.embedded.values import BECOMES_TOO_DEEP, MAX_CONTAINER_DEPTH, container_depth
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
@@ -71,4 +71,4 @@ def _own_container(item: Item, path: Path) -> Any:
 
 def _check_depth(path: Path, value: AttributeValue) -> None:
     if ("L" in value or "M" in value) and len(path) - 1 + container_depth(value) > MAX_CONTAINER_DEPTH:
-        raise RequestRefused("Nesting Levels have exceeded supported limits")
+        raise RequestRefused(BECOMES_TOO_DEEP)

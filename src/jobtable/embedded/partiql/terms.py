@@ -21,7 +21,13 @@ from jobtable.embedded.partiql.syntax import (
     TupleOf,
     shown,
 )
-from jobtable.embedded.values import measure_deep_value, measure_value, validate_deep_value
+from jobtable.embedded.values import (
+    BECOMES_TOO_DEEP,
+    MAX_CONTAINER_DEPTH,
+    container_depth,
+    measure_deep_value,
+    validate_deep_value,
+)
 from jobtable.embedded.wordings import ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
@@ -66,8 +72,7 @@ class Terms:
 
     def operand(self, node: Node) -> ValueOperand:
         """A value as an operand, or RequestRefused if the node is none."""
-        measure = measure_deep_value if isinstance(node, Parameter) else measure_value
-        value, size = measure(self.value(node))
+        value, size = measure_deep_value(self.value(node))
         self.values_size += size
         name = f":{len(self.values)}"
         self.values[name] = value
@@ -86,7 +91,10 @@ class Terms:
         """The value that a node stands for: a parameter, or what is written out."""
         if isinstance(node, Parameter):
             return self._parameters[node.number]
-        return _written(node, "root")
+        value = _written(node, "root")
+        if container_depth(value) > MAX_CONTAINER_DEPTH:
+            raise RequestRefused(BECOMES_TOO_DEEP)
+        return value
 
 
 def _written(node: Node, key: str) -> AttributeValue:

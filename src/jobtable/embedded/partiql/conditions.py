@@ -101,13 +101,27 @@ def _is_condition(node: Node) -> bool:
 
 
 def _compared_condition(operator: str, left: Node, right: Node, terms: Terms) -> ConditionNode:
-    """A condition that is compared with true or false: it, or its opposite."""
+    """A condition that is compared with a value: it, or its opposite, as far as the value is true or false."""
     said, other = (left, right) if _is_condition(left) else (right, left)
-    value = terms.value(other) if isinstance(other, (Constant, Parameter)) else {}
-    if "BOOL" not in value:
-        raise RequestRefused("A condition can be compared with true or false alone")
-    tree = _condition(said, terms, "")
-    return tree if value["BOOL"] == (operator == "=") else Junction("NOT", (tree,))
+    if isinstance(other, Missing):
+        raise RequestRefused(_MISSING_COMPARED)
+    holds = _condition(said, terms, "")
+    is_not = Junction("NOT", (holds,))
+    if isinstance(other, (Constant, Parameter)):
+        flag = terms.value(other).get("BOOL")
+        equal = Junction("AND", (holds, is_not)) if flag is None else holds if flag else is_not
+    else:
+        is_true, is_false = (_is_flag(other, flag, terms) for flag in (True, False))
+        equal = Junction("OR", (Junction("AND", (holds, is_true)), Junction("AND", (is_not, is_false))))
+    return equal if operator == "=" else Junction("NOT", (equal,))
+
+
+def _is_flag(node: Node, flag: bool, terms: Terms) -> ConditionNode:
+    """That a condition holds or does not, or that a value of the item is true or false."""
+    if _is_condition(node):
+        tree = _condition(node, terms, "")
+        return tree if flag else Junction("NOT", (tree,))
+    return Test("=", (_operand(node, terms), terms.operand(Constant("BOOL", flag, node.place))))
 
 
 def _operand(node: Node, terms: Terms) -> Operand:

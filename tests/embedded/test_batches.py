@@ -238,3 +238,14 @@ def test_the_projection_is_looked_at_before_keys_that_come_twice(backend: Embedd
     twice = {"Keys": [{"pk": S("1")}, {"pk": S("1")}], "ProjectionExpression": ""}
     with pytest.raises(RequestError, match="Invalid ProjectionExpression: The expression can not be empty;"):
         backend.execute("BatchGetItem", {"RequestItems": {"hash": twice}})
+
+
+def test_a_table_that_is_null_in_a_batch_of_reads_is_one_without_keys(backend: EmbeddedBackend) -> None:
+    empty: Request = {}
+    refusals = []
+    for nothing in (None, empty):
+        with pytest.raises(RequestRefused) as refused:
+            backend.execute("BatchGetItem", {"RequestItems": {"hash": nothing}})
+        refusals.append((refused.value.code, refused.value.message))
+    assert refusals[0] == refusals[1]
+    assert "'requestItems.hash.member.keys'" in refusals[0][1]

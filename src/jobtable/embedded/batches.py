@@ -119,8 +119,9 @@ def batch_get_item(storage: Storage, request: Request) -> Response:
         raise constraints_broken([unshown_constraint("RequestItems", AT_LEAST_ONE)])
     count = 0
     older: dict[str, tuple[str, ...]] = {}
-    for name, per_table in request["RequestItems"].items():
+    for name, table_request in request["RequestItems"].items():
         path = f"requestItems.{name}.member."
+        per_table = {} if table_request is None else table_request  # null is a member that is not given
         expect_type(per_table, dict)
         older[name] = () if has_none(per_table) else given("BatchGetItem", per_table, request)
         check_members(per_table, _KEYS_MEMBERS, path, older_faults(per_table, older[name], path) if older[name] else ())

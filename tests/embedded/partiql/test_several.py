@@ -216,3 +216,10 @@ def test_a_statement_feeds_indexes_as_any_write(backend: EmbeddedBackend) -> Non
     )
     found = backend.execute("ExecuteStatement", {"Statement": "SELECT pk FROM main.gall WHERE g1 = 'g'"})
     assert found["Items"] == [{"pk": S("p")}]
+
+
+def test_a_parameter_that_cannot_be_read_refuses_the_whole_batch(backend: EmbeddedBackend) -> None:
+    statement = {"Statement": "DELETE FROM hash WHERE pk = ?", "Parameters": [{"N": -1}]}
+    with pytest.raises(RequestRefused, match="NUMBER_VALUE cannot be converted to String") as refused:
+        backend.execute("BatchExecuteStatement", {"Statements": [statement]})
+    assert refused.value.code == "SerializationException"

@@ -54,6 +54,8 @@ def _given_or_fault(number: int, body: Request) -> Given | RequestError:
         Terms.check_values(body.get("Parameters"))
         return given(number, body)
     except RequestRefused as fault:
+        if fault.code != RequestRefused.code:
+            raise  # A value of another JSON type: the request as a whole cannot be read.
         return fault
 
 

@@ -129,7 +129,7 @@ def scan(storage: Storage, request: Request) -> Response:
     older_selection = _older_selection(request, "ScanFilter") if older else None
     after = start_key(request)
     bounds = _segment_bounds(request)
-    placeholders = Placeholders.of(request, "FilterExpression", is_older=True)
+    placeholders = Placeholders.of(request, "FilterExpression", by_older_reader=True)
     filter_, projection = older_selection or _filter_and_projection(request, placeholders)
     placeholders.finish()
     source = find_source(storage, request, filter_, projection)

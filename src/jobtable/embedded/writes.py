@@ -135,10 +135,11 @@ def prepare_put(
     """The put that a PutItem request, or the Put of a transaction, asks for.
 
     `older` are the parameters from before expressions that it has, here and below; transactions never have any.
+    `is_in_transaction`: DynamoDB's older reader reads it (see wordings.py).
     """
     check_parameters(request, "ConditionExpression", older=older)
     item, size = valid_item(request["Item"])
-    placeholders = Placeholders.of(request, "ConditionExpression", is_older=is_in_transaction)
+    placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
@@ -152,7 +153,9 @@ def prepare_update(
     """The update that an UpdateItem request, or the Update of a transaction, asks for."""
     check_parameters(request, "UpdateExpression", "ConditionExpression", older=older)
     key = validate_item(request["Key"])
-    placeholders = Placeholders.of(request, "UpdateExpression", "ConditionExpression", is_older=is_in_transaction)
+    placeholders = Placeholders.of(
+        request, "UpdateExpression", "ConditionExpression", by_older_reader=is_in_transaction
+    )
     update = attribute_updates(request) if older else _update(request, placeholders)
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
@@ -173,7 +176,7 @@ def prepare_delete(
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
     check_parameters(request, "ConditionExpression", older=older)
     key = validate_item(request["Key"])
-    placeholders = Placeholders.of(request, "ConditionExpression", is_older=is_in_transaction)
+    placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)

@@ -48,20 +48,20 @@ class Placeholders:
     nested_names: frozenset[str]
     """The top-level attributes into which the expressions so far look deeper, as in `name.member` or `name[0]`."""
 
-    def __init__(self, names: Any = None, values: Any = None, *, is_older: bool = False) -> None:
+    def __init__(self, names: Any = None, values: Any = None, *, by_older_reader: bool = False) -> None:
         """RequestRefused if a map is given but malformed; None is a map that was not given.
 
-        `is_older`: DynamoDB's older reader reads them (see wordings.py), which takes values that are a level deeper.
+        `by_older_reader`: DynamoDB's older reader reads them (see wordings.py), which takes values a level deeper.
         """
         self.names_key = () if names is None else _names_key(names)
         self.names = _NOTHING if names is None else names
-        self.values, self.values_size = (_NOTHING, 0) if values is None else _valid_values(values, is_older)
+        self.values, self.values_size = (_NOTHING, 0) if values is None else _valid_values(values, by_older_reader)
         self.nested_names = _NONE
         self._used_names = _NONE
         self._used_values = _NONE
 
     @classmethod
-    def of(cls, request: Request, *expressions: str, is_older: bool = False) -> Placeholders:
+    def of(cls, request: Request, *expressions: str, by_older_reader: bool = False) -> Placeholders:
         """Those of a request, whose parameters `expressions` can use values, and ProjectionExpression names only.
 
         RequestRefused also if a map is given without an expression that could use it.
@@ -71,7 +71,7 @@ class Placeholders:
             return cls()
         with_values = [name for name in expressions if request.get(name) is not None]
         if with_values:
-            return cls(names, values, is_older=is_older)
+            return cls(names, values, by_older_reader=by_older_reader)
         # Operations with a condition write, and have no projection.
         users = expressions if "ConditionExpression" in expressions else (*expressions, "ProjectionExpression")
         has_user = any(request.get(name) is not None for name in users)
@@ -145,7 +145,7 @@ def _check_names(entries: tuple[tuple[str, Any], ...]) -> None:
 _check_known_names = lru_cache(maxsize=1024)(_check_names)
 
 
-def _valid_values(values: Any, is_older: bool) -> tuple[dict[str, AttributeValue], int]:
+def _valid_values(values: Any, by_older_reader: bool) -> tuple[dict[str, AttributeValue], int]:
     """The map of values, and their bytes."""
     if type(values) is not dict:
         raise wrong_json_type(values, MAP_OF_VALUES)
@@ -160,16 +160,16 @@ def _valid_values(values: Any, is_older: bool) -> tuple[dict[str, AttributeValue
         try:
             valid[key], value_size = measure_value(value)
         except RequestRefused as error:
-            valid[key], value_size = _deep_value(key, value, error, is_older)
+            valid[key], value_size = _deep_value(key, value, error, by_older_reader)
         size += value_size
     if size + size_of_keys > MAX_MAP_BYTES:
         raise RequestRefused("ExpressionAttributeValues exceeds max size")
     return valid, size
 
 
-def _deep_value(key: str, value: Any, fault: RequestRefused, is_older: bool) -> tuple[AttributeValue, int]:
+def _deep_value(key: str, value: Any, fault: RequestRefused, by_older_reader: bool) -> tuple[AttributeValue, int]:
     """A value that the older reader takes though it is too deep for an item, and its bytes; else its fault."""
-    if is_older and fault.message == TOO_DEEP:
+    if by_older_reader and fault.message == TOO_DEEP:
         try:
             return measure_deep_value(value)
         except RequestRefused as deeper:

@@ -27,8 +27,8 @@ def expected(request: Request) -> Condition | None:
 
 def older_filter(request: Request, parameter: str) -> Condition | None:
     """The condition of a filter, or RequestRefused; None if it has no conditions."""
-    is_older = parameter == "ScanFilter"  # DynamoDB's older reader reads it (see wordings.py)
-    return _joined(OlderFilter, request, comparisons(request.get(parameter) or {}, may_be_deeper=is_older))
+    by_older_reader = parameter == "ScanFilter"  # DynamoDB's older reader reads it (see wordings.py)
+    return _joined(OlderFilter, request, comparisons(request.get(parameter) or {}, may_be_deeper=by_older_reader))
 
 
 def comparisons(conditions: dict[str, Any], *, may_be_deeper: bool = False) -> list[Comparison]:

@@ -79,6 +79,10 @@ def test_what_a_job_reports_is_listed(cli: CommandLine) -> None:
     metrics = cli.json("jobs", "metrics", job_id, "--name", "loss")
     assert [(metric["step"], metric["value"]) for metric in metrics] == [(0, 1), (1, 0.5)]
     assert cli.json("jobs", "metrics", job_id, "--name", "none") == []
+    for name in ((), ("--name", "loss")):
+        assert cli.json("jobs", "metrics", job_id, *name, "--since", "1h")[-2:] == metrics
+        assert cli.json("jobs", "metrics", job_id, *name, "--since", metrics[0]["timestamp"])[-1:] == metrics[1:]
+        assert cli.json("jobs", "metrics", job_id, *name, "--since", metrics[1]["timestamp"]) == []
     assert [each["is_best"] for each in cli.json("jobs", "checkpoints", job_id)] == [True]
     assert [each["size_bytes"] for each in cli.json("jobs", "artifacts", job_id)] == [7]
     for command in ("metrics", "checkpoints", "artifacts"):
@@ -98,7 +102,21 @@ def test_logs_are_printed_by_level_from_the_end_and_whole(cli: CommandLine) -> N
     assert messages("--level", "warning") == ["nearly done"]
     assert messages("--tail", "2") == ["step 1", "nearly done"]
     assert messages("--tail", "0") == []
+    assert messages("--since", "1h") == messages("--since", "2025-11-01") == messages()
+    last = json.loads(cli.run("jobs", "logs", job_id, "--json", "--tail", "1").stdout)["timestamp"]
+    assert messages("--since", last) == messages("--since", last, "--follow") == []
     assert cli.run("jobs", "logs", job_id).stdout.splitlines()[-1].endswith("WARNING  nearly done")
+
+
+def test_where_a_log_begins_is_said_once_and_as_a_time(cli: CommandLine) -> None:
+    for arguments, complaint in (
+        (("--since", "1h", "--tail", "1"), "--tail and --since both say where to begin"),
+        (("--since", "1h", "--full"), "take no --follow, --level, --tail or --since"),
+        (("--since", "lunch"), "Invalid value for '--since': 'lunch' is no time: write how long ago, as in 15m"),
+        (("--since", "5"), "'5' is no"),
+        (("--since", "999999d"), "is longer than can be counted"),
+    ):
+        assert complaint in cli.run("jobs", "logs", "x", *arguments, code=2).stderr
 
 
 def test_colours_are_left_out_where_they_are_not_wanted(cli: CommandLine, tmp_path: Path) -> None:

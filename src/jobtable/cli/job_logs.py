@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import chain, islice
 from typing import Annotated
 
 import typer
 
 from jobtable.cli.job_records import JobId
-from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, print_lines, say
 from jobtable.jobs.entities import JobLog
 from jobtable.jobs.log_lines import as_text
@@ -26,6 +27,7 @@ def logs(
         LogLevel | None, typer.Option("--level", case_sensitive=False, help="Only this level and the more urgent ones.")
     ] = None,
     tail: Annotated[int | None, typer.Option("--tail", metavar="N", min=0, help="Begin with the last N lines.")] = None,
+    since: Since = None,
     full: Annotated[
         bool, typer.Option("--full", help="The whole output of a run, as it was written, from object storage.")
     ] = False,
@@ -52,9 +54,13 @@ def logs(
     Example:
         jobtable jobs logs 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --follow --level warning
     """
-    lines_only = follow or level is not None or tail is not None
+    lines_only = follow or level is not None or tail is not None or since is not None
     if (full or search is not None) and lines_only:
-        raise typer.BadParameter("--full and --search read the full output, and take no --follow, --level or --tail")
+        raise typer.BadParameter(
+            "--full and --search read the full output, and take no --follow, --level, --tail or --since"
+        )
+    if tail is not None and since is not None:
+        raise typer.BadParameter("--tail and --since both say where to begin: give one of them")
     if full and (as_json or search is not None):
         raise typer.BadParameter("--full prints the output as it is, and takes no --json or --search")
     if run is not None and not full and search is None:
@@ -70,15 +76,17 @@ def logs(
             found = reader.search(job_id, search, epoch=run, ignore_case=ignore_case)
             _print_found(islice(found, limit), as_json)
         else:
-            _print_lines(_lines(reader, job_id, level, tail, follow), as_json)
+            _print_lines(_lines(reader, job_id, level, tail, since, follow), as_json)
 
 
-def _lines(reader: JobLogs, job_id: str, level: LogLevel | None, tail: int | None, follow: bool) -> Iterable[JobLog]:
+def _lines(
+    reader: JobLogs, job_id: str, level: LogLevel | None, tail: int | None, since: datetime | None, follow: bool
+) -> Iterable[JobLog]:
     if follow:
-        return reader.follow(job_id, level=level, tail=tail)
+        return reader.follow(job_id, level=level, since=since, tail=tail)
     if tail is not None:
         return reader.tail(job_id, tail, level=level) if tail else []
-    return reader.lines(job_id, level=level)
+    return reader.lines(job_id, level=level, since=since)
 
 
 def _print_lines(lines: Iterable[JobLog], as_json: bool) -> None:

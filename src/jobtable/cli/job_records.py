@@ -10,7 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from jobtable.cli.completion import complete_job
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import (
     colour_of,
     first_line,
@@ -119,6 +119,7 @@ def _resource_row(resource: JobResource) -> dict[str, Any]:
 def metrics(
     job_id: JobId,
     name: Annotated[str | None, typer.Option("--name", help="Only this metric.")] = None,
+    since: Since = None,
     limit: Limit = 1000,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -128,12 +129,16 @@ def metrics(
 
     \b
     Example:
-        jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss
+        jobtable jobs metrics 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --name val_loss --since 1h
     """
     with open_services(store, objects) as services:
         queries = services.jobs.queries
         queries.get_job(job_id)
-        found = queries.list_metrics(job_id) if name is None else queries.list_metric(job_id, name)
+        found = (
+            queries.list_metrics(job_id, since=since)
+            if name is None
+            else queries.list_metric(job_id, name, since=since)
+        )
         print_list(
             found.page(size=limit).items, _metric_row, as_json=as_json, empty="The job has reported no such metric."
         )

@@ -21,6 +21,7 @@ from typer.main import get_command
 import jobtable
 from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
+from jobtable.cli.usage import tell_in_one_line
 from jobtable.errors import JobtableError, SettingsError
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -93,6 +94,9 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            tell_in_one_line(error)
+            raise
         except JobtableError as error:
             say(line_of(error))
             raise typer.Exit(exit_code_of(error)) from error

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextvars import ContextVar
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.app import Services
+from jobtable.clock import SYSTEM_CLOCK
 from jobtable.connection import connect
 from jobtable.errors import ValueRefusedError
 from jobtable.settings import Resolved, Settings, resolve
@@ -63,6 +64,32 @@ def duration(text: str | timedelta) -> timedelta:
     if length > _LONGEST:
         raise typer.BadParameter(f"{text!r} is longer than can be counted: write {_LONGEST.days}d at most")
     return length
+
+
+def instant(text: str | datetime) -> datetime:
+    """An instant: so long ago, as in 15m, or as ISO 8601 writes it, in UTC where it names no zone."""
+    if isinstance(text, datetime):
+        return text
+    if text[:-1].isdecimal():
+        return SYSTEM_CLOCK.now() - duration(text)
+    try:
+        found = datetime.fromisoformat(text)
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise typer.BadParameter(
+            f"{text!r} is no time: write how long ago, as in 15m or 24h, or an instant, as in 2025-11-01T20:30:00Z"
+        ) from error
+
+
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since",
+        parser=instant,
+        metavar="TIME",
+        help="Only what is newer: than 90s, 15m, 24h or 7d ago, or than an instant, as in 2025-11-01T20:30:00Z.",
+    ),
+]
 
 
 def file_to_write(path: Path) -> Path:

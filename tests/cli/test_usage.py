@@ -1,0 +1,63 @@
+"""A command that is written wrongly: one line says what is wrong, what was given and what is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import pytest
+from tests.cli.conftest import CommandLine
+from typer.core import TyperGroup
+
+from jobtable.cli.main import COMMANDS, load
+
+
+def commands(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command under one, with the words that lead to it."""
+    if isinstance(command, TyperGroup):
+        for name, each in command.commands.items():
+            yield from commands(each, *names, name)
+    else:
+        yield names, command
+
+
+def typed_options() -> Iterator[tuple[str, ...]]:
+    """Each option that takes not just any text: a command, the option, and what its values are."""
+    for name in COMMANDS:
+        for words, command in commands(load(name), name):
+            for each in command.params:
+                kind = each.type_descriptor.annotation
+                if kind in (int, float) or (isinstance(kind, type) and issubclass(kind, Enum)):
+                    yield (*words, each.opts[-1])
+
+
+def complaint(cli: CommandLine, *arguments: str) -> str:
+    """The line that says what is wrong; the usage stands above it."""
+    usage, *_, empty, line = cli.run(*arguments, code=2).stderr.splitlines()
+    assert (usage[:15], empty) == ("Usage: jobtable", "")
+    return line
+
+
+@pytest.mark.parametrize("option", [option for option in typed_options() if option[-1].startswith("-")], ids=" ".join)
+def test_a_wrong_value_is_told_in_one_line_of_our_own_words(cli: CommandLine, option: tuple[str, ...]) -> None:
+    line = complaint(cli, *option, "foo\nbar")
+    assert line.startswith("Error: Invalid value for '-")
+    assert "'foo\\nbar' is no" in line
+    assert "Value error" not in line
+    assert "Input should" not in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("jobs list --status gone", "'--status': 'gone' is not one of 'pending', 'running', 'completed', "),
+        ("jobs list --limit 1.5", "'--limit' / '-n': '1.5' is no whole number"),
+        ("jobs list --limit 0", "'--limit' / '-n': '0' is too small: 1 is the least"),
+        ("dynamodb serve --memory --port 70000", "'--port': '70000' is too large: 65535 is the most"),
+        ("jobs wait x --timeout soon", "'--timeout': 'soon' is no number"),
+        ("tokens create", "Error: Missing option '--role'. Choose from: read, full, worker"),
+    ],
+)
+def test_what_is_possible_is_told(cli: CommandLine, arguments: str, told: str) -> None:
+    assert told in complaint(cli, *arguments.split())

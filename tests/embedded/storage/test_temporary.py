@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -11,6 +13,8 @@ import pytest
 
 from jobtable.embedded.storage import temporary
 from jobtable.embedded.storage.temporary import TemporaryFolder
+
+_MAKE_ONE = "from jobtable.embedded.storage.temporary import TemporaryFolder; TemporaryFolder().close()"
 
 
 @pytest.fixture
@@ -28,6 +32,16 @@ def test_the_folder_of_a_killed_process_is_removed(abandoned: Path) -> None:
     assert not abandoned.exists()
 
 
+def test_a_process_looks_for_them_once(abandoned: Path) -> None:
+    TemporaryFolder().close()
+    abandoned.mkdir()
+    (abandoned / "owner").touch()
+    TemporaryFolder().close()
+    assert abandoned.exists()
+    subprocess.run([sys.executable, "-c", _MAKE_ONE], env={**os.environ, "TMPDIR": str(abandoned.parent)}, check=True)
+    assert not abandoned.exists()
+
+
 def test_folders_of_other_users_are_not_touched(abandoned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: abandoned.stat().st_uid + 1)
     TemporaryFolder().close()
@@ -42,7 +56,7 @@ def test_a_folder_that_is_being_made_is_not_taken_for_an_abandoned_one(
 
     def lock_late(file: int, how: int) -> None:
         if how == fcntl.LOCK_EX:
-            temporary._remove_abandoned()
+            temporary._remove_abandoned(str(tmp_path))
         lock(file, how)
 
     monkeypatch.setattr(fcntl, "flock", lock_late)

@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from functools import cache
 from pathlib import Path
 
 _PREFIX = "jobtable-memory-"
@@ -18,7 +19,7 @@ class TemporaryFolder:
     """A private folder that is removed on `close`, at the end of the process, or, if it was killed, by a later one."""
 
     def __init__(self) -> None:
-        _remove_abandoned()
+        _remove_abandoned_once(tempfile.gettempdir())
         self.path = tempfile.mkdtemp(prefix=_PREFIX)
         # Whoever can lock this file knows that the process which made the folder is gone. So it is locked before
         # anybody can find it.
@@ -39,8 +40,8 @@ def _remove(path: str, owner: int, maker: int) -> None:
         os.close(owner)
 
 
-def _remove_abandoned() -> None:
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def _remove_abandoned(shared: str) -> None:
+    for folder in Path(shared).glob(f"{_PREFIX}*"):
         # Those that another process uses, or removes meanwhile, are none of our business.
         with contextlib.suppress(OSError):
             # Of another user's not even the file is opened: it may lead to one of our own databases, whose locks
@@ -49,3 +50,7 @@ def _remove_abandoned() -> None:
                 with (folder / _OWNER).open("r+") as owner:
                     fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(folder)
+
+
+_remove_abandoned_once = cache(_remove_abandoned)
+"""To look at every folder takes as long as to open many databases, and what is left now the next process finds."""

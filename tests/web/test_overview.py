@@ -11,7 +11,7 @@ from tests.web.conftest import Served
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Instance, Queue
 from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import InstanceStatus
+from jobtable.jobs.records import Health, InstanceStatus
 from jobtable.web.pages.overview import read_overview
 
 NOON = datetime(2025, 3, 14, 12, tzinfo=UTC)
@@ -87,3 +87,44 @@ def test_of_the_workers_that_are_gone_the_newest_are_shown(serve: Callable[..., 
     page = served.client(Accept="text/html").get("/queues").text
     shown = re.findall(r'href="/workers/worker-(\d+)"', page)
     assert shown == [f"{number:03d}" for number in range(49, 29, -1)]
+
+
+def stuck(served: Served) -> list[str]:
+    """What the overview says of jobs that do not get on."""
+    page = served.client(Accept="text/html").get("/").text
+    listed = page.partition('id="stuck"')[2].partition("</section>")[0]
+    return [" ".join(re.sub("<[^>]+>", " ", each).split()) for each in re.findall("<li>(.*?)</li>", listed, re.DOTALL)]
+
+
+def test_the_overview_says_which_jobs_do_not_get_on_and_why(serve: Callable[..., Served]) -> None:
+    served = serve()
+    store, jobs = served.services.store, served.services.jobs
+    worker = Instance(
+        instance_id="w", instance_type="m", launched_at=NOON, status=InstanceStatus.RUNNING, queues=["served", "paused"]
+    )
+    store.put(worker)
+    jobs.create_queue("empty")
+    jobs.submit(NewJob(name="goes on", task="a:b", queue="served"))
+    assert stuck(served) == []
+    jobs.submit_many(NewJob(name="n", task="a:b", queue="no body") for _ in range(3))
+    jobs.submit(NewJob(name="n", task="a:b", queue="paused"))
+    jobs.pause_queue("paused")
+    store.put(worker.replace(health_status=Health.UNHEALTHY))
+    assert stuck(served) == [
+        "3 jobs of no body wait: no live worker serves the queue. jobtable worker --queue &#39;no body&#39;",
+        "1 job of paused waits: the queue is paused.",
+        "The worker w is unhealthy.",
+    ]
+
+
+def test_the_state_of_a_queue_says_that_no_worker_serves_it(serve: Callable[..., Served]) -> None:
+    served = serve()
+    client, jobs = served.client(Accept="text/html"), served.services.jobs
+    jobs.submit(NewJob(name="n", task="a:b", queue="gpu"))
+    for path in ("/", "/queues", "/queues/gpu"):
+        assert "badge-no-worker" in client.get(path).text, path
+    served.services.store.put(
+        Instance(instance_id="w", instance_type="m", launched_at=NOON, status=InstanceStatus.RUNNING, queues=["gpu"])
+    )
+    for path in ("/", "/queues", "/queues/gpu"):
+        assert "badge-no-worker" not in client.get(path).text, path

@@ -163,7 +163,7 @@ def _row(queue: Queue) -> dict[str, Any]:
     return {
         "queue": queue.queue_name,
         "state": "paused" if queue.paused_at else "open",
-        "waiting": max(0, queue.job_count - queue.running_count),
+        "waiting": queue.waiting_count,
         "running": queue.running_count,
         "at once": queue.max_concurrent_jobs,
         "priority": queue.priority,

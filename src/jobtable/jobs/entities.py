@@ -259,6 +259,11 @@ class Queue(QueueRecord, table=main, type="QUEUE"):
     running_count: Attr[Count] = default(0)
     paused_at: Attr[Timestamp | None] = default(None)
 
+    @property
+    def waiting_count(self) -> int:
+        """How many of its jobs no worker runs: those that wait, and groups whose jobs have not ended."""
+        return max(0, self.job_count - self.running_count)
+
 
 class QueueJob(QueueJobRecord, table=main, type="QUEUE_JOB"):
     """A job in a queue, from its submission to its end.

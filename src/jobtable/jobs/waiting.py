@@ -12,6 +12,7 @@ from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, InstanceStatus, Status
+from jobtable.jobs.serving import ServedQueues
 from jobtable.store import Store
 
 MOST_AHEAD = 100
@@ -144,7 +145,7 @@ class Waits:
     def _is_served(self, queue: str) -> bool:
         """Whether a live worker serves a queue. Where there are more than are looked at, some other may."""
         workers = self._queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_WORKERS)
-        return workers.cursor is not None or any(queue in (each.queues or ()) for each in workers.items)
+        return queue in ServedQueues(workers.items, is_whole=workers.cursor is None)
 
     # --- before its completion --------------------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ def _queue_lines(queues: list[Queue]) -> Iterator[str]:
     measures: dict[str, tuple[str, Callable[[Queue], int]]] = {
         "waiting": (
             "Jobs in a queue that no worker runs: those that wait, and groups whose jobs have not ended.",
-            lambda queue: max(0, queue.job_count - queue.running_count),
+            lambda queue: queue.waiting_count,
         ),
         "running": ("Jobs of a queue that run.", lambda queue: queue.running_count),
         "limit": ("How many jobs of a queue may run at once.", lambda queue: queue.max_concurrent_jobs),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -170,6 +171,7 @@ def _environment() -> Environment:
         pretty=_pretty,
         segment=_segment,
         setting=_setting,
+        shell=shlex.quote,
     )
     environment.globals.update(
         navigation=NAVIGATION, query=_query, static_url=static_url, version=jobtable.__version__, Role=Role

@@ -13,7 +13,8 @@ from jobtable.albums.entities import ValidationTask
 from jobtable.app import Services
 from jobtable.errors import TableNotFound
 from jobtable.jobs.entities import Instance, Job, JobStatus, Queue
-from jobtable.jobs.records import FINAL, InstanceStatus, Status
+from jobtable.jobs.records import FINAL, Health, InstanceStatus, Status
+from jobtable.jobs.serving import ServedQueues
 from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
 from jobtable.store import Store
 from jobtable.web.dependencies import AllServices
@@ -79,8 +80,24 @@ class Overview:
 
     @property
     def waiting_count(self) -> int:
-        """How many jobs of queues no worker runs: those that wait, and groups whose jobs have not ended."""
-        return sum(max(0, queue.job_count - queue.running_count) for queue in self.queues)
+        """How many jobs of queues no worker runs."""
+        return sum(queue.waiting_count for queue in self.queues)
+
+    @property
+    def served(self) -> ServedQueues:
+        """Which queues a worker serves."""
+        return ServedQueues(self.workers, is_whole=True)
+
+    @property
+    def stuck(self) -> list[tuple[Queue, str]]:
+        """The queues whose jobs wait and cannot get on, each with what keeps them."""
+        served = self.served
+        return [(queue, why) for queue in self.queues if (why := served.why_stuck(queue)) is not None]
+
+    @property
+    def unhealthy(self) -> list[Instance]:
+        """The workers that say of themselves that they are not well."""
+        return [worker for worker in self.workers if worker.health_status is Health.UNHEALTHY]
 
     @property
     def slots(self) -> int:

@@ -10,12 +10,15 @@ from fastapi import APIRouter, Request, Response
 from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import InstanceStatus
+from jobtable.jobs.serving import ServedQueues
+from jobtable.store import Page
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
 router = APIRouter(route_class=PageRoute)
 
+_MOST_WORKERS = 100
 _MOST_GONE = 20
 _MOST_EXAMINED = 2000
 """Of workers that have ended in one way; with more, some of the newest may not be shown."""
@@ -26,7 +29,7 @@ _MOST_EXAMINED = 2000
 def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Response:
     """All queues, and the workers that are there."""
     page = queries.list_queues().page(cursor or None, size=50)
-    workers = queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=100)
+    workers = _live_workers(queries)
     return render(
         request,
         "queues.html",
@@ -34,8 +37,17 @@ def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Resp
         page=page,
         is_first=not cursor,
         workers=workers.items,
+        served=_served(workers),
         gone=_last_gone(queries),
     )
+
+
+def _live_workers(queries: JobQueries) -> Page[Instance]:
+    return queries.list_instances_by_status(InstanceStatus.RUNNING).page(size=_MOST_WORKERS)
+
+
+def _served(workers: Page[Instance]) -> ServedQueues:
+    return ServedQueues(workers.items, is_whole=workers.cursor is None)
 
 
 def _last_gone(queries: JobQueries) -> list[Instance]:
@@ -67,6 +79,7 @@ def show_queue(
         "queue.html",
         title=f"Queue {queue_name}",
         queue=queue,
+        served=_served(_live_workers(queries)),
         places=places,
         cursor=page.cursor,
         is_first=not cursor,

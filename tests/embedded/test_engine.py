@@ -9,7 +9,7 @@ import pytest
 from tests.embedded.side_by_side import TABLES, N, Request, S
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import ConditionalCheckFailed, RequestError, RequestRefused
+from jobtable.errors import ConditionalCheckFailed, RequestError
 from jobtable.store.backend import Backend
 
 HASH: Request = {"TableName": "hash"}
@@ -25,12 +25,6 @@ def test_an_unknown_operation_is_refused(backend: EmbeddedBackend) -> None:
     with pytest.raises(RequestError, match="'Nothing'") as caught:
         backend.execute("Nothing", {})
     assert caught.value.code == "UnknownOperationException"
-
-
-@pytest.mark.parametrize("operation", ["CreateBackup", "ListBackups"])
-def test_what_is_not_supported_is_refused_clearly(backend: EmbeddedBackend, operation: str) -> None:
-    with pytest.raises(RequestRefused, match=f"{operation} is not supported"):
-        backend.execute(operation, {})
 
 
 @pytest.mark.parametrize("request_", [None, [], "text", 5])

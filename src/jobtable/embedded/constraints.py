@@ -7,7 +7,7 @@ another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -32,6 +32,8 @@ class Rule(Limits):
     """The constraints on one parameter, and on the members of the structure or of the structures in it."""
 
     is_required: bool = False
+    is_looked_for_first: bool = False
+    """Whether a request without it is refused for that alone."""
     name_faults: Callable[[str], list[str]] | None = None
     """The constraints that a name breaks, of a parameter that is one."""
     members: Mapping[str, Rule] = field(default_factory=dict)
@@ -57,8 +59,8 @@ def check_constraints(operation: str, request: Request) -> None:
     if mistyped is not None:
         raise mistyped
     rules = _RULES[operation]
-    for name in ("TableName", "TargetTableName"):
-        if name in rules and request.get(name) is None:
+    for name, rule in rules.items():
+        if rule.is_looked_for_first and request.get(name) is None:
             raise RequestRefused(f"The parameter '{name}' is required but was not present in the request")
     faults = list(islice(_faults_of_members(request, rules), _MOST_TOLD))
     if faults:
@@ -88,7 +90,9 @@ def _table_name_faults(name: str) -> list[str]:
 
 
 _NEW_NAME = Rule(is_required=True, name_faults=name_faults)
-_TABLE_NAME = Rule(name_faults=_table_name_faults)
+_NEW_TABLE_NAME = replace(_NEW_NAME, is_looked_for_first=True)
+_OPTIONAL_TABLE_NAME = Rule(name_faults=_table_name_faults)
+_TABLE_NAME = replace(_OPTIONAL_TABLE_NAME, is_looked_for_first=True)
 _ATTRIBUTE_NAME = Rule(is_required=True, shortest=1, longest=255)
 _DEFINITION = {"AttributeType": Rule(is_required=True, enum=("B", "N", "S")), "AttributeName": _ATTRIBUTE_NAME}
 _KEY_ELEMENT = {"AttributeName": _ATTRIBUTE_NAME, "KeyType": Rule(is_required=True, enum=("HASH", "RANGE"))}
@@ -128,6 +132,15 @@ _OPTIONS = {
     "SSESpecification": _ENCRYPTION,
 }
 _NAMED = {"TableName": _TABLE_NAME}
+_BACKUP_ARN = Rule(shortest=37, longest=1024)
+_NAMED_BACKUP = {"BackupArn": replace(_BACKUP_ARN, is_required=True)}
+_OVERRIDES = {
+    "BillingModeOverride": _BILLING,
+    "ProvisionedThroughputOverride": _THROUGHPUT,
+    "SSESpecificationOverride": _ENCRYPTION,
+    "GlobalSecondaryIndexOverride": Rule(members=_GLOBAL_INDEX),
+    "LocalSecondaryIndexOverride": Rule(members=_LOCAL_INDEX),
+}
 
 _RULES: dict[str, Mapping[str, Rule]] = {
     "CreateTable": {
@@ -155,12 +168,18 @@ _RULES: dict[str, Mapping[str, Rule]] = {
         ),
     },
     "RestoreTableToPointInTime": {
-        "SourceTableName": _TABLE_NAME,
-        "TargetTableName": _NEW_NAME,
-        "BillingModeOverride": _BILLING,
-        "ProvisionedThroughputOverride": _THROUGHPUT,
-        "SSESpecificationOverride": _ENCRYPTION,
-        "GlobalSecondaryIndexOverride": Rule(members=_GLOBAL_INDEX),
-        "LocalSecondaryIndexOverride": Rule(members=_LOCAL_INDEX),
+        "SourceTableName": _OPTIONAL_TABLE_NAME,
+        "TargetTableName": _NEW_TABLE_NAME,
+        **_OVERRIDES,
     },
+    "CreateBackup": {**_NAMED, "BackupName": _NEW_NAME},
+    "DescribeBackup": _NAMED_BACKUP,
+    "DeleteBackup": _NAMED_BACKUP,
+    "ListBackups": {
+        "TableName": _OPTIONAL_TABLE_NAME,
+        "Limit": Rule(least=1, most=100),
+        "ExclusiveStartBackupArn": _BACKUP_ARN,
+        "BackupType": Rule(enum=("USER", "SYSTEM", "AWS_BACKUP", "ALL")),
+    },
+    "RestoreTableFromBackup": {"TargetTableName": _NEW_TABLE_NAME, **_NAMED_BACKUP, **_OVERRIDES},
 }

@@ -6,7 +6,14 @@ from typing import Any
 
 from jobtable.embedded.names import index_arn, stream_arn, table_arn
 from jobtable.embedded.storage import View
-from jobtable.embedded.storage.catalogue import IndexRecord, OnDemandLimit, TableRecord, Throughput, WarmThroughput
+from jobtable.embedded.storage.catalogue import (
+    IndexRecord,
+    OnDemandLimit,
+    StreamRecord,
+    TableRecord,
+    Throughput,
+    WarmThroughput,
+)
 from jobtable.embedded.warm_throughput import ready_for
 from jobtable.store.tables import key_schema
 
@@ -57,12 +64,54 @@ def describe_new(view: View, record: TableRecord, now: float) -> Description:
     return description
 
 
+def describe_restored(view: View, record: TableRecord, now: float) -> Description:
+    """The TableDescription of a table whose restore has just begun, as it is told also of one that is whole by now."""
+    indexes = tuple(index.model_copy(update={"is_filling": True}) for index in record.indexes)
+    return describe_table(view, record.model_copy(update={"is_creating": True, "indexes": indexes}), now)
+
+
 def describe_deleted(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table that is being deleted: without its keys and indexes."""
     description = describe_table(view, record, now)
     for name in _NOT_TOLD_OF_DELETED:
         description.pop(name, None)
     return description | {"TableStatus": "DELETING"}
+
+
+def describe_expiry(record: TableRecord) -> Description:
+    """The TimeToLiveDescription of a table."""
+    if record.ttl_attribute is None:
+        return {"TimeToLiveStatus": "DISABLED"}
+    status = "ENABLING" if record.is_filling_expiry else "ENABLED"
+    return {"TimeToLiveStatus": status, "AttributeName": record.ttl_attribute}
+
+
+def describe_stream(stream: StreamRecord) -> Description:
+    """The StreamSpecification of a table that has a stream."""
+    return {"StreamEnabled": True, "StreamViewType": stream.view}
+
+
+def describe_encryption(record: TableRecord) -> Description:
+    """The table's SSEDescription as a member; none where the key is DynamoDB's own."""
+    return {} if record.encryption is None else {"SSEDescription": {"Status": "ENABLED", **record.encryption}}
+
+
+def describe_limit(limit: OnDemandLimit | None) -> Description:
+    """The OnDemandThroughput of a table or an index as a member; none where it has no limit."""
+    if limit is None:
+        return {}
+    units = {"MaxReadRequestUnits": limit.read, "MaxWriteRequestUnits": limit.write}
+    return {"OnDemandThroughput": {name: value for name, value in units.items() if value is not None}}
+
+
+def describe_key_and_projection(index: IndexRecord) -> Description:
+    """What a description of an index begins with."""
+    included = {"NonKeyAttributes": sorted(index.included)} if index.included else {}
+    return {
+        "IndexName": index.name,
+        "KeySchema": key_schema(index.partition, index.sort),
+        "Projection": {"ProjectionType": index.projection, **included},
+    }
 
 
 def _throughput(throughput: Throughput, now: float) -> Description:
@@ -80,14 +129,7 @@ def _billing(record: TableRecord) -> Description:
         return {}
     mode = "PAY_PER_REQUEST" if record.is_on_demand else "PROVISIONED"
     summary = {"BillingMode": mode, "LastUpdateToPayPerRequestDateTime": record.on_demand_since}
-    return {"BillingModeSummary": summary, **_limit(record.on_demand)}
-
-
-def _limit(limit: OnDemandLimit | None) -> Description:
-    if limit is None:
-        return {}
-    units = {"MaxReadRequestUnits": limit.read, "MaxWriteRequestUnits": limit.write}
-    return {"OnDemandThroughput": {name: value for name, value in units.items() if value is not None}}
+    return {"BillingModeSummary": summary, **describe_limit(record.on_demand)}
 
 
 def _warm(warm: WarmThroughput) -> Description:
@@ -103,18 +145,13 @@ def _indexes(record: TableRecord, counts: dict[int, tuple[int, int]], now: float
 
 def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int, int]], now: float) -> Description:
     items, size = counts[index.id]
-    included = {"NonKeyAttributes": sorted(index.included)} if index.included else {}
-    description: Description = {
-        "IndexName": index.name,
-        "KeySchema": key_schema(index.partition, index.sort),
-        "Projection": {"ProjectionType": index.projection, **included},
-    }
+    description = describe_key_and_projection(index)
     if not index.is_local:
         description |= {
             "IndexStatus": "CREATING" if index.is_filling else "ACTIVE",
             **({"Backfilling": True} if index.is_filling and not record.is_creating else {}),
             "ProvisionedThroughput": _throughput(index.throughput, now),
-            **_limit(index.on_demand),
+            **describe_limit(index.on_demand),
             **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),
         }
     return description | {
@@ -127,7 +164,7 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
 def _stream(record: TableRecord) -> Description:
     description: Description = {}
     if record.stream is not None:
-        description["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": record.stream.view}
+        description["StreamSpecification"] = describe_stream(record.stream)
     if record.latest_stream_label is not None:
         description["LatestStreamLabel"] = record.latest_stream_label
         description["LatestStreamArn"] = stream_arn(record.name, record.latest_stream_label)
@@ -139,8 +176,7 @@ def _options(record: TableRecord) -> Description:
     if record.table_class is not None:
         changed = {} if record.table_class_changed is None else {"LastUpdateDateTime": record.table_class_changed}
         description["TableClassSummary"] = {"TableClass": record.table_class, **changed}
-    if record.encryption is not None:
-        description["SSEDescription"] = {"Status": "ENABLED", **record.encryption}
+    description |= describe_encryption(record)
     if record.restored_from is not None:
         description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": record.is_creating}
     return description

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
 
 from pydantic_core import PydanticSerializationError
 
@@ -26,13 +26,6 @@ _HANDLERS: dict[str, tables.Handler] = {
     **statements.OPERATIONS,
 }
 
-_BACKUPS = "this engine makes no on-demand backups. Use point-in-time recovery (UpdateContinuousBackups)"
-_NOT_SUPPORTED = {
-    **dict.fromkeys(
-        ("CreateBackup", "DeleteBackup", "DescribeBackup", "ListBackups", "RestoreTableFromBackup"), _BACKUPS
-    ),
-}
-
 
 class EmbeddedBackend:
     """DynamoDB's API on the SQLite file at `path`, or on a database of this object alone if there is none.
@@ -50,7 +43,7 @@ class EmbeddedBackend:
         """Run one operation, or raise RequestError."""
         handler = _HANDLERS.get(operation)
         if handler is None:
-            _refuse_operation(operation)
+            raise RequestRefused(f"This engine has no operation {operation!r}", code="UnknownOperationException")
         if type(request) is not StoreRequest:
             expect_type(request, dict)
         try:
@@ -82,10 +75,3 @@ class EmbeddedBackend:
     def close(self) -> None:
         """Release the file. Closing twice is harmless."""
         self._storage.close()
-
-
-def _refuse_operation(operation: str) -> NoReturn:
-    reason = _NOT_SUPPORTED.get(operation)
-    if reason is None:
-        raise RequestRefused(f"This engine has no operation {operation!r}", code="UnknownOperationException")
-    raise RequestRefused(f"{operation} is not supported: {reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobtable.embedded.constraints import check_constraints
+from jobtable.embedded.descriptions import describe_expiry
 from jobtable.embedded.names import changeable_table, existing_table, table_of
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
@@ -34,10 +35,7 @@ def describe(storage: Storage, request: Request) -> Response:
     name = table_of(request)
     with storage.read() as view:
         record = existing_table(view, name)
-    if record.ttl_attribute is None:
-        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
-    status = "ENABLING" if record.is_filling_expiry else "ENABLED"
-    return {"TimeToLiveDescription": {"TimeToLiveStatus": status, "AttributeName": record.ttl_attribute}}
+    return {"TimeToLiveDescription": describe_expiry(record)}
 
 
 def _check_change(record: TableRecord, attribute: str, is_enabled: bool) -> None:

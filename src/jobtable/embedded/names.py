@@ -9,7 +9,7 @@ from jobtable.embedded.requests import constraint, constraints_broken, lower_fir
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.wordings import IN_USE
-from jobtable.errors import RequestRefused, TableInUse, TableNotFound
+from jobtable.errors import AccessDenied, RequestRefused, TableInUse, TableNotFound, request_error
 from jobtable.store.backend import Request
 
 REGION = "ddblocal"
@@ -18,6 +18,9 @@ _TABLES = f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/"
 
 _NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}", re.ASCII)
 _STREAM_ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/[a-zA-Z0-9_.-]+/stream/.+", re.ASCII)
+_BACKUP_ARN = re.compile(
+    r"arn:([^:]*):([^:]*):([^:]*):([^:]*):table/([a-zA-Z0-9_.-]{3,255})/backup/(\d{14}-[0-9a-f]{8})", re.ASCII
+)
 _INVALID_NAME = (
     "Invalid table/index name.  Table/index names must be between 3 and 255 characters long, and may contain only the"
     " characters a-z, A-Z, 0-9, '_', '-', and '.'"
@@ -40,6 +43,24 @@ def index_arn(table: str, index: str) -> str:
 def stream_arn(table: str, label: str) -> str:
     """The ARN of a stream."""
     return f"{_TABLES}{table}/stream/{label}"
+
+
+def backup_arn(table: str, label: str) -> str:
+    """The ARN of a backup."""
+    return f"{_TABLES}{table}/backup/{label}"
+
+
+def backup_of_arn(arn: str) -> tuple[str, str]:
+    """The table and the label that a backup's ARN names, in whichever region; RequestError if it names none here."""
+    match = _BACKUP_ARN.fullmatch(arn)
+    if match is None:
+        raise RequestRefused("Invalid Backup ARN")
+    partition, service, region, account, table, label = match.groups()
+    if not region or account != ACCOUNT:
+        raise AccessDenied("Access is denied")
+    if (partition, service) != ("aws", "dynamodb"):
+        raise RequestRefused("Invalid Request: BackupArn is not valid")
+    return table, label
 
 
 def encryption_key_arn(key: str) -> str:
@@ -109,6 +130,14 @@ def existing_table(view: View, name: str) -> TableRecord:
     record = view.record(name)
     if record is None:
         raise TableNotFound(f"Requested resource not found: Table: {name} not found")
+    return record
+
+
+def source_table(view: View, name: str) -> TableRecord:
+    """What is stored about a table; the operations of backups have an error of their own if it is not there."""
+    record = view.record(name)
+    if record is None:
+        raise request_error("TableNotFoundException", f"Table not found: {name}")
     return record
 
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_table
-from jobtable.embedded.names import table_of
-from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, table_of_arn
-from jobtable.embedded.restored_tables import restored_record
-from jobtable.embedded.storage import Storage, Transaction, View, journal, restoring
+from jobtable.embedded.names import source_table, table_arn, table_of
+from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, optional_moment, table_of_arn
+from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
+from jobtable.embedded.storage import Storage, Transaction, journal, restoring
 from jobtable.embedded.storage.catalogue import RecoveryRecord, TableRecord
 from jobtable.embedded.storage.definitions import change_table
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
@@ -30,7 +30,7 @@ def describe(storage: Storage, request: Request) -> Response:
     """DescribeContinuousBackups."""
     name = table_of(request)
     with storage.read() as view:
-        record = _existing(view, name)
+        record = source_table(view, name)
     return _described(record, storage.now())
 
 
@@ -48,7 +48,7 @@ def update(storage: Storage, request: Request) -> Response:
         )
 
     def action(transaction: Transaction) -> Response:
-        record = _existing(transaction, name)
+        record = source_table(transaction, name)
         _refuse_while_in_use(transaction, record, is_enabled=is_enabled)
         now = storage.now()
         recovery = None
@@ -74,15 +74,15 @@ def restore(storage: Storage, request: Request) -> Response:
     refuse_what_is_not_kept(request)
 
     def action(transaction: Transaction) -> Response:
-        record = _existing(transaction, source)
+        record = source_table(transaction, source)
         now = storage.now()
         moment = _moment(record, wanted, now)
-        if transaction.record(target) is not None:
-            raise request_error("TableAlreadyExistsException", f"Table already exists: {target}")
-        wanted_record = restored_record(transaction, record, target, request, moment, now)
+        refuse_taken_name(transaction, target)
+        origin: dict[str, str | float] = {"SourceTableArn": table_arn(record.name), "RestoreDateTime": moment}
+        wanted_record = restored_record(transaction, record, target, request, origin, now)
         # The second as a whole: what was committed in it is part of the state.
         first_undone = journal.sequence_after(transaction, record.id, int(moment) + 1 - 1e-6)
-        restored = restoring.begin(transaction, record, wanted_record, first_undone)
+        restored = restoring.begin(transaction, record.id, wanted_record, first_undone)
         return {"TableDescription": describe_table(transaction, restored, now)}
 
     return storage.write(action)
@@ -132,9 +132,7 @@ def _source(request: Request) -> str:
 
 def _wanted_time(request: Request) -> float | None:
     """The time to restore, or None for the latest; RequestRefused unless one of them is asked for."""
-    is_latest, moment = request.get("UseLatestRestorableTime"), request.get("RestoreDateTime")
-    if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
-        raise RequestRefused("RestoreDateTime must be a number of seconds", code="SerializationException")
+    is_latest, moment = request.get("UseLatestRestorableTime"), optional_moment(request, "RestoreDateTime")
     if is_latest and moment is not None:
         raise RequestRefused(
             "Invalid Request: Both RestoreDateTime and UseLatestRestorableTime cannot be set for point-in-time restore"
@@ -169,11 +167,3 @@ def _shown(moment: float) -> str:
     if not 0 <= moment < _END_OF_CALENDAR:
         return "not in the calendar"
     return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _existing(view: View, name: str) -> TableRecord:
-    """What is stored about a table; the operations of backups have an error of their own if it is not there."""
-    record = view.record(name)
-    if record is None:
-        raise request_error("TableNotFoundException", f"Table not found: {name}")
-    return record

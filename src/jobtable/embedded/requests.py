@@ -214,6 +214,14 @@ def optional_text(structure: Request, member: str) -> str | None:
     return value
 
 
+def optional_moment(structure: Request, member: str) -> float | None:
+    """A member that is a time in seconds since 1970, or None."""
+    moment: float | None = structure.get(member)
+    if moment is not None and (isinstance(moment, bool) or not isinstance(moment, int | float)):
+        raise RequestRefused(f"{member} must be a number of seconds", code="SerializationException")
+    return moment
+
+
 def check_parameters(request: Request, *expressions: str, older: tuple[str, ...] = ()) -> None:
     """RequestRefused if parameters do not go together: those from before expressions, or maps without a user.
 

@@ -6,15 +6,14 @@ import uuid
 from collections.abc import Iterator
 
 from jobtable.embedded.key_schemas import global_key_schema, projection, simple_key_schema
-from jobtable.embedded.names import table_arn
 from jobtable.embedded.requests import structures
-from jobtable.embedded.storage import Transaction
+from jobtable.embedded.storage import Transaction, View
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
 from jobtable.embedded.storage.definitions import new_id
 from jobtable.embedded.table_requests import encryption
 from jobtable.embedded.throughput import given_throughput, on_demand_limit
 from jobtable.embedded.wordings import INVALID
-from jobtable.errors import RequestRefused
+from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request
 
 _OVERRIDES = ("ProvisionedThroughput", "OnDemandThroughput", "SSESpecification")
@@ -22,10 +21,29 @@ _LIMITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _REFUSED = "Invalid Request: "
 
 
+def refuse_taken_name(view: View, target: str) -> None:
+    """RequestError if there is a table of the name that a restored one is to have."""
+    taken = view.record(target)
+    if taken is None:
+        return
+    origin = (taken.restored_from or {}).get("SourceBackupArn")
+    if taken.is_creating and origin is not None:
+        raise request_error("TableInUseException", f"Table: {target} is already being restored from backup: {origin}")
+    raise request_error("TableAlreadyExistsException", f"Table already exists: {target}")
+
+
 def restored_record(
-    transaction: Transaction, source: TableRecord, target: str, request: Request, moment: float, now: float
+    transaction: Transaction,
+    source: TableRecord,
+    target: str,
+    request: Request,
+    origin: dict[str, str | float],
+    now: float,
 ) -> TableRecord:
-    """The new table: no stream, TTL, recovery, tags or protection, and of the standard class."""
+    """The new table: no stream, TTL, recovery, tags or protection, and of the standard class.
+
+    `origin` is what its RestoreSummary is to say of where it comes from.
+    """
     mode = request.get("BillingModeOverride")
     is_on_demand = source.is_on_demand if mode is None else mode == "PAY_PER_REQUEST"
     override = {name: request.get(f"{name}Override") for name in _OVERRIDES}
@@ -52,7 +70,7 @@ def restored_record(
         throughput=_table_units(source, override, mode, is_on_demand=is_on_demand),
         on_demand=on_demand_limit(override, source.on_demand) if is_on_demand else None,
         encryption=source.encryption if override["SSESpecification"] is None else encryption(override),
-        restored_from={"SourceTableArn": table_arn(source.name), "RestoreDateTime": moment},
+        restored_from=origin,
     )
 
 

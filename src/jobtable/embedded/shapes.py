@@ -253,6 +253,13 @@ _EXPIRY = _structure("TimeToLiveSpecification", "AttributeName", Enabled=_FLAG)
 _RECOVERY = _structure(
     "PointInTimeRecoverySpecification", PointInTimeRecoveryEnabled=_FLAG, RecoveryPeriodInDays=_INTEGER
 )
+_OVERRIDES: dict[str, Shape] = {
+    "GlobalSecondaryIndexOverride": _GLOBAL_INDEXES,
+    "LocalSecondaryIndexOverride": _LOCAL_INDEXES,
+    "ProvisionedThroughputOverride": _PROVISIONED,
+    "OnDemandThroughputOverride": _ON_DEMAND,
+    "SSESpecificationOverride": _ENCRYPTION,
+}
 
 REQUESTS = {
     "GetItem": _structure(
@@ -341,11 +348,14 @@ REQUESTS = {
         "RestoreTableToPointInTimeInput",
         "SourceTableArn SourceTableName TargetTableName BillingModeOverride",
         UseLatestRestorableTime=_FLAG,
-        GlobalSecondaryIndexOverride=_GLOBAL_INDEXES,
-        LocalSecondaryIndexOverride=_LOCAL_INDEXES,
-        ProvisionedThroughputOverride=_PROVISIONED,
-        OnDemandThroughputOverride=_ON_DEMAND,
-        SSESpecificationOverride=_ENCRYPTION,
+        **_OVERRIDES,
+    ),
+    "CreateBackup": _structure("CreateBackupInput", "TableName BackupName"),
+    "DescribeBackup": _structure("DescribeBackupInput", "BackupArn"),
+    "DeleteBackup": _structure("DeleteBackupInput", "BackupArn"),
+    "ListBackups": _structure("ListBackupsInput", "TableName ExclusiveStartBackupArn BackupType", Limit=_INTEGER),
+    "RestoreTableFromBackup": _structure(
+        "RestoreTableFromBackupInput", "TargetTableName BackupArn BillingModeOverride", **_OVERRIDES
     ),
     "TagResource": _structure("TagResourceInput", "ResourceArn", Tags=_TAGS),
     "UntagResource": _structure("UntagResourceInput", "ResourceArn", TagKeys=_TEXTS),

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable
 from typing import TypeAlias
 
-from jobtable.embedded import expiry, recovery, streams, tags
+from jobtable.embedded import backups, expiry, recovery, streams, tags
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
 from jobtable.embedded.names import REGION, changeable_table, existing_table, table_of
@@ -97,7 +97,7 @@ def update(storage: Storage, request: Request) -> Response:
 
 
 def delete(storage: Storage, request: Request) -> Response:
-    """DeleteTable; its stream can be read for another day."""
+    """DeleteTable; its stream can be read for another day, and what could be recovered stays as a backup."""
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
@@ -116,7 +116,10 @@ def delete(storage: Storage, request: Request) -> Response:
         description = describe_deleted(transaction, record, now)
         if record.stream is not None:
             streams.disabled(transaction, record, now)
-        drop_table(transaction, record)
+        if record.recovery is not None:
+            backups.keep_deleted(transaction, record, now)
+        keeps_items = record.recovery is not None or restoring.is_source(transaction, record.id)
+        drop_table(transaction, record, keeps_items=keeps_items)
         return {"TableDescription": description}
 
     return storage.write(action)
@@ -153,6 +156,11 @@ OPERATIONS: dict[str, Handler] = {
     "DescribeContinuousBackups": recovery.describe,
     "UpdateContinuousBackups": recovery.update,
     "RestoreTableToPointInTime": recovery.restore,
+    "CreateBackup": backups.create,
+    "DescribeBackup": backups.describe,
+    "ListBackups": backups.list_backups,
+    "DeleteBackup": backups.delete,
+    "RestoreTableFromBackup": backups.restore,
     "ListStreams": streams.list_streams,
     "DescribeStream": streams.describe,
     "GetShardIterator": streams.iterator,

@@ -127,6 +127,7 @@ def test_a_file_of_an_older_version_is_upgraded(path: Path) -> None:
         connection.execute("DROP TABLE tokens")
         connection.execute("DROP TABLE fillings")
         connection.execute("DROP TABLE restores")
+        connection.execute("DROP TABLE backups")
         connection.execute("UPDATE meta SET value = 1 WHERE name = 'format'")
     new = Storage(path)
     new.write(lambda transaction: transaction.remember("token", b"", b""))

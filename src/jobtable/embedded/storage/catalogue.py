@@ -132,6 +132,8 @@ class TableRecord(Record):
     is_filling_expiry: bool = False
     """Whether the list of expiry times lacks items that were there before it (filling.py)."""
     recovery: RecoveryRecord | None = None
+    is_backed_up: bool = False
+    """Whether a backup of it is being made, which needs a journal (restoring.py)."""
     restored_from: dict[str, str | float] | None = None
     tags: dict[str, str] = {}
 
@@ -145,8 +147,13 @@ class TableRecord(Record):
             indexes={index.name: self._index(index) for index in self.indexes},
             ttl_attribute=self.ttl_attribute,
             is_filling_expiry=self.is_filling_expiry,
-            is_journaled=self.stream is not None or self.recovery is not None,
+            is_journaled=self.is_journaled,
         )
+
+    @property
+    def is_journaled(self) -> bool:
+        """Whether something needs the changes of this table."""
+        return self.stream is not None or self.recovery is not None or self.is_backed_up
 
     def index(self, name: str) -> IndexRecord | None:
         """The index of that name, or None."""
@@ -192,6 +199,12 @@ class Cache:
 def read_record(connection: sqlite3.Connection, name: str) -> TableRecord | None:
     """What is stored about a table, or None."""
     row = connection.execute("SELECT record FROM tables WHERE name = ?", (name,)).fetchone()
+    return None if row is None else TableRecord.from_stored(row[0])
+
+
+def read_record_of_id(connection: sqlite3.Connection, id_: int) -> TableRecord | None:
+    """What is stored about the table that has, or had, an id; None if it is gone."""
+    row = connection.execute("SELECT record FROM tables WHERE id = ?", (id_,)).fetchone()
     return None if row is None else TableRecord.from_stored(row[0])
 
 

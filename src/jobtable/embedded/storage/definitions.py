@@ -22,14 +22,23 @@ def new_id(transaction: Transaction) -> int:
 def create_table(transaction: Transaction, record: TableRecord) -> None:
     """Store a new table, with its indexes, empty."""
     _changing(transaction)
-    connection = transaction.connection
-    connection.execute(statements.of_table(record.id).create)
-    connection.execute("INSERT INTO counters VALUES (?, 0, 0)", (record.id,))
+    create_items(transaction, record.id)
     for index in record.indexes:
         _create_index(transaction, index)
     row = (record.id, record.name, record.model_dump_json().encode())
-    connection.execute("INSERT INTO tables VALUES (?, ?, ?)", row)
+    transaction.connection.execute("INSERT INTO tables VALUES (?, ?, ?)", row)
     _follow_journal(transaction, record)
+
+
+def create_items(transaction: Transaction, id_: int) -> None:
+    """Make room for the items of a table or of a backup."""
+    transaction.connection.execute(statements.of_table(id_).create)
+    transaction.connection.execute("INSERT INTO counters VALUES (?, 0, 0)", (id_,))
+
+
+def drop_items(transaction: Transaction, id_: int) -> None:
+    """Remove the items of a table or of a backup; a large one is left to the upkeep."""
+    _drop_entries(transaction, id_, statements.of_table(id_).drop)
 
 
 def change_table(transaction: Transaction, before: TableRecord, after: TableRecord) -> TableRecord:
@@ -59,15 +68,18 @@ def change_table(transaction: Transaction, before: TableRecord, after: TableReco
     return after
 
 
-def drop_table(transaction: Transaction, record: TableRecord) -> None:
-    """Remove a table with all that belongs to it but the journal: its stream can be read on until it is trimmed."""
+def drop_table(transaction: Transaction, record: TableRecord, *, keeps_items: bool = False) -> None:
+    """Remove a table with all that belongs to it but the journal: its stream can be read on until it is trimmed.
+
+    `keeps_items`: they are those of a backup from now on, or are still being copied to one.
+    """
     _changing(transaction)
-    connection = transaction.connection
     for index in record.indexes:
         _drop_index(transaction, index)
     _drop_expiry(transaction, record.id)
-    _drop_entries(transaction, record.id, statements.of_table(record.id).drop)
-    connection.execute("DELETE FROM tables WHERE id = ?", (record.id,))
+    if not keeps_items:
+        drop_items(transaction, record.id)
+    transaction.connection.execute("DELETE FROM tables WHERE id = ?", (record.id,))
 
 
 def _changing(transaction: Transaction) -> None:
@@ -103,5 +115,5 @@ def _drop_entries(transaction: Transaction, id_: int, drop: str) -> None:
 
 
 def _follow_journal(transaction: Transaction, record: TableRecord) -> None:
-    if record.stream is not None or record.recovery is not None:
+    if record.is_journaled:
         transaction.connection.execute(statements.of_journal(record.id).create)

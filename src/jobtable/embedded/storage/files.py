@@ -188,12 +188,21 @@ def _add_restores(connection: sqlite3.Connection) -> None:
     )
 
 
+def _add_backups(connection: sqlite3.Connection) -> None:
+    connection.execute(
+        "CREATE TABLE backups (id INTEGER PRIMARY KEY, label TEXT NOT NULL, table_name TEXT NOT NULL, expires REAL,"
+        " record BLOB NOT NULL)"
+    )
+    connection.execute("CREATE UNIQUE INDEX backups_by_label ON backups (label, table_name)")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     _create_catalogue,
     _add_idempotency_tokens,
     _keep_last_changes,
     _add_fillings,
     _add_restores,
+    _add_backups,
 )
 """Step n turns a file of format n into one of format n + 1; format 0 is an empty file."""
 

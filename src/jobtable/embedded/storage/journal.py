@@ -129,7 +129,7 @@ def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
 def trim_some(transaction: Transaction, table_id: int, horizon: float | None, first_needed: int | None = None) -> bool:
     """Remove a few of the changes from before a time (None: the whole journal); True: there are more.
 
-    Those from the number `first_needed` on stay in any case.
+    Those from the number `first_needed` on stay in any case, and so does the journal, also if it is empty.
     """
     transaction.has_written = True
     connection = transaction.connection
@@ -137,7 +137,7 @@ def trim_some(transaction: Transaction, table_id: int, horizon: float | None, fi
         return False
     last = last_sequence(transaction, table_id)
     end = last + 1 if horizon is None else min(last, sequence_after(transaction, table_id, horizon))
-    end = end if first_needed is None else min(end, first_needed)
+    end = end if first_needed is None else min(end, last, first_needed)
     stop = _end_of_some(transaction, table_id, end)
     connection.execute(f"DELETE FROM journal_{table_id} WHERE sequence < ?", (stop,))  # noqa: S608 - a number
     if stop > last:

@@ -1,4 +1,4 @@
-"""What happens by itself: items expire, journals are trimmed, large tables and indexes are filled, deleted ones go."""
+"""What happens by itself: items and backups expire, journals are trimmed, what is large is filled or removed."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from jobtable.embedded.storage import journal, statements
-from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage import backups, journal, statements
+from jobtable.embedded.storage.catalogue import read_record_of_id
 from jobtable.embedded.storage.filling import fill_some
-from jobtable.embedded.storage.restoring import first_needed, restore_some
+from jobtable.embedded.storage.restoring import first_needed, is_source, restore_some
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
 from jobtable.errors import RequestError, StorageError
@@ -36,6 +36,7 @@ _ABANDONED = (
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name GLOB 'items_*' OR name GLOB 'index_*')"
     " AND CAST(substr(name, length('items_') + 1) AS INTEGER) NOT IN (SELECT id FROM counters)"
 )
+_EXPIRING_BACKUPS = "SELECT id FROM backups WHERE expires IS NOT NULL"
 _TABLES_WITH_EXPIRY = (
     "SELECT t.name FROM sqlite_schema s JOIN tables t ON s.name = 'expiry_' || t.id WHERE s.type = 'table'"
 )
@@ -132,7 +133,8 @@ class Upkeep:
 
 def has_work(storage: Upkeepable) -> bool:
     """Whether some table has a TTL attribute, a journal or something to be filled in, or something is left of it."""
-    return any(storage.query(sql) for sql in (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _UNFINISHED))
+    work = (_HAS_EXPIRY_OR_JOURNAL, _ABANDONED, _UNFINISHED, _EXPIRING_BACKUPS)
+    return any(storage.query(sql) for sql in work)
 
 
 def fill_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False) -> None:
@@ -151,6 +153,8 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
     for (name,) in storage.query(_TABLES_WITH_EXPIRY):
         while not is_stopped() and (removed := storage.write(partial(_expire_some, name, storage.now()))):
             expired += removed
+    for (id_,) in storage.query(_EXPIRING_BACKUPS):
+        storage.write(partial(_expire_backup, id_, storage.now()))
     for (name,) in storage.query(_ABANDONED):
         has_more = True
         while has_more and not is_stopped():
@@ -178,6 +182,13 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
         if total >= _BYTES_REMOVED_AT_ONCE:
             return count
     return len(due)
+
+
+def _expire_backup(id_: int, now: float, transaction: Transaction) -> None:
+    """Remove a backup that has expired, unless a table is just being restored from it."""
+    backup = backups.find_id(transaction, id_)
+    if backup is not None and backup.is_expired(now) and not is_source(transaction, id_):
+        backups.remove(transaction, backup)
 
 
 def _remove_some(name: str, transaction: Transaction) -> bool:
@@ -210,8 +221,7 @@ def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
     """Remove a few of the changes that nobody needs any more; True: there are more."""
     has_streams = journal.forget_streams(transaction, table_id, now - journal.STREAM_SECONDS)
     needed = [now - journal.STREAM_SECONDS] if has_streams else []
-    row = transaction.connection.execute("SELECT record FROM tables WHERE id = ?", (table_id,)).fetchone()
-    record = None if row is None else TableRecord.from_stored(row[0])
+    record = read_record_of_id(transaction.connection, table_id)
     if record is not None and record.recovery is not None:
         needed.append(now - record.recovery.days * 86_400)
     return journal.trim_some(transaction, table_id, min(needed, default=None), first_needed(transaction, table_id))

@@ -1,0 +1,205 @@
+"""On-demand backups: a table as it is when they are made, from which new tables can be made, also when it is gone."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+
+from jobtable.embedded.backup_descriptions import describe_backup, describe_details, summarise
+from jobtable.embedded.constraints import check_constraints
+from jobtable.embedded.descriptions import describe_restored
+from jobtable.embedded.names import backup_arn, backup_of_arn, is_own_arn, source_table, table_arn, table_of
+from jobtable.embedded.requests import optional_moment
+from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
+from jobtable.embedded.storage import Storage, Transaction, View, restoring
+from jobtable.embedded.storage import backups as stored
+from jobtable.embedded.storage.backups import AFTER_ALL_LABELS, BackupRecord, Selection, label_at
+from jobtable.embedded.storage.catalogue import TableRecord
+from jobtable.embedded.storage.definitions import new_id
+from jobtable.embedded.table_requests import refuse_what_is_not_kept
+from jobtable.embedded.wordings import INVALID
+from jobtable.errors import RequestError, RequestRefused, request_error
+from jobtable.store.backend import Request, Response
+
+_SECONDS_OF_DELETED = 35 * 86_400
+_DIGITS_OF_DELETED = "00000000"
+_MOST_SUMMARIES = 100
+_IS_EXPIRING = {"USER": False, "SYSTEM": True, "ALL": None}
+
+
+def create(storage: Storage, request: Request) -> Response:
+    """CreateBackup: the items that the table has now, whatever is written to it later.
+
+    As in DynamoDB, the answer says CREATING of every backup. Only that of a large table is it afterwards.
+    """
+    check_constraints("CreateBackup", request)
+    name = table_of(request)
+
+    def action(transaction: Transaction) -> Response:
+        record = source_table(transaction, name)
+        if record.is_creating:
+            raise request_error("TableNotFoundException", f"Table not found: {name}")
+        digits = uuid.uuid4().hex[:8]
+        backup = _new(transaction, new_id(transaction), record, request["BackupName"], storage.now(), digits=digits)
+        restoring.back_up(transaction, record, backup)
+        return {"BackupDetails": {**describe_details(backup), "BackupStatus": "CREATING"}}
+
+    return storage.write(action)
+
+
+def keep_deleted(transaction: Transaction, record: TableRecord, now: float) -> None:
+    """Let the items of a table that is being deleted become a backup, which stays for 35 days."""
+    name = f"{record.name}$DeletedTableBackup"
+    backup = _new(transaction, record.id, record, name, now, digits=_DIGITS_OF_DELETED)
+    stored.save(transaction, backup.model_copy(update={"expires": backup.created + _SECONDS_OF_DELETED}))
+
+
+def describe(storage: Storage, request: Request) -> Response:
+    """DescribeBackup."""
+    check_constraints("DescribeBackup", request)
+    arn = request["BackupArn"]
+    named = backup_of_arn(arn)
+    with storage.read() as view:
+        backup = _existing(view, named, arn, storage.now())
+    return {"BackupDescription": describe_backup(backup, arn)}
+
+
+def list_backups(storage: Storage, request: Request) -> Response:
+    """ListBackups: in the order of their creation, at most 100 at a time; those that DeleteTable left if asked for."""
+    check_constraints("ListBackups", request)
+    name = None if request.get("TableName") is None else table_of(request)
+    first, end = _time_range(request)
+    label, table = max((first, ""), _start(request))
+    most = request.get("Limit") or _MOST_SUMMARIES
+    kind = request.get("BackupType") or "USER"
+    if kind not in _IS_EXPIRING:
+        return {"BackupSummaries": []}
+    selection = Selection(
+        table_name=name,
+        after_label=label,
+        after_table=table,
+        before_label=end,
+        is_expiring=_IS_EXPIRING[kind],
+        now=storage.now(),
+        most=most + 1,
+    )
+    with storage.read() as view:
+        summaries = [summarise(backup) for backup in stored.in_order(view, selection)]
+    if len(summaries) <= most:
+        return {"BackupSummaries": summaries}
+    return {"BackupSummaries": summaries[:most], "LastEvaluatedBackupArn": summaries[most - 1]["BackupArn"]}
+
+
+def delete(storage: Storage, request: Request) -> Response:
+    """DeleteBackup; nobody finds it any more, and the items of a large one are removed bit by bit."""
+    check_constraints("DeleteBackup", request)
+    arn = request["BackupArn"]
+    named = backup_of_arn(arn)
+
+    def action(transaction: Transaction) -> Response:
+        backup = _existing(transaction, named, arn, storage.now())
+        if backup.expires is not None:
+            raise RequestRefused(
+                f"Invalid Request: User is not allowed to delete the system backup with arn {arn}. It will"
+                f" automatically expire on {_shown(backup.expires)}"
+            )
+        _refuse_unfinished(backup, arn)
+        if restoring.targets_of(transaction, backup.id):
+            raise _in_use(f"Backup is being used to restore table: {arn}")
+        description = describe_backup(backup, arn)
+        description["BackupDetails"]["BackupStatus"] = "DELETED"
+        stored.remove(transaction, backup)
+        return {"BackupDescription": description}
+
+    return storage.write(action)
+
+
+def restore(storage: Storage, request: Request) -> Response:
+    """RestoreTableFromBackup: a new table with the items of the backup, CREATING until it has them all.
+
+    As in DynamoDB, the answer says so of every table.
+    """
+    check_constraints("RestoreTableFromBackup", request)
+    target, arn = request["TargetTableName"], request["BackupArn"]
+    named = backup_of_arn(arn)
+    refuse_what_is_not_kept(request)
+    if not is_own_arn(arn) and request.get("SSESpecificationOverride") is None:
+        raise RequestRefused("Invalid Request: sseSpecificationOverride must be provided for cross-region restores")
+
+    def action(transaction: Transaction) -> Response:
+        now = storage.now()
+        backup = _existing(transaction, named, arn, now)
+        refuse_taken_name(transaction, target)
+        _refuse_unfinished(backup, arn)
+        if restoring.targets_of(transaction, backup.id):
+            raise _in_use(f"Backup is being used to restore another table: {arn}")
+        table = backup.table
+        origin: dict[str, str | float] = {
+            "SourceBackupArn": backup_arn(table.name, backup.label),
+            "SourceTableArn": table_arn(table.name),
+            "RestoreDateTime": backup.created,
+        }
+        wanted = restored_record(transaction, table, target, request, origin, now)
+        restored = restoring.begin(transaction, backup.id, wanted, restoring.next_change(transaction, backup.id))
+        return {"TableDescription": describe_restored(transaction, restored, now)}
+
+    return storage.write(action)
+
+
+def _new(view: View, id_: int, record: TableRecord, name: str, now: float, *, digits: str) -> BackupRecord:
+    """A backup of a table as it is now. No two of tables of one name have the same time: they are listed in order."""
+    milliseconds = int(now * 1000)
+    while stored.is_taken(view, record.name, milliseconds):
+        milliseconds += 1
+    created = milliseconds / 1000
+    items, size = view.counters([record.id])[record.id]
+    return BackupRecord(
+        id=id_,
+        label=f"{label_at(created)}-{digits}",
+        name=name,
+        created=created,
+        table=record,
+        items=items,
+        size=size,
+    )
+
+
+def _existing(view: View, named: tuple[str, str], arn: str, now: float) -> BackupRecord:
+    backup = stored.find(view, *named)
+    if backup is None or backup.is_expired(now):
+        raise request_error("BackupNotFoundException", f"Backup not found: {arn}")
+    return backup
+
+
+def _refuse_unfinished(backup: BackupRecord, arn: str) -> None:
+    if backup.is_creating:
+        raise _in_use(f"Backup is being created: {arn}")
+
+
+def _in_use(message: str) -> RequestError:
+    return request_error("BackupInUseException", message)
+
+
+def _time_range(request: Request) -> tuple[str, str]:
+    """From which label on, and before which one, backups are listed."""
+    lower, upper = (optional_moment(request, f"TimeRange{bound}Bound") for bound in ("Lower", "Upper"))
+    first = "" if lower is None else label_at(lower)
+    end = AFTER_ALL_LABELS if upper is None else label_at(upper)
+    if first > end:
+        raise RequestRefused(f"{INVALID}Time range lower bound must be less than or equal to upper bound")
+    return first, end
+
+
+def _start(request: Request) -> tuple[str, str]:
+    """Behind which label and table the list goes on; it does not matter whether that backup is still there."""
+    arn = request.get("ExclusiveStartBackupArn")
+    if arn is None:
+        return "", ""
+    table, label = backup_of_arn(arn)
+    if not is_own_arn(arn):
+        raise RequestRefused("Invalid Request: The supplied ExclusiveStartBackupArn does not match the region")
+    return label, table
+
+
+def _shown(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -76,33 +76,39 @@ def test_a_progress_bar_is_overwritten_until_its_last_state() -> None:
     assert [line.text for line in lines if line.is_overwritten] == ["", " 10%|#  ", " 20%|##"]
 
 
-def test_lines_that_the_context_has_logged_are_told_apart() -> None:
-    lines, text = split([b"half a line\x1elogged\n\x1e  with a trace\nprinted\n"])
-    assert [(line.text, line.is_own) for line in lines] == [
+def test_marked_lines_are_told_apart_and_end_what_stands_before_them() -> None:
+    lines, text = split([b"half a line\x1esent\n\x1e  again\nprinted\n"])
+    assert [(line.text, line.is_marked) for line in lines] == [
         ("half a line", False),
-        ("logged", True),
-        ("  with a trace", True),
+        ("sent", True),
+        ("  again", True),
         ("printed", False),
     ]
-    assert text == b"half a line\nlogged\n  with a trace\nprinted\n"
+    assert text == b"half a line\x1esent\n\x1e  again\nprinted\n"
 
 
-def test_the_pieces_of_an_overlong_logged_line_are_all_the_context_s() -> None:
-    lines, _ = split([OWN_LINE + b"x" * 50 + b"\nprinted\n"], longest=20)
-    assert [line.is_own for line in lines] == [True, True, True, False]
+def test_what_stands_before_a_line_can_be_taken_without_it() -> None:
+    splitter = LineSplitter()
+    splitter.feed(b"one\ntwo\x1esent\nthree\n")
+    while (line := splitter.next()) is not None:
+        if line.is_marked:
+            assert splitter.consumed_before_line() == b"one\ntwo"
+    assert splitter.consumed() == b"three\n"
 
 
-@given(st.lists(st.sampled_from([b"one\n", b"two\n", OWN_LINE + b"own\n"])), st.sampled_from([b"", b"rest"]))
-def test_skipping_counts_the_lines_that_were_printed(lines: list[bytes], rest: bytes) -> None:
+@given(
+    st.lists(st.sampled_from([b"one\n", b"two\n", b"one\r\n"])),
+    st.sampled_from([b"", b"rest", OWN_LINE + b"sent\n", b"half" + OWN_LINE + b"sent\none\n"]),
+)
+def test_skipping_counts_the_lines_up_to_the_next_mark(lines: list[bytes], rest: bytes) -> None:
     splitter = LineSplitter()
     splitter.feed(b"".join(lines) + rest)
-    printed = [line.decode().rstrip("\n") for line in lines if OWN_LINE not in line]
+    before = [line.decode().rstrip("\r\n") for line in lines] + (["half"] if rest.startswith(b"half") else [])
     count, last = splitter.skip()
-    assert count == len(printed)
-    assert last == printed[-len(last) :] if last else not printed
-    assert splitter.next() is None
-    unfinished = splitter.end()
-    assert (unfinished.text if unfinished else "") == rest.decode()
+    assert count == len(before)
+    assert last == before[-len(last) :] if last else not before
+    left = splitter.next() or splitter.end()
+    assert (left.text if left else "") == ("sent" if OWN_LINE in rest else rest.decode())
 
 
 @pytest.mark.parametrize("data", [b"", b"\n\n", b"\r\r"])

@@ -6,13 +6,11 @@ import math
 import threading
 import time
 from dataclasses import replace
-from typing import TextIO, cast
 
 import pytest
 from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
 
 from jobtable.errors import IncompleteBatchError
-from jobtable.jobs.context import JobContext
 from jobtable.jobs.log_text import UPLOAD_SECONDS, TextSpool
 from jobtable.jobs.output import OutputCapture
 from jobtable.objects import ObjectInfo, Source
@@ -61,25 +59,6 @@ def test_of_a_progress_bar_the_last_state_is_told() -> None:
         capture.feed(b"\r100%\n", "stderr")
     assert run.messages() == [" 98%", "100%"]
     assert text_of(run).count("\r") == 101
-
-
-def test_what_the_context_logs_is_in_the_full_text_and_stored_once() -> None:
-    run = run_in_memory()
-    with OutputCapture(run.jobs, run.lease, flush_seconds=NEVER) as capture:
-
-        class Pipe:
-            def write(self, text: str) -> int:
-                capture.feed(text.encode())
-                return len(text)
-
-        with JobContext(run.jobs, run.lease, flush_seconds=NEVER, echo=cast("TextIO", Pipe())) as context:
-            capture.feed(b"printed\n")
-            context.log("logged\nin two lines", source="mine", exception=ValueError("no"))
-    assert sorted(run.messages()) == ["logged\nin two lines", "printed"]
-    printed, *logged = text_of(run).splitlines()
-    assert printed == "printed"
-    assert logged[0].endswith("INFO     mine: logged")
-    assert logged[1:] == ["in two lines", "ValueError: no"]
 
 
 def test_a_flood_is_bounded_and_says_what_it_has_left_out() -> None:

@@ -119,6 +119,31 @@ def test_everything_that_a_job_says_is_in_its_log(bench: Bench) -> None:
     }
 
 
+def test_everything_that_a_job_says_stays_in_its_order_however_it_ends(bench: Bench) -> None:
+    job_id = bench.submit("say_in_turns", {"rounds": 120})
+    worker = threading.Thread(target=Worker(bench.opener, ["default"], until_empty=True).run)
+    worker.start()
+    logs = JobLogs(bench.jobs.store, bench.jobs.objects)
+    followed = [line.message for line in logs.follow(job_id)]
+    worker.join()
+    said = [f"{number} {how}" for number in range(120) for how in ("printed", "logged", "complained", "heard")]
+    assert followed == said
+    assert [line.message for line in logs.lines(job_id)] == said
+    lines = b"".join(logs.full_text(job_id)).decode().splitlines()
+    assert [" ".join(line.split()[-2:]) for line in lines] == said
+
+
+def test_what_a_forked_process_logs_is_stored_once_and_stands_in_the_full_text(bench: Bench) -> None:
+    job_id = bench.submit("log_in_fork")
+    assert Worker(bench.opener, ["default"], until_empty=True).run().completed == 1
+    said = ["before", "behind", "from the fork"]
+    messages = sorted(line.message for line in bench.jobs.queries.list_logs(job_id))
+    assert messages[:3] == said
+    assert [message[-25:] for message in messages[3:]] == ["... [cut here: 300,000 bytes]"[-25:]]
+    lines = b"".join(JobLogs(bench.jobs.store, bench.jobs.objects).full_text(job_id)).decode().splitlines()
+    assert [line.partition(" INFO     ")[2] for line in lines] == ["before", "from the fork", "x" * 300_000, "behind"]
+
+
 def test_what_a_task_raises_stands_behind_all_that_it_has_printed(bench: Bench) -> None:
     job_id = bench.submit("print_and_fail", {"lines": 3})
     assert Worker(bench.opener, ["default"], until_empty=True).run().failed == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import multiprocessing
 import os
 import random
 import signal
@@ -82,6 +83,34 @@ def print_and_fail(job: JobContext, lines: int) -> None:
         print(number)
     print("last words", end="")
     raise RuntimeError("no")
+
+
+@task
+def say_in_turns(job: JobContext, rounds: int) -> None:
+    """Says everything in every way, for longer than lines are collected, and is then killed without warning."""
+    for number in range(rounds):
+        print(f"{number} printed")
+        job.log(f"{number} logged")
+        print(f"{number} complained", file=sys.stderr)
+        logging.getLogger("some.library").info("%d heard", number)
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@task
+def log_in_fork(job: JobContext) -> None:
+    """Logs in a process that it has forked, as a loader of data does."""
+
+    def log() -> None:
+        job.log("from the fork")
+        job.flush()
+        job.log("x" * 300_000)
+
+    job.log("before")
+    child = multiprocessing.get_context("fork").Process(target=log)
+    child.start()
+    child.join()
+    job.log("behind")
 
 
 @task

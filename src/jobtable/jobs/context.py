@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TextIO
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat
 
 from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
 from jobtable.jobs.checkpoints import Checkpoint, SavedState
@@ -17,8 +17,9 @@ from jobtable.jobs.definition import Definition
 from jobtable.jobs.entities import JobArtifact, JobCheckpoint, JobMetric
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
-from jobtable.jobs.log_lines import LONGEST_PROGRESS_BYTES, as_echo, clean, cut, log_line
+from jobtable.jobs.log_lines import LONGEST_PROGRESS_BYTES, clean, cut, log_line
 from jobtable.jobs.reports import ReportRules, number, refuse_unstorable, stored_number, whole_number
+from jobtable.jobs.sent_lines import LineSender
 from jobtable.jobs.timeline import Timed
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class JobContext:
 
     Checkpoints, artifacts and progress are refused (LeaseLostError) when another worker may have the job.
 
-    `echo` gets every log line as text, marked for OutputCapture: the full text has it, and it is not stored twice.
+    With a `sender`, log lines go to the job's worker at once, among what the task prints, and it stores them in that
+    order, as often; they are lost only with the worker.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class JobContext:
         *,
         should_stop: Callable[[], bool] = _never,
         flush_seconds: float = 1.0,
-        echo: TextIO | None = None,
+        sender: LineSender | None = None,
     ) -> None:
         self.jobs = jobs
         self.job_id = lease.job.job_id
@@ -63,7 +65,7 @@ class JobContext:
         self._lease = lease
         self._asked_to_stop = should_stop
         self._flush_seconds = flush_seconds
-        self._echo = echo
+        self._sender = sender
         self._rules = ReportRules.of(lease.job)
         self._checkpoints = jobs.recording.checkpoints(lease)
         self._artifacts = jobs.recording.artifacts(lease)
@@ -116,9 +118,10 @@ class JobContext:
             exception=exception,
             time_to_live=self._expiry(self._rules.logs_ttl_seconds),
         )
-        if self._echo is not None:
-            self._echo.write(as_echo(line, text))
-        self._collect(line)
+        if self._sender is None or not self._sender.send(line, text):
+            self._collect(line)
+        elif self._is_closed:
+            self._sender.flush()
 
     def debug(self, message: object, *, source: str | None = None) -> None:
         """Log a detail."""
@@ -255,6 +258,11 @@ class JobContext:
 
     def flush(self) -> None:
         """Store all that was told. If that fails it raises, and everything is kept to be tried again."""
+        if self._sender is not None:
+            self._sender.flush()
+        self._flush_records()
+
+    def _flush_records(self) -> None:
         self._own_process()
         self._records.flush()
         self._sweep_records.flush()
@@ -273,6 +281,8 @@ class JobContext:
         self.jobs.recording.insist(self._close_records, "what was told last")
 
     def _close_records(self) -> None:
+        if self._sender is not None:
+            self._sender.flush()
         self._records.close()
         self._sweep_records.close()
         with contextlib.suppress(LeaseLostError):  # its worker learns that when it ends the job
@@ -298,7 +308,7 @@ class JobContext:
     def _started_flusher(self) -> Flusher:
         with self._lock:
             if self._flusher is None:
-                self._flusher = Flusher(self.flush, self._flush_seconds, f"log of job {self.job_id}")
+                self._flusher = Flusher(self._flush_records, self._flush_seconds, f"log of job {self.job_id}")
             return self._flusher
 
     def _own_process(self) -> None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 LONGEST_LINE = 16 << 10
 """A line with more bytes is given in pieces."""
 OWN_LINE = b"\x1e"
-"""Marks what the job's context has logged: it is stored as a log line already, so only the full text takes it."""
-_MARK_WITHIN_LINE = re.compile(rb"(?<=[^\r\n\x1e])\x1e")
+"""Marks the beginning of what the job's context sends among what the job prints."""
 _LINE_END = re.compile(rb"[\r\n\x1e]")
 _LAST_BYTES = 4 << 10
 _RETURN, _FEED, _MARK = b"\r\n\x1e"
@@ -22,8 +21,8 @@ class Line:
     text: str
     is_overwritten: bool = False
     """It ended with a carriage return: on a terminal the next line takes its place, as in a progress bar."""
-    is_own: bool = False
-    """The job's context has logged it."""
+    is_marked: bool = False
+    """It began with the mark of what the job's context sends."""
 
 
 class LineSplitter:
@@ -34,7 +33,7 @@ class LineSplitter:
         self._held = b""
         self._start = 0
         self._taken = 0
-        self._goes_on_with_own = False
+        self._last_line = 0
 
     def feed(self, data: bytes) -> None:
         """Take more bytes."""
@@ -43,16 +42,20 @@ class LineSplitter:
         self._taken = 0
 
     def consumed(self) -> bytes:
-        """The bytes of the lines that were given or left out since the last call, as they came, without marks."""
+        """The bytes of the lines that were given or left out since the last call, as they came."""
         data = self._held[self._taken : self._start]
         self._taken = self._start
-        if OWN_LINE in data:
-            data = _MARK_WITHIN_LINE.sub(b"\n", data).replace(OWN_LINE, b"")
+        return data
+
+    def consumed_before_line(self) -> bytes:
+        """The same, without those of the line that was given last."""
+        data = self._held[self._taken : self._last_line]
+        self._taken = self._start
         return data
 
     def next(self) -> Line | None:
         """The next whole line, or the next piece of one that is too long; None if more bytes are needed."""
-        begin = self._start
+        begin = self._last_line = self._start
         # A mark at the beginning belongs to this line; only the next one ends it.
         look_from = begin + self._held.startswith(OWN_LINE, begin)
         found = _LINE_END.search(self._held, look_from, begin + self._longest + 1)
@@ -67,21 +70,21 @@ class LineSplitter:
         return self._line(begin, end, is_overwritten=is_return and not ends_with_feed)
 
     def skip(self) -> tuple[int, list[str]]:
-        """Leave out what is there up to the last line feed: how many lines of the program's own, and the last of them.
+        """Leave out what is there up to the next mark, or the last line feed: how many lines, and the last of them.
 
         That is many times faster than to take them one by one.
         """
-        end = self._held.rfind(b"\n") + 1
+        mark = self._held.find(OWN_LINE, self._start)
+        end = mark if mark >= 0 else self._held.rfind(b"\n") + 1
         if end <= self._start:
             return 0, []
-        count = self._held.count(b"\n", self._start, end) - self._held.count(OWN_LINE, self._start, end)
-        last = self._held[max(self._start, end - _LAST_BYTES) : end - 1].split(b"\n")
+        is_unended = self._held[end - 1] != _FEED
+        count = self._held.count(b"\n", self._start, end) + is_unended
+        last = self._held[max(self._start, end - _LAST_BYTES) : end - (not is_unended)].split(b"\n")
         if end - _LAST_BYTES > self._start:
             last.pop(0)  # its beginning is missing
         self._start = end
-        self._goes_on_with_own = False
-        printed = [line.rstrip(b"\r").rpartition(b"\r")[2] for line in last if OWN_LINE not in line]
-        return max(count, 0), [line.decode("utf-8", "replace") for line in printed]
+        return count, [line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace") for line in last]
 
     def end(self) -> Line | None:
         """The last line, which nothing ended; None if there is none."""
@@ -92,15 +95,11 @@ class LineSplitter:
     def _piece(self, begin: int) -> Line:
         """The beginning of a line that is too long."""
         self._start = self._boundary(begin + self._longest)
-        piece = self._line(begin, self._start)
-        self._goes_on_with_own = piece.is_own
-        return piece
+        return self._line(begin, self._start)
 
     def _line(self, begin: int, end: int, *, is_overwritten: bool = False) -> Line:
         is_marked = self._held.startswith(OWN_LINE, begin)
-        is_own = is_marked or self._goes_on_with_own
-        self._goes_on_with_own = False
-        return Line(self._held[begin + is_marked : end].decode("utf-8", "replace"), is_overwritten, is_own)
+        return Line(self._held[begin + is_marked : end].decode("utf-8", "replace"), is_overwritten, is_marked)
 
     def _boundary(self, at: int) -> int:
         """The end of a character at or just before a place; the place itself where the bytes are no UTF-8."""

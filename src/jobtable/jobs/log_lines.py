@@ -7,7 +7,6 @@ from traceback import format_exception
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.entities import JobLog
-from jobtable.jobs.lines import OWN_LINE
 from jobtable.jobs.records import LogLevel
 from jobtable.model.fields import format_timestamp
 
@@ -17,7 +16,6 @@ LONGEST_EXCEPTION_BYTES = 64 << 10
 LONGEST_PROGRESS_BYTES = 16 << 10
 """The message of a job's progress stands in the job's own item, which has to hold its params and its result as well."""
 _LONGEST_SOURCE_BYTES = 1 << 10
-_MARK = OWN_LINE.decode()
 _LEVELS = {level.value: level for level in LogLevel}
 
 
@@ -81,9 +79,9 @@ def as_text(line: JobLog, message: str | None = None) -> str:
     return text if line.exception is None else f"{text}\n{line.exception}"
 
 
-def as_echo(line: JobLog, message: str | None = None) -> str:
-    """The same among what the job prints, on its way to the full text: marked, for it is stored as a line already."""
-    return "".join(f"{_MARK}{part}\n" for part in as_text(line, message).splitlines())
+def as_full_text(line: JobLog, message: str | None = None) -> bytes:
+    """The same as whole lines of the full text."""
+    return "".join(f"{part}\n" for part in as_text(line, message).splitlines()).encode()
 
 
 def headline_and_trace(message: str) -> tuple[str, str | None]:

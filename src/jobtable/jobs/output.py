@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import math
+import secrets
 import threading
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Self
 
 from jobtable.clock import Clock
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.jobs.entities import JobLog, JobLogText
 from jobtable.jobs.flusher import Flusher
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.lines import Line, LineSplitter
-from jobtable.jobs.log_lines import as_echo, headline_and_trace, log_line
+from jobtable.jobs.log_lines import as_full_text, headline_and_trace, log_line
 from jobtable.jobs.log_text import TextSpool
+from jobtable.jobs.patience import is_passing
 from jobtable.jobs.reports import ReportRules
+from jobtable.jobs.sent_lines import Flushed, FlushWish, LineReceiver, SentLine, SentText
 
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
@@ -26,7 +30,7 @@ LINES_PER_SECOND = 100.0
 _BYTES_OF_A_LINE = 1 << 10
 """A longer line counts for several."""
 _LAST_LINES = 20
-"""How many of the last lines are stored at the end in any case."""
+"""How many of the last lines are stored at the end in any case, and, once a second, before a line that is logged."""
 Stream = Literal["stdout", "stderr"]
 
 
@@ -34,9 +38,10 @@ class OutputCapture:
     """Takes the output of one run of a job, as bytes in pieces of any size.
 
     Lines become JobLog items within a budget, and one item says how many were left out; of a progress bar the last
-    state of each flush counts. The full text has everything, up to its documented size. Memory is bounded: `feed`
-    waits when the store is slower than the job. Close it before the job is finished, so that who follows the log
-    sees all of it.
+    state of each flush counts. What the job's context sends among the output is stored in any case, in its place; the
+    sender is made with `key`, and `on_flushed` gets the answers that it waits for. The full text has everything, up
+    to its documented size. Memory is bounded: `feed` waits when the store is slower than the job. Close it before
+    the job is finished, so that who follows the log sees all of it.
     """
 
     def __init__(
@@ -49,12 +54,18 @@ class OutputCapture:
         lines_per_second: float = LINES_PER_SECOND,
         spool: TextSpool | None = None,
     ) -> None:
+        self.key = secrets.token_hex(8)
+        self.on_flushed: Callable[[Flushed], None] | None = None
         self._job_id = lease.job.job_id
+        self._receiver = LineReceiver(self._job_id, self.key)
+        self._wishes: list[FlushWish] = []
         self._clock = jobs.clock
         self._kept_seconds = _kept_seconds(lease)
         self._budget = Budget(jobs.clock, lines_at_once, lines_per_second)
+        self._last_lines_budget = Budget(jobs.clock, 1, 1.0)
         self._buffer = jobs.recording.buffer(lease, self._job_id, most_seconds=2 * flush_seconds)
         self._text = jobs.recording.log_text(lease, spool)
+        self._is_text_within_line = False
         self._splitters: dict[Stream, LineSplitter] = {}
         self._bars: dict[Stream, Line] = {}
         self._left_out = 0
@@ -78,21 +89,24 @@ class OutputCapture:
             splitter = self._splitters.setdefault(stream, LineSplitter())
             splitter.feed(data)
             while (line := splitter.next()) is not None:
-                if not self._take(line, stream):
+                if line.is_marked and self._receiver.is_sent(line.text):
+                    self._append(splitter.consumed_before_line())
+                    self._take_sent(line.text)
+                elif not self._take(line, stream):
                     count, last = splitter.skip()
                     self._left_out += count
                     self._last_left_out.extend((text, stream) for text in last if text.strip())
-            self._text.append(splitter.consumed())
-        if self._buffer.is_filling:
+            self._append(splitter.consumed())
+        if self._buffer.is_filling or self._wishes:
             self._flusher.wake()
 
     def fail(self, message: str) -> None:
         """Tell why the task failed, behind all that it has printed."""
         headline, trace = headline_and_trace(message)
         line = self._line(headline, "ERROR", exception=trace)
-        self.feed(as_echo(line, headline).encode())
         with self._lock:
             self._tell_end()
+            self._append_lines(as_full_text(line))
             self._buffer.add(line)
 
     def close(self) -> JobLogText | None:
@@ -124,7 +138,45 @@ class OutputCapture:
                     self._add(bar.text, stream)
             self._bars.clear()
             self._tell_left_out()
-        self._buffer.flush()
+            wishes, self._wishes = self._wishes, []
+        try:
+            self._buffer.flush()
+        except Exception as error:  # whatever it is, the task must not wait for ever
+            self._answer(wishes, error)
+            raise
+        self._answer(wishes)
+
+    def _answer(self, wishes: list[FlushWish], error: Exception | None = None) -> None:
+        problem = None if error is None else f"job {self._job_id}: what it has logged could not be stored: {error}"
+        may_pass = isinstance(error, JobtableError) and is_passing(error)
+        for wish in wishes:
+            if self.on_flushed is not None:
+                self.on_flushed(Flushed(wish.number, problem, may_pass))
+
+    def _take_sent(self, marked: str) -> None:
+        """Take what the job's context has sent."""
+        match self._receiver.take(marked):
+            case SentLine(line, is_whole):
+                if self._last_left_out and self._last_lines_budget.take():
+                    self._tell_last_left_out()
+                self._tell_left_out()
+                self._last_left_out.clear()
+                self._buffer.add(line)
+                if is_whole:
+                    self._append_lines(as_full_text(line))
+            case SentText(data, begins):
+                (self._append_lines if begins else self._append)(data)
+            case FlushWish() as wish:
+                self._wishes.append(wish)
+
+    def _append(self, data: bytes) -> None:
+        if data:
+            self._text.append(data)
+            self._is_text_within_line = data[-1:] not in (b"\r", b"\n")
+
+    def _append_lines(self, data: bytes) -> None:
+        """Add whole lines to the text, on a line of their own."""
+        self._append(b"\n" + data if self._is_text_within_line else data)
 
     def _take(self, line: Line, stream: Stream) -> bool:
         """Tell a line; False where there is no budget left for it."""
@@ -133,7 +185,7 @@ class OutputCapture:
                 self._bars[stream] = line
             return True
         self._bars.pop(stream, None)
-        if line.is_own or not line.text.strip():
+        if not line.text.strip():
             return True
         if not self._budget.take(1 + len(line.text) // _BYTES_OF_A_LINE):
             self._left_out += 1
@@ -154,7 +206,10 @@ class OutputCapture:
         for stream, splitter in self._splitters.items():
             if (line := splitter.end()) is not None:
                 self._take(line, stream)
-                self._text.append(splitter.consumed())
+                self._append(splitter.consumed())
+        self._tell_last_left_out()
+
+    def _tell_last_left_out(self) -> None:
         self._left_out -= len(self._last_left_out)
         self._tell_left_out()
         for text, stream in self._last_left_out:

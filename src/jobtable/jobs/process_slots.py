@@ -114,11 +114,12 @@ class ProcessSlots:
             server = self._server
         process = JobProcess(
             server,
-            Request(self._open_jobs, held.lease),
+            Request(self._open_jobs, held.lease, capture.key),
             clock=self._jobs.clock,
             feed=capture.feed,
             is_held=partial(self._heartbeats.is_held, held),
         )
+        capture.on_flushed = process.answer
         held.on_wish = process.end
         with self._lock:
             self._processes.add(process)

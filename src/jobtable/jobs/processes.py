@@ -17,6 +17,7 @@ from jobtable.jobs.forkserver import Exit, ForkServer, ServerLostError
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.memory import group_memory_bytes
 from jobtable.jobs.runner import Report, Request
+from jobtable.jobs.sent_lines import Flushed
 
 TERMINATION_SECONDS = 5.0
 """How long a process may take to end after SIGTERM, before SIGKILL."""
@@ -96,6 +97,10 @@ class JobProcess:
             if self._ending is None or ending.kill_at < self._ending.kill_at or (why == "lost" and not self.is_lost):
                 self._ending = ending
         self._send("stop")
+
+    def answer(self, flushed: Flushed) -> None:
+        """Tell the task what it waits for: whether what it has logged is stored."""
+        self._send(flushed)
 
     def wait(self) -> Outcome | None:
         """Watch the process until it has ended; None if the job is unfinished, and another run must take it up."""
@@ -187,6 +192,7 @@ class JobProcess:
                 self._feed(data)
             except Exception as error:  # the worker tells of it when the job has ended
                 self.output_problem = error
+                self.answer(Flushed(None, f"its output cannot be stored: {error}", is_passing=False))
 
     # --- how it ended -----------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from jobtable.jobs.definition import Definition
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.logging_handler import JobLogHandler
+from jobtable.jobs.sent_lines import Flushed, LineSender
 
 MOST_RESULT_BYTES = 390_000
 """An item has at most 400 KB, and the job's item holds more than its result."""
@@ -41,6 +42,8 @@ class Request:
 
     open_jobs: Callable[[], Jobs]
     lease: Lease
+    output_key: str
+    """What its worker knows the lines by that it logs."""
 
 
 @dataclass(frozen=True)
@@ -184,12 +187,13 @@ def _shortened(text: str, most: int) -> str:
 
 def _run(control: Connection, stop: StopFlag) -> Report:
     request: Request = control.recv()
-    threading.Thread(target=_listen, args=(control, stop), name="control", daemon=True).start()
+    sender = LineSender((sys.stdout, sys.stderr), request.output_key)
+    threading.Thread(target=_listen, args=(control, stop, sender), name="control", daemon=True).start()
     definition = request.lease.job.definition
     if definition.memory_mb is not None:
         _limit_memory(definition.memory_mb)
     jobs = request.open_jobs()
-    context = JobContext(jobs, request.lease, should_stop=stop.should_stop, echo=sys.stdout)
+    context = JobContext(jobs, request.lease, should_stop=stop.should_stop, sender=sender)
     with _logging_into(context):
         report = run_task(definition, stop, lambda: context)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the task has ended; what it has logged is not to be cut off
@@ -216,12 +220,15 @@ def _logging_into(context: JobContext) -> Iterator[None]:
         root.removeHandler(handler)
 
 
-def _listen(control: Connection, stop: StopFlag) -> None:
+def _listen(control: Connection, stop: StopFlag, sender: LineSender) -> None:
     """Pass on what the worker says; when it is gone, end this process and all that it has started."""
     try:
         while True:
-            control.recv()
-            stop.ask()
+            said = control.recv()
+            if isinstance(said, Flushed):
+                sender.hear(said)
+            else:
+                stop.ask()
     except (EOFError, OSError):
         os.killpg(0, signal.SIGKILL)
 

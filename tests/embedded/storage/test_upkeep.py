@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -88,6 +91,28 @@ def test_a_journal_of_large_changes_is_trimmed_in_small_steps(
         has_more = storage.write(lambda transaction: journal.trim_some(transaction, table_id, later))
         kept.append(numbers())
     assert kept == [[1, 2, 3, 4, 5, 6], [3, 4, 5, 6], [5, 6], [6]]
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_a_storage_that_nobody_has_any_more_is_let_go_although_nobody_has_closed_it(
+    path: Path, is_private: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tests open stores and forget them: a hundred of them took all files that a process may open."""
+    monkeypatch.setattr(upkeep, "_SECONDS_BETWEEN_ROUNDS", 0.01)
+    gc.collect()
+    files = len(os.listdir("/proc/self/fd"))
+    storage = Storage(None if is_private else path)
+    create_table(storage, "streamed", **_STREAM)
+    folder, forgotten, thread = Path(storage.path).parent, weakref.ref(storage), storage._upkeep._thread
+    assert thread is not None
+    del storage
+    deadline = time.monotonic() + 20
+    while forgotten() is not None and time.monotonic() < deadline:
+        gc.collect()  # more than once: a round of upkeep may have it at this moment
+    thread.join(20)
+    assert not thread.is_alive()
+    assert len(os.listdir("/proc/self/fd")) == files
+    assert folder.exists() != is_private
 
 
 def _is_free(path: Path) -> bool:

@@ -8,6 +8,7 @@ import mmap
 import os
 import struct
 import time
+import weakref
 from collections.abc import Iterator
 
 from jobtable.embedded.storage.files import create_private
@@ -43,6 +44,8 @@ class Turn:
     def __init__(self, path: str) -> None:
         create_private(path)
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._close_file = weakref.finalize(self, os.close, self._file)  # also where nobody calls `close`
+        self._close_file.atexit = False  # the upkeep goes on until the process is gone
         size = os.fstat(self._file).st_size
         if size < _SIZE:
             os.pwrite(self._file, bytes(_SIZE - size), size)
@@ -102,7 +105,7 @@ class Turn:
     def close(self) -> None:
         """Give back the file."""
         self._numbers.close()
-        os.close(self._file)
+        self._close_file()
 
     def _take_if_free(self) -> bool:
         """Take the lock if nobody has it; says whether it was taken."""

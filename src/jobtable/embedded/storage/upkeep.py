@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -87,7 +88,10 @@ class Upkeep:
                 self._start()
 
     def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="jobtable-upkeep", daemon=True)
+        # The thread has no more than a weak reference while it waits: a storage that nobody has any more goes, with its
+        # files, also where nobody has closed it.
+        rounds = (weakref.ref(self), self._is_called)
+        thread = threading.Thread(target=_run, args=rounds, name="jobtable-upkeep", daemon=True)
         # There are too many, or the program ends: whoever sees the next change of the catalogue tries again.
         with contextlib.suppress(RuntimeError):
             thread.start()
@@ -102,23 +106,23 @@ class Upkeep:
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
-    def _run(self) -> None:
-        while True:
-            is_called = self._is_called.wait(_SECONDS_BETWEEN_ROUNDS)
-            self._is_called.clear()
-            if self._stop.is_set():
-                return
-            try:
-                if self._turn.is_mine_to_keep_up():
-                    work = fill_up if is_called else keep_up
-                    work(self._storage, self._stop.is_set)
-                elif self._fills_anyway:
-                    fill_up(self._storage, self._stop.is_set)
-                if self._has_ended():
-                    return
-            except (RequestError, StorageError):
-                # A full disk, say: whoever writes next is told; the next round tries again, or another process.
-                self._turn.leave_upkeep()
+    def run_round(self) -> bool:
+        """Do what is due; False when the thread is to end."""
+        is_called = self._is_called.is_set()
+        self._is_called.clear()
+        if self._stop.is_set():
+            return False
+        try:
+            if self._turn.is_mine_to_keep_up():
+                work = fill_up if is_called else keep_up
+                work(self._storage, self._stop.is_set)
+            elif self._fills_anyway:
+                fill_up(self._storage, self._stop.is_set)
+            return not self._has_ended()
+        except (RequestError, StorageError):
+            # A full disk, say: whoever writes next is told; the next round tries again, or another process.
+            self._turn.leave_upkeep()
+            return True
 
     def _has_ended(self) -> bool:
         """Whether there is nothing left to do; then another process may be the one that keeps up."""
@@ -129,6 +133,16 @@ class Upkeep:
             self._turn.leave_upkeep()
             self._thread = None
             return True
+
+
+def _run(upkeep: weakref.ref[Upkeep], is_called: threading.Event) -> None:
+    """Run one round after the other until none is left to run, or nobody is left to run it for."""
+    while True:
+        is_called.wait(_SECONDS_BETWEEN_ROUNDS)
+        owner = upkeep()
+        if owner is None or not owner.run_round():
+            return
+        del owner
 
 
 def has_work(storage: Upkeepable) -> bool:

@@ -147,6 +147,50 @@ def test_who_waits_for_a_start_is_told_when_the_index_shows_it(cloud: Cloud) -> 
     check_records(cloud.jobs)
 
 
+def test_who_waits_for_a_start_is_told_though_the_index_shows_another_one_that_is_gone(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    gone = cloud.jobs.submit(new("gone", DependsOn(first.job_id, condition=EdgeCondition.STARTED)))
+    cloud.jobs.cancel(gone.job_id)
+    jobs = cloud.held()
+    jobs.delete(gone.job_id)
+    second = jobs.submit(new("second", DependsOn(first.job_id, condition=EdgeCondition.STARTED)))
+    assert [lease.job.job_id for lease in claim(jobs)] == [first.job_id]
+    settle_later(cloud, jobs)
+    assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
+
+
+# --- beginning anew -----------------------------------------------------------------------------------------------
+
+
+def test_a_job_does_not_begin_anew_before_all_who_waited_for_it_can_wait_again(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    jobs = cloud.held()
+    second = jobs.submit(new("second", DependsOn(first.job_id)))
+    (lease,) = claim(cloud.jobs)
+    cloud.jobs.finish(lease, Outcome.failed("boom"))
+    assert cloud.status(second) is Status.CANCELLED
+    with pytest.raises(ConflictError, match=f"job {first.job_id} cannot begin anew yet: .* retry it again in a moment"):
+        jobs.retry(first.job_id)
+    assert cloud.status(first) is Status.FAILED
+    cloud.catch_up()
+    jobs.retry(first.job_id)
+    jobs.retry(second.job_id)
+    assert [lease.job.job_id for lease in claim(cloud.jobs)] == [first.job_id]
+    check_records(cloud.jobs)
+
+
+def test_a_job_begins_anew_though_one_that_it_waited_for_was_deleted_unseen_by_the_index(cloud: Cloud) -> None:
+    first = cloud.jobs.submit(new("first"))
+    jobs = cloud.held()
+    second = jobs.submit(new("second", DependsOn(first.job_id)))
+    (lease,) = claim(cloud.jobs)
+    cloud.jobs.finish(lease, Outcome.failed("boom"))
+    jobs.delete(first.job_id)
+    cloud.catch_up()
+    jobs.retry(second.job_id)
+    assert [lease.job.job_id for lease in claim(cloud.jobs)] == [second.job_id]
+
+
 # --- claiming -----------------------------------------------------------------------------------------------------
 
 

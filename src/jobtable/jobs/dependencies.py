@@ -15,7 +15,7 @@ from jobtable.errors import (
 from jobtable.jobs.cycles import awaited, find_path, gated, told
 from jobtable.jobs.definition import DependsOn, EdgeCondition
 from jobtable.jobs.edges import condition_of, count_edges, is_broken_by, new_edge, same_gates
-from jobtable.jobs.endings import COUNT_OF
+from jobtable.jobs.endings import COUNT_OF, INDEX_WAITS
 from jobtable.jobs.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status
@@ -69,6 +69,19 @@ class Dependencies:
         """The edges from a job, as they are now; also those that are closed, because a retry opens them again."""
         return self._store.query(JobDependency.key(job_id=job_id))
 
+    def _edges_to(self, job_id: str) -> list[JobDependency]:
+        """The edges to an ended job as they are now: all, unless the index needs more than a moment to show them."""
+        edges: list[JobDependency] = []
+        for seconds in (0, *INDEX_WAITS):
+            self._clock.sleep(seconds)
+            shown = self._queries.list_dependents(job_id)
+            keys = [JobDependency.key(job_id=e.job_id, dependency_job_id=e.dependency_job_id) for e in shown]
+            edges = [edge for edge in self._store.batch_get(keys) if edge is not None]
+            job = self._store.find(Job.key(job_id=job_id))
+            if job is None or _counted(edges) >= job.dependents:
+                break
+        return edges
+
     def _edge(self, job: Job, dependency: Job, on: DependsOn) -> JobDependency:
         allowed = CLAIMABLE if on.gate == "start" else CLAIMABLE | {Status.RUNNING}
         if job.status not in allowed:
@@ -117,6 +130,8 @@ class Dependencies:
         found = self._queries.read_jobs(edge.dependency_job_id for edge in edges)
         broken_by = None
         for edge, dependency in zip(edges, found, strict=True):
+            if dependency is None and edge.outcome is not None:
+                continue  # it was deleted while the index did not show this edge, which holds nobody up
             if dependency is None:
                 raise NotFoundError(
                     f"job {edge.job_id} waits for {edge.dependency_job_id}, which is not there any more"
@@ -135,7 +150,13 @@ class Dependencies:
         A gate that has let its job start stays as it is. Nothing is opened without the place that the job holds in its
         queue meanwhile: by that it is told that the job has ended, should it not begin.
         """
-        for edge in self._queries.list_dependents(dependency.job_id):
+        edges = self._edges_to(dependency.job_id)
+        if _counted(edges) < dependency.dependents:
+            raise ConflictError(
+                f"job {dependency.job_id} cannot begin anew yet: the index does not show all who wait for it; "
+                "retry it again in a moment"
+            )
+        for edge in edges:
             if condition_of(edge) is not EdgeCondition.STARTED or dependency.started_at is None:
                 self._reopen(edge, dependency)
 
@@ -180,9 +201,12 @@ class Dependencies:
             tx.update(QueueJob.key(queue_name=job.queue_name, job_id=job.job_id), QueueJob.rank.set(None))
 
     def remove_all(self, job_id: str) -> int:
-        """Remove the edges from and to an ended job, and what other jobs count of them."""
+        """Remove the edges from and to an ended job, and what other jobs count of them.
+
+        An edge to it that the index does not show yet stays, but all who waited were told: it holds nobody up.
+        """
         removed = sum(self._remove(edge, self._uncount_dependent) for edge in self.edges_of(job_id))
-        return removed + sum(self._remove(edge, _uncount_outcome) for edge in self._queries.list_dependents(job_id))
+        return removed + sum(self._remove(edge, _uncount_outcome) for edge in self._edges_to(job_id))
 
     def _remove(self, edge: JobDependency, uncount: Callable[[Transaction, JobDependency], None]) -> bool:
         """Remove an edge with what one of its jobs counts of it; says whether it was still there."""
@@ -208,6 +232,11 @@ class Dependencies:
         # Edges of an earlier version do not say whether they are counted.
         if dependency is not None and dependency.dependents:
             tx.update(dependency, Job.dependents.increment(-1), when=unchanged(dependency, Job.dependents))
+
+
+def _counted(edges: Iterable[JobDependency]) -> int:
+    """How many of the edges to a job it counts as its dependents."""
+    return sum(not edge.met_at_once for edge in edges)
 
 
 def _can_be_reopened(edge: JobDependency, job: Job) -> bool:

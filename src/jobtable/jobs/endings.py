@@ -22,7 +22,7 @@ from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
 
 _MOST_TRIES = 20
-_INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
 """How long to wait for edges that the index does not show yet. What it shows later is told when the place is due."""
 COUNT_OF: dict[Status, Attribute[int]] = {
     Status.COMPLETED: JobGates.completed,
@@ -144,17 +144,21 @@ class Endings:
             if not job.dependents:
                 continue
             edges = [only[job.job_id]] if job.job_id in only else self.edges_to(job)
+            told = 0
             for edge in edges:
-                if is_met_by(condition_of(edge), job) and self._close(edge, job):
+                if not is_met_by(condition_of(edge), job):
+                    told += 1  # it waits for something else
+                elif self._close(edge, job):
+                    told += 1
                     self.go_on(edge.job_id)
-            if len(edges) < job.dependents:
+            if told < job.dependents:
                 untold.append(job)
         return untold
 
     def edges_to(self, job: Job) -> list[JobDependency]:
         """The edges to a job that it counts, all of them unless an index needs more than a moment to show them."""
         edges = self._counted_edges_to(job)
-        for seconds in _INDEX_WAITS:
+        for seconds in INDEX_WAITS:
             if len(edges) >= job.dependents:
                 break
             self._clock.sleep(seconds)

@@ -42,12 +42,12 @@ class LaggingIndexes:
     def begin(self, request: Request) -> None:
         """Copy the tables that a request will write to, unless they are followed already."""
         with self._lock:
-            for name in {table for table, _ in _written(request)} - self._primary.keys():
+            for name in {table for table, _ in written_by(request)} - self._primary.keys():
                 self._copy_table(name)
 
     def follow(self, request: Request) -> None:
         """Take note of a write that has taken effect."""
-        for table, written in _written(request):
+        for table, written in written_by(request):
             with self._lock:  # also while it is read: what is noted last has to be what is there
                 key = {name: written[name] for name in self._primary[table]}
                 read = {"TableName": table, "Key": key, "ConsistentRead": True}
@@ -96,7 +96,7 @@ class LaggingIndexes:
             self._copy.execute("PutItem", {"TableName": write.table, "Item": write.item})
 
 
-def _written(request: Request) -> Iterator[tuple[str, Item]]:
+def written_by(request: Request) -> Iterator[tuple[str, Item]]:
     """The tables that a request writes to, and the items or their keys."""
     for table, entries in request.get("RequestItems", {}).items():
         for entry in entries:

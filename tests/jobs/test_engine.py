@@ -25,6 +25,7 @@ from jobtable.jobs.leases import Lease, Outcome, check_lease
 from jobtable.jobs.preparation import MOST_OPEN_DEPENDENCIES
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.objects import object_key
+from jobtable.store import Request, Response
 from jobtable.testing import FakeClock
 
 
@@ -281,6 +282,27 @@ def test_a_worker_that_lost_its_lease_can_write_nothing(jobs: Jobs, clock: FakeC
 
 def _checkpoint(job_id: str, clock: FakeClock) -> JobCheckpoint:
     return JobCheckpoint(job_id=job_id, timestamp=clock.now(), s3_bucket="b", s3_key="k", size_bytes=1, step=1, epoch=1)
+
+
+def test_a_lease_is_not_dead_before_its_time_because_a_look_at_all_took_long(jobs: Jobs, clock: FakeClock) -> None:
+    jobs.submit(new("job"))
+    (lease,) = claim(jobs)
+    observer = jobs.observer()
+    execute = jobs.store.backend.execute
+
+    def slowly(operation: str, request: Request) -> Response:
+        if operation == "Query" and jobs.queries.get_job(lease.job.job_id).heartbeat == 0:
+            clock.advance(LEASE_SECONDS - 1)
+            jobs.heartbeat(lease)
+        return execute(operation, request)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs.store.backend, "execute", slowly)
+        observer.recover()
+    clock.advance(2)
+    assert observer.recover() == []
+    clock.advance(LEASE_SECONDS)
+    assert len(observer.recover()) == 1
 
 
 def test_a_heartbeat_keeps_a_lease_whatever_the_wall_clock_does(jobs: Jobs, clock: FakeClock) -> None:

@@ -52,28 +52,27 @@ class LeaseObserver:
 
         Call it some times in every lease time. If some cannot be taken, it raises after the others were.
         """
-        now = self._clock.monotonic()
         changed: list[Job | None] = []
         seen: dict[str, _Seen] = {}
         problem: JobtableError | None = None
         for job in self._queries.list_jobs_by_status(Status.RUNNING):
             try:
-                changed.append(self._look_at(job, now, seen))
+                changed.append(self._look_at(job, seen))
             except JobtableError as error:
                 problem = error
         self._jobs = seen
-        self._bury_instances(now)
+        self._bury_instances()
         if problem is not None:
             raise problem
         return [job for job in changed if job is not None]
 
-    def _look_at(self, job: Job, now: float, seen: dict[str, _Seen]) -> Job | None:
+    def _look_at(self, job: Job, seen: dict[str, _Seen]) -> Job | None:
         if job.is_awaiting:
             return self._go_on(job.job_id)
         if not has_lease(job):
             return None
-        mark = self._mark(self._jobs.get(job.job_id), job.lease_epoch, job.heartbeat, now)
-        if now - mark.since > (job.lease_seconds or 0):
+        mark = self._mark(self._jobs.get(job.job_id), job.lease_epoch, job.heartbeat)
+        if self._clock.monotonic() - mark.since > (job.lease_seconds or 0):
             seen[job.job_id] = mark  # if it cannot be taken now, it is tried again at once
             taken = self._interrupt(job)
             del seen[job.job_id]
@@ -81,13 +80,13 @@ class LeaseObserver:
         seen[job.job_id] = mark
         return None
 
-    def _bury_instances(self, now: float) -> None:
+    def _bury_instances(self) -> None:
         seen: dict[str, _Seen] = {}
         for instance in self._queries.list_instances_by_status(InstanceStatus.RUNNING):
             if instance.lease_seconds is None:
                 continue  # not a worker of this package: nobody moves its heartbeat
-            mark = self._mark(self._instances.get(instance.instance_id), 0, instance.heartbeat, now)
-            if now - mark.since > instance.lease_seconds:
+            mark = self._mark(self._instances.get(instance.instance_id), 0, instance.heartbeat)
+            if self._clock.monotonic() - mark.since > instance.lease_seconds:
                 self._bury(instance)
             else:
                 seen[instance.instance_id] = mark
@@ -104,8 +103,8 @@ class LeaseObserver:
         except (ConditionFailedError, NotFoundError):
             return  # it lives, or someone else has noticed first
 
-    @staticmethod
-    def _mark(last: _Seen | None, epoch: int, heartbeat: int, now: float) -> _Seen:
+    def _mark(self, last: _Seen | None, epoch: int, heartbeat: int) -> _Seen:
+        """What was seen before, or what is seen now: not when the look at all began, which may take long."""
         if last is not None and (last.epoch, last.heartbeat) == (epoch, heartbeat):
             return last
-        return _Seen(epoch, heartbeat, now)
+        return _Seen(epoch, heartbeat, self._clock.monotonic())

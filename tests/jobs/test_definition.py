@@ -127,6 +127,12 @@ def test_params_that_json_cannot_say_are_refused(jobs: Jobs, value: Any) -> None
         jobs.submit(NewJob(name="bad", task=ADD, params={"x": value}))
 
 
+@pytest.mark.parametrize("params", [{"x": "\ud800"}, {"x\ud800": 1}, {"x": {"\ud800": 1}}])
+def test_params_that_are_not_valid_unicode_are_refused(jobs: Jobs, params: dict[str, Any]) -> None:
+    with pytest.raises(ValueRefusedError, match=r"job 'bad' (cannot be stored|holds a text that is not valid Unicode)"):
+        jobs.submit(NewJob(name="bad", task=ADD, params=params))
+
+
 @pytest.mark.parametrize(("member", "value"), [("max_concurrent_jobs", 0), ("priority", 5000)])
 def test_a_setting_that_no_queue_can_have_is_refused(jobs: Jobs, member: str, value: Any) -> None:
     with pytest.raises(ValueRefusedError, match=f"the {member} of queue 'gpu' cannot be {value}"):

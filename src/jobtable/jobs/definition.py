@@ -214,6 +214,8 @@ class NewJob:
             raise ValueRefusedError(
                 f"job {self.name!r} cannot be stored: {error}; params are what JSON can say"
             ) from error
+        if complete.get("params", {}).keys() != changed.params.keys():  # pydantic makes others of such names, unseen
+            raise ValueRefusedError(f"job {self.name!r} cannot be stored: the name of a param is not valid Unicode")
         if (place := find_non_finite(complete)) is not None:
             raise ValueRefusedError(
                 f"the {place} of job {self.name!r} is no finite number, which cannot be stored: give null or a text"

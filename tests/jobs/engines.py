@@ -24,7 +24,7 @@ from jobtable.jobs.entities import (
 )
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.locations import JobObjects
-from jobtable.jobs.records import CLAIMABLE, FINAL, Status
+from jobtable.jobs.records import CLAIMABLE, FINAL, Status, rank_of
 from jobtable.objects import key_parts
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.objects.sweep import DEFAULT_GRACE, sweep
@@ -82,6 +82,7 @@ def check_records(jobs: Jobs) -> None:
         if job.deleted_at is not None:
             continue  # what stands under it goes before it does
         _check_history(jobs, job)
+        assert job.requested is None or has_lease(job)
         assert job.dependents == sum(not edge.met_at_once for edge in jobs.queries.list_dependents(job.job_id))
         if job.is_gated:
             _check_gates(jobs, job)
@@ -115,8 +116,10 @@ def _is_broken(edge: JobDependency) -> bool:
 
 
 def _check_place(place: QueueJob, job: Job) -> None:
+    assert place.priority == job.priority
     if place.rank is not None:
         assert job.status in CLAIMABLE
+        assert place.rank == rank_of(job.priority)
     if job.status is Status.RUNNING:
         assert place.rank is None
         assert place.not_before is None

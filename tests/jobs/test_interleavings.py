@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
@@ -287,4 +288,46 @@ def test_who_begins_to_wait_for_a_start_as_it_happens_is_told_before_it_is_waite
     assert disturbed.ready() == ["child"]
     disturbed.run(children[0], Outcome.completed())
     assert disturbed.status(parent) is Status.COMPLETED
+    check_records(disturbed.jobs)
+
+
+# --- people come in between ---------------------------------------------------------------------------------------
+
+
+def test_a_job_that_becomes_ready_as_it_is_prioritised_has_its_new_rank(disturbed: Disturbed) -> None:
+    jobs = disturbed.jobs
+    soon = NewJob(name="soon", task="x:y", not_before=jobs.clock.now() + timedelta(seconds=1))
+    late, first = jobs.submit(soon), disturbed.submit("first")
+    jobs.clock.sleep(2)
+    disturbed.backend.disturb(lambda: jobs.prioritise(late.job_id, 900))
+    jobs.promote_due("default")
+    check_records(jobs)
+    jobs.promote_due("default")
+    assert [place.job_id for place in jobs.queries.list_ready("default")] == [late.job_id, first.job_id]
+    check_records(jobs)
+
+
+def test_a_job_that_is_given_back_as_it_is_prioritised_has_its_new_rank(disturbed: Disturbed) -> None:
+    job = disturbed.submit("job")
+    lease = disturbed.claim(job)
+    disturbed.backend.disturb(lambda: disturbed.jobs.prioritise(job.job_id, 900))
+    disturbed.jobs.release(lease, "its worker ends")
+    check_records(disturbed.jobs)
+
+
+def test_a_job_that_is_retried_as_it_is_prioritised_has_its_new_rank(disturbed: Disturbed) -> None:
+    job = disturbed.submit("job")
+    disturbed.run(job, FAILED)
+    disturbed.backend.disturb(lambda: disturbed.jobs.prioritise(job.job_id, 900), writes=1)
+    disturbed.jobs.retry(job.job_id)
+    assert disturbed.ready() == ["job"]
+    check_records(disturbed.jobs)
+
+
+@pytest.mark.parametrize("act", ["cancel", "stop"])
+def test_a_job_that_is_given_back_as_it_is_asked_to_end_has_ended(disturbed: Disturbed, act: str) -> None:
+    job = disturbed.submit("job")
+    lease = disturbed.claim(job)
+    disturbed.backend.disturb(lambda: getattr(disturbed.jobs, act)(job.job_id))
+    assert disturbed.jobs.release(lease, "its worker ends").is_final
     check_records(disturbed.jobs)

@@ -85,7 +85,8 @@ class Beginnings:
             due = self._clock.now() + settling_time
             place = self._queries.find_place(job)
             transition = Transition(self._store, self._clock)
-            transition.tx.check(job, unchanged(job, Job.status, Job.changed_at) & Job.deleted_at.missing())
+            same = unchanged(job, Job.status, Job.changed_at, Job.priority)
+            transition.tx.check(job, same & Job.deleted_at.missing())
             if place is not None:
                 transition.tx.update(place, QueueJob.not_before.set(due))
             elif job.queue_name is not None:
@@ -94,15 +95,17 @@ class Beginnings:
             try:
                 transition.commit()
             except Refused as refused:
-                self._refuse_changed(job, refused)
+                job = self._refuse_changed(job, refused)
             else:
                 return
         raise ConflictError(f"job {job.job_id} could not be retried: its place in the queue changes all the time")
 
-    def _refuse_changed(self, job: Job, refused: Refused) -> None:
+    def _refuse_changed(self, job: Job, refused: Refused) -> Job:
+        """The job as it is now, or JobStateError if it has not stayed as it had ended."""
         fresh = self._queries.get_job(job.job_id)
         if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
             raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
+        return fresh
 
     def _write_beginning(self, job: Job, by: str) -> None:
         for tries in range(_MOST_TRIES):
@@ -112,7 +115,7 @@ class Beginnings:
             try:
                 transition.commit()
             except Refused as refused:
-                self._refuse_changed(job, refused)
+                job = self._refuse_changed(job, refused)
                 self._make_wait(job, SETTLING_TIME * 2**tries)  # if a worker was faster, it gets more time now
                 continue
             if job.is_gated:
@@ -140,7 +143,7 @@ class Beginnings:
         if job.queue_name is not None:
             is_ready = not is_group and (gates is None or gates.open_starts == 0)
             place = self._place(job, job.queue_name, rank=rank_of(job.priority) if is_ready else None)
-            transition.tx.put(place, when=QueueJob.not_before.exists())
+            transition.tx.put(place, when=QueueJob.not_before.exists() & (QueueJob.priority == job.priority))
 
     def _place(
         self, job: Job, queue_name: str, *, rank: int | None = None, not_before: datetime | None = None

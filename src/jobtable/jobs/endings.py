@@ -292,7 +292,7 @@ class Endings:
             tx.check(gates, unchanged(gates, JobGates.open_starts))
         if gates is None or not gates.open_starts:
             updates.append(QueueJob.rank.set(rank_of(place.priority)))
-        tx.update(place, *updates, when=unchanged(place, QueueJob.rank, QueueJob.not_before))
+        tx.update(place, *updates, when=unchanged(place, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
         try:
             tx.commit()
         except ConflictError:

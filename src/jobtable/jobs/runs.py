@@ -25,7 +25,7 @@ from jobtable.jobs.records import Status, rank_of
 from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.starts import Starts
 from jobtable.jobs.transitions import Refused, Transition, later
-from jobtable.model import Condition
+from jobtable.model import Condition, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS
 
@@ -305,7 +305,8 @@ class Runs:
             place = self._queries.find_place(job)
             if place is None and job.queue_name is not None:
                 return None  # it has ended meanwhile
-            self._add_interruption(transition, lease, place, losses, reason, still_silent)
+            when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent
+            self._add_interruption(transition, lease, place, losses, reason, when)
         self._close_records(transition, lease, status)
         try:
             transition.commit()
@@ -323,7 +324,7 @@ class Runs:
         place: QueueJob | None,
         losses: int,
         reason: str,
-        when: Condition | None,
+        when: Condition,
     ) -> None:
         job = lease.job
         transition.change(
@@ -339,7 +340,8 @@ class Runs:
             when=when,
         )
         if place is not None:
-            transition.tx.update(place, QueueJob.rank.set(rank_of(place.priority)))
+            rank = QueueJob.rank.set(rank_of(place.priority))
+            transition.tx.update(place, rank, when=unchanged(place, QueueJob.priority))
             transition.count(place.queue_name, running=-1)
 
     def _close_records(self, transition: Transition, lease: Lease, status: Status) -> None:

@@ -69,7 +69,10 @@ class Conclusions:
         try:
             self._write(held, lambda: self._jobs.finish(held.lease, outcome))
         except ValueRefusedError as error:
-            self.finish(held, Outcome.failed(f"its result cannot be stored: {error}", retryable=False))
+            if outcome.kind == "failed":  # its item, which another program has made, has no room for that
+                self.lose(held, str(error))
+            else:
+                self.finish(held, Outcome.failed(f"its result cannot be stored: {error}", retryable=False))
         except LeaseLostError as error:
             self._end_lost(held, outcome, str(error))
         except NotFoundError:

@@ -41,6 +41,7 @@ class Parents:
 
     def __init__(self, edges: Iterable[JobDependency]) -> None:
         self._edges = {edge.dependency_job_id: edge for edge in edges}
+        self.ids = {edge.job_id for edge in self._edges.values()}
         self._updates: dict[str, Counter[Status]] = {}
         self._broken: dict[str, str] = {}
 

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from jobtable.errors import JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import DependsOn, NewJob, refusing
 from jobtable.jobs.edges import count_edges, is_broken_by, need_gates, new_edge
 from jobtable.jobs.entities import Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.records import Status, rank_of
+from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.transactions import MOST_ACTIONS
 
 SHARED_ACTIONS = 4
@@ -18,6 +21,10 @@ SHARED_ACTIONS = 4
 MOST_OPEN_DEPENDENCIES = (MOST_ACTIONS - SHARED_ACTIONS - 5) // 2
 """A job is written with its history, its place, its gates and its parent's edge, and with two actions for each job that
 it waits for: the edge, and the count of those who wait."""
+
+MOST_JOB_BYTES = MAX_ITEM_SIZE - 32_000
+"""The item of a job also takes what becomes of it: why it failed has some thousand characters."""
+_SURELY_SMALL = 100_000
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ class Prepared:
     parent_edge: JobDependency | None
     parent_dependents: int
     """How many jobs wait for the parent, which must still be so when the edge is written."""
+    length: int
+    """About how many bytes the job has."""
 
     @property
     def open_edges(self) -> list[JobDependency]:
@@ -70,7 +79,24 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
         gates=gates if job.is_gated else None,
         parent_edge=_parent_edge(new, parent, now),
         parent_dependents=0 if parent is None else parent.dependents,
+        length=_length(job),
     )
+
+
+def _length(job: Job) -> int:
+    """About how many bytes a job has; ValueRefusedError if they leave no room for what is written of its runs."""
+    try:
+        length = len(to_json(job.job_config)) + 4 * (len(job.name) + len(job.description))  # the rest of it is short
+    except PydanticSerializationError as error:
+        raise ValueRefusedError(f"job {job.name!r} holds a text that is not valid Unicode") from error
+    if length > _SURELY_SMALL:
+        length = item_size(Job.__schema__.codec.encode(job))
+    if length > MOST_JOB_BYTES:
+        raise ValueRefusedError(
+            f"job {job.name!r} has {length:,} bytes, and at most {MOST_JOB_BYTES:,} can be submitted: keep large "
+            "values in object storage, and give their keys as params"
+        )
+    return length
 
 
 def _edges(new: NewJob, known: Mapping[str, Job], now: datetime) -> list[JobDependency]:

@@ -124,9 +124,11 @@ def run_task(definition: Definition, stop: StopFlag, context: Callable[[], JobCo
     except Terminated:
         return Report("terminated", knew_of_stop=stop.was_seen)
     except tasks.StopTask as stopped:
-        return replace(_returned(stopped.result, stop), message=stopped.message, has_stopped=True)
+        told = _shortened(stopped.message, _MOST_TRACEBACK_CHARACTERS)
+        return replace(_returned(stopped.result, stop), message=told, has_stopped=True)
     except tasks.FailTask as failed:
-        return Report("raised", message=failed.message, is_retryable=False, knew_of_stop=stop.was_seen)
+        told = _shortened(failed.message, _MOST_TRACEBACK_CHARACTERS)
+        return Report("raised", message=told, is_retryable=False, knew_of_stop=stop.was_seen)
     except TaskError as error:
         return Report("raised", message=describe(error), is_retryable=False, knew_of_stop=stop.was_seen)
     except MemoryError as error:

@@ -13,6 +13,7 @@ from jobtable.errors import (
     ConflictError,
     LeaseLostError,
     NotFoundError,
+    RequestRefused,
     TransactionFailedError,
     ValueRefusedError,
 )
@@ -80,8 +81,7 @@ class Runs:
             try:
                 tx.commit()
             except TransactionFailedError as error:
-                if why := [failure.message for failure in error.failures if failure.code == _REFUSED]:
-                    raise ValueRefusedError(f"the progress of job {job.job_id} cannot be stored: {why[0]}") from error
+                _refuse_unstorable(f"the progress of job {job.job_id}", error)
                 continue
             return
         raise ConflictError(
@@ -104,7 +104,8 @@ class Runs:
     def finish(self, lease: Lease, outcome: Outcome) -> Job:
         """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held.
 
-        NotFoundError if it has ended and somebody has deleted it since.
+        ValueRefusedError if the job and its result are too large for one item; NotFoundError if it has ended and
+        somebody has deleted it since.
         """
         for _ in range(_MOST_TRIES):
             transition = Transition(self._store, self._clock)
@@ -113,7 +114,8 @@ class Runs:
             told = parents.count(transition)
             try:
                 transition.commit()
-            except Refused:
+            except Refused as refused:
+                _refuse_unstorable(f"the end of job {lease.job.job_id}", refused.error)
                 lease = self.refresh(lease)
                 continue
             self._let_go_on(told)
@@ -133,8 +135,10 @@ class Runs:
         alone: list[tuple[Lease, Outcome]] = []
         for pair in ended:
             job = pair[0].job
-            # Of two leases on one job, one is lost: it must not spoil the transaction of the others.
-            if job.job_id in together or (job.dependents and parents.edge_to(job) is None):
+            # Of two leases on one job, one is lost: it must not spoil the transaction of the others. The gates of one
+            # that is the parent of another are changed by that one's end, and a transaction changes an item once.
+            is_tied = job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None)
+            if job.job_id in together or is_tied:
                 alone.append(pair)
             else:
                 together[job.job_id] = pair
@@ -148,7 +152,7 @@ class Runs:
                 counted = parents.count(transition)
                 try:
                     transition.commit()
-                except Refused:
+                except (Refused, RequestRefused):  # or their results are too large for one transaction
                     alone += group
                 else:
                     told.update(dict.fromkeys(counted))
@@ -355,6 +359,12 @@ class Runs:
             JobResource.status.set("RELEASED"),
             JobResource.released_at.set(self._clock.now()),
         )
+
+
+def _refuse_unstorable(what: str, error: TransactionFailedError) -> None:
+    """Raise ValueRefusedError if the same would be refused again and again."""
+    if why := [failure.message for failure in error.failures if failure.code == _REFUSED]:
+        raise ValueRefusedError(f"{what} cannot be stored: {why[0]}") from error
 
 
 def _why_no_other_worker(job: Job, losses: int) -> str | None:

@@ -20,7 +20,7 @@ from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL
 from jobtable.model import Entity
 from jobtable.store import Store
-from jobtable.store.transactions import MOST_ACTIONS, Transaction
+from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
 
 _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The namespace of the job ids that are made from callers' keys."""
@@ -207,12 +207,13 @@ def _id_of(new: NewJob) -> str:
 def _packed(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
     """Groups that fit into one transaction each, whatever queues, parents and dependencies they share."""
     together: list[Prepared] = []
-    size = 0
+    size = length = 0
     for each in prepared:
         needed = each.actions + SHARED_ACTIONS  # should no other of these jobs have the same queue and parent
-        if together and size + needed > MOST_ACTIONS:
+        if together and (size + needed > MOST_ACTIONS or length + each.length > PACKED_BYTES):
             yield together
-            together, size = [], 0
+            together, size, length = [], 0, 0
+        length += each.length
         shares = any(other.place.queue_name == each.place.queue_name for other in together)
         size += each.actions + (not shares) + (0 if each.parent_edge is None or _shares_parent(each, together) else 2)
         together.append(each)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=Entity)
 MOST_ACTIONS = 100
-_PACKED_BYTES = 2_000_000
-"""A transaction takes 4 MB."""
+PACKED_BYTES = 2_000_000
+"""What is put into one transaction, by estimates: DynamoDB takes 4 MB."""
 _ACTION = {"add": "Put", "put": "Put", "update": "Update", "delete": "Delete", "check": "ConditionCheck"}
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 """Reasons that say nothing of the items: the same transaction may succeed when it is sent again."""
@@ -183,7 +183,7 @@ def packed(entities: Iterable[E], most: int) -> Iterator[list[E]]:
     size = 0
     for entity in entities:
         of_entity = item_size(type(entity).__schema__.codec.encode(entity))
-        if group and (len(group) == most or size + of_entity > _PACKED_BYTES):
+        if group and (len(group) == most or size + of_entity > PACKED_BYTES):
             yield group
             group, size = [], 0
         group.append(entity)

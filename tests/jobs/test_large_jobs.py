@@ -1,0 +1,134 @@
+"""Jobs and results that are too large for one transaction together, or for one item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.conclusions import Conclusions, WorkerReport
+from jobtable.jobs.context import JobContext
+from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.heartbeats import Heartbeats, Held
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.preparation import MOST_JOB_BYTES
+from jobtable.jobs.records import Status
+from jobtable.jobs.runner import StopFlag, run_task
+from jobtable.jobs.tasks import FailTask, StopTask, task
+from jobtable.store import Store
+
+LARGE = "x" * 300_000
+
+
+@pytest.fixture
+def jobs(each_store: Store) -> Jobs:
+    return engine(each_store)
+
+
+def new(name: str, text: str = "") -> NewJob:
+    return NewJob(name=name, task="x:y", params={"text": text})
+
+
+def claim(jobs: Jobs) -> list[Lease]:
+    return jobs.claim("default", limit=30, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+
+
+def statuses(jobs: Jobs) -> list[Status]:
+    return [job.status for job in jobs.queries.list_jobs()]
+
+
+def test_jobs_are_submitted_that_are_too_large_for_one_transaction(jobs: Jobs) -> None:
+    jobs.submit_many(new(str(number), LARGE) for number in range(15))
+    assert statuses(jobs) == [Status.PENDING] * 15
+    check_records(jobs)
+
+
+def test_runs_end_whose_results_are_too_large_for_one_transaction(jobs: Jobs) -> None:
+    jobs.submit_many(new(str(number)) for number in range(15))
+    assert jobs.finish_many([(lease, Outcome.completed(LARGE)) for lease in claim(jobs)]) == []
+    assert statuses(jobs) == [Status.COMPLETED] * 15
+    check_records(jobs)
+
+
+def test_a_result_that_does_not_fit_beside_the_params_is_refused_and_fails_its_job(jobs: Jobs) -> None:
+    job = jobs.submit(new("job", LARGE))
+    (lease,) = claim(jobs)
+    with pytest.raises(ValueRefusedError, match=f"the end of job {job.job_id} cannot be stored: Item size"):
+        jobs.finish(lease, Outcome.completed(LARGE))
+    report = concluded(jobs, lease, Outcome.completed(LARGE))
+    ended = jobs.queries.get_job(job.job_id)
+    assert (ended.status, report) == (Status.FAILED, WorkerReport(failed=1))
+    assert ended.message is not None
+    assert ended.message.startswith("its result cannot be stored: ")
+
+
+def concluded(jobs: Jobs, lease: Lease, outcome: Outcome) -> WorkerReport:
+    """What a worker has done that runs a job to this end."""
+    heartbeats = Heartbeats(jobs, LEASE_SECONDS, beat_instance=lambda: None, on_failure=lambda error: None)
+    conclusions = Conclusions(jobs, heartbeats)
+    conclusions.finish_many([(Held(lease, jobs.clock.monotonic() + LEASE_SECONDS, None), outcome)])
+    return conclusions.report()
+
+
+def test_a_job_that_leaves_no_room_for_what_becomes_of_it_is_refused(jobs: Jobs) -> None:
+    with pytest.raises(ValueRefusedError, match=r"job 'job' has 378,\d+ bytes, and at most 377,600 .* object storage"):
+        jobs.submit(new("job", "x" * MOST_JOB_BYTES))
+    jobs.submit(new("job", "x" * (MOST_JOB_BYTES - 1_000)))
+    (lease,) = claim(jobs)
+    jobs.report(lease, progress=50, message="half of it")
+    assert jobs.finish(lease, Outcome.failed("é" * 7_000)).status is Status.FAILED
+
+
+def test_a_run_of_a_job_without_any_room_is_given_up() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        jobs = engine(store)
+        submitted = jobs.submit(new("job", "x" * (MOST_JOB_BYTES - 1_000)))
+        (lease,) = claim(jobs)
+        store.put(jobs.queries.get_job(submitted.job_id).replace(description="x" * 32_000))
+        lease = jobs.refresh(lease)
+        assert concluded(jobs, lease, Outcome.failed("boom" * 500)) == WorkerReport(lost=1)
+
+
+@task
+def fail_at_length() -> None:
+    raise FailTask("é" * 500_000)
+
+
+@task
+def stop_at_length() -> None:
+    raise StopTask("é" * 500_000)
+
+
+@pytest.mark.parametrize(("ends", "status"), [(fail_at_length, Status.FAILED), (stop_at_length, Status.STOPPED)])
+def test_a_long_reason_to_end_is_shortened(jobs: Jobs, ends: Callable[[], None], status: Status) -> None:
+    jobs.submit(NewJob(name="job", task=ends))
+    (lease,) = claim(jobs)
+    report = run_task(lease.job.definition, StopFlag(), lambda: JobContext(jobs, lease))
+    ended = jobs.finish(lease, report.outcome())
+    assert ended.status is status
+    assert ended.message is not None
+    assert "[... 494,000 characters ...]" in ended.message
+
+
+def test_a_parent_and_its_child_end_together(jobs: Jobs) -> None:
+    group = jobs.open_group(NewJob(name="group"))
+    first = jobs.submit(new("first"))
+
+    def child_of(parent_job_id: str, name: str) -> str:
+        waits, behind = ParentWaits(), (DependsOn(first.job_id),)
+        submitted = NewJob(name=name, task="x:y", parent_job_id=parent_job_id, parent_waits=waits, depends_on=behind)
+        return jobs.submit(submitted).job_id
+
+    child_of(child_of(group.job_id, "parent"), "child")
+    jobs.seal(group.job_id)
+    (lease,) = claim(jobs)
+    jobs.finish(lease, Outcome.completed())
+    leases = claim(jobs)
+    assert len(leases) == 2
+    assert jobs.finish_many([(lease, Outcome.completed()) for lease in leases]) == []
+    assert statuses(jobs) == [Status.COMPLETED] * 4
+    check_records(jobs)

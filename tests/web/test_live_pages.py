@@ -85,6 +85,18 @@ def test_a_tab_that_is_not_looked_at_needs_no_stream(watched: Watched, served: S
     page.get_by_text("line 1").wait_for()
 
 
+def test_the_list_says_what_jobs_say_and_why_they_failed(watched: Watched, served: Served) -> None:
+    page = watched.page
+    run = Run(served, "says")
+    open_live(page, "/jobs")
+    said = page.locator(f'tr[data-job="{run.job_id}"] [data-cell="message"]')
+    expect(said).to_be_hidden()
+    run.tell("report", progress=12, message="epoch 1\nof 8")
+    expect(said).to_have_text("epoch 1")
+    run.tell("finish", kind="failed", message="out of <b>memory</b>")
+    expect(said).to_have_text("out of <b>memory</b>")
+
+
 def test_a_browser_without_shared_workers_has_a_stream_for_each_tab(watched: Watched, served: Served) -> None:
     page = watched.page
     page.add_init_script(NO_SHARED_WORKER)

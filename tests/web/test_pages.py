@@ -206,6 +206,37 @@ def test_the_list_of_jobs_filters_and_pages(world: World, served: Served, browse
     assert found == [f"many {number}" for number in reversed(range(120))]
 
 
+def listed(browser: httpx.Client, **asked: str) -> list[str]:
+    """The names of the jobs that the list finds."""
+    return re.findall(r'<a class="job-link"[^>]*>([^<]+)</a>', browser.get("/jobs", params=asked).text)
+
+
+def test_jobs_are_found_by_their_task_and_by_parts_of_their_parameters(served: Served, browser: httpx.Client) -> None:
+    engine = served.services.jobs
+    params = [{"rate": 0.05, "source": "s3://Bucket/a"}, {"rate": 0.5, "layers": [64, 32]}, {}]
+    for number, given in enumerate(params):
+        engine.submit(NewJob(name=f"found {number}", task="looked.up:for", params=given, queue="found"))
+    other = engine.submit(NewJob(name="found not", task="looked.up:for_not", queue="found"))
+    assert listed(browser, task="looked.up:for") == ["found 2", "found 1", "found 0"]
+    assert listed(browser, text="UP:FOR_NOT") == ["found not"]
+    assert listed(browser, text="rate=0.05") == ["found 0"]
+    assert listed(browser, text="rate=0.5") == ["found 1"]
+    assert listed(browser, text="bucket/A", queue="found") == ["found 0"]
+    assert listed(browser, text="layers=[64, 32]") == ["found 1"]
+    assert listed(browser, text="rate=", task="looked.up:for_not") == []
+    assert 'href="/jobs?task=looked.up%3Afor_not"' in browser.get(f"/jobs/{other.job_id}").text
+    assert 'name="task" value="looked.up:for"' in browser.get("/jobs", params={"task": "looked.up:for"}).text
+
+
+def test_the_list_says_why_jobs_failed(world: World, browser: httpx.Client) -> None:
+    row = browser.get("/jobs", params={"status": "FAILED"}).text.partition(f'data-job="{world.failed_job}"')[2]
+    said = re.search(r'data-cell="message"[^>]*>([^<]+)<', row.partition("</tr>")[0])
+    assert said is not None
+    assert said[1].startswith("RuntimeError: &lt;img")
+    completed = browser.get("/jobs", params={"status": "COMPLETED"}).text
+    assert not re.search(r'data-cell="message"[^>]*>[^<]', completed), "what a job said last is no result"
+
+
 def test_a_status_in_an_address_is_understood_or_refused(world: World, browser: httpx.Client) -> None:
     failed = browser.get("/jobs", params={"status": "failed"}).text
     assert world.failed_job in failed

@@ -32,23 +32,36 @@ class JobFilter:
     queue: str | None = None
     tag: str | None = None
     job_type: str | None = None
+    task: str | None = None
     text: str | None = None
-    """Stands in the name or begins the id."""
+    """Stands in the name, the task or a parameter (as `name=value`), or begins the id."""
     is_root: bool = False
     """Only jobs that stand under no other."""
 
     def matches(self, job: Job) -> bool:
         """Whether the job is wanted."""
-        text = self.text.casefold() if self.text else None
         return (
             (self.status is None or job.status is self.status)
             and (self.user is None or job.created_by == self.user)
             and (self.queue is None or job.queue_name == self.queue)
             and (self.tag is None or self.tag in job.tags)
             and (self.job_type is None or job.job_type == self.job_type)
-            and (text is None or text in job.name.casefold() or job.job_id.casefold().startswith(text))
+            and (self.task is None or job.definition.task == self.task)
+            and (self.text is None or _has_text(job, self.text.casefold()))
             and not (self.is_root and job.parent_job_id is not None)
         )
+
+
+def _has_text(job: Job, text: str) -> bool:
+    if text in job.name.casefold() or job.job_id.casefold().startswith(text):
+        return True
+    definition = job.definition
+    said = (f"{name}={_said(value)}" for name, value in definition.params.items())
+    return text in (definition.task or "").casefold() or any(text in each.casefold() for each in said)
+
+
+def _said(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,10 @@ class FilterQuery(BaseModel):
     queue: Wanted = None
     tag: Wanted = None
     job_type: Wanted = None
-    text: Wanted = Field(None, description="Stands in the name, or begins the id.")
+    task: Annotated[str | None, Field(min_length=1, max_length=500)] = None
+    text: Wanted = Field(
+        None, description="Stands in the name, the task or a parameter (as name=value), or begins the id."
+    )
 
     def filter(self) -> JobFilter:
         """What the list takes."""

@@ -38,6 +38,7 @@ class FilterForm(BaseModel):
     user: str = ""
     queue: str = ""
     tag: str = ""
+    task: str = ""
     text: str = ""
 
     def filter(self) -> JobFilter:
@@ -49,6 +50,7 @@ class FilterForm(BaseModel):
             user=self.user or None,
             queue=self.queue or None,
             tag=self.tag or None,
+            task=self.task or None,
             text=self.text or None,
         )
 

@@ -30,7 +30,14 @@ function showJob(row, { kind, values }) {
   const attempt = row.querySelector('[data-cell="attempt"]');
   attempt.textContent = attempt.textContent.replace(/^\s*\d+/, values.attempts);
   row.querySelector('[data-cell="took"]').textContent = values.took;
+  showMessage(row.querySelector('[data-cell="message"]'), name === "completed" ? "" : (values.message ?? ""));
   showProgress(row, values.progress, ["completed", "deleted"].includes(name));
+}
+
+function showMessage(place, text) {
+  place.hidden = !text;
+  place.title = text.slice(0, 500);
+  place.textContent = text.split("\n")[0];
 }
 
 function showProgress(row, percent, hasEnded) {

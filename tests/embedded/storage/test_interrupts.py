@@ -30,7 +30,9 @@ class _Interrupt:
         self.left = at
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> _Interrupt:
-        if event in ("call", "return") and frame.f_code.co_filename.startswith(_FOLDER):
+        code = frame.f_code
+        # Of an interrupt in `__del__` nobody is told but who reads standard error: Python swallows it.
+        if event in ("call", "return") and code.co_filename.startswith(_FOLDER) and code.co_name != "__del__":
             self.left -= 1
             if self.left < 0:
                 raise KeyboardInterrupt

@@ -35,7 +35,12 @@ def create_private(path: str) -> None:
 
 
 class Connection(sqlite3.Connection):
-    """One that weak references can lead to."""
+    """One that weak references can lead to, and that is closed when nobody has it any more, as after an interrupt."""
+
+    def __del__(self) -> None:
+        # Newer versions of Python would warn. One that could not be opened cannot be closed either.
+        with contextlib.suppress(sqlite3.ProgrammingError):
+            self.close()
 
 
 def connect(path: str, durability: Durability) -> sqlite3.Connection:

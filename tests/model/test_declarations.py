@@ -372,6 +372,29 @@ def test_a_field_of_the_key_is_stored_only_if_it_says_so() -> None:
     }
 
 
+def test_a_field_of_the_key_is_stored_where_an_index_has_it_as_its_attribute() -> None:
+    indexes = [Index("by-kind", ("kind", "a"), ("b", "c"))]
+    table = Table("things", pk="PK", sk="SK", type_attribute="TYPE", indexes=indexes)
+
+    class Thing(Entity, table=table, type="THING"):
+        key = Key("T#{a}", "T#{b}#{d}")
+        by_kind = Key(index="by-kind")
+        a: str
+        b: str
+        c: str
+        d: str
+        kind: str
+
+    class Other(Entity, table=table, type="OTHER"):
+        key = Key("O#{a}", "O")
+        a: str
+
+    assert Thing.__schema__.codec.encode(Thing(a="1", b="2", c="3", d="4", kind="x")).keys() == {
+        *("PK", "SK", "TYPE", "kind", "a", "b", "c")
+    }
+    assert Other.__schema__.codec.encode(Other(a="1")).keys() == {"PK", "SK", "TYPE"}
+
+
 def test_a_part_is_checked_as_well() -> None:
     with pytest.raises(DefinitionError, match=r"Wheel\.size: .*no form in DynamoDB"):
 

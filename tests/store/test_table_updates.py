@@ -32,6 +32,20 @@ after = Table(
     stream=True,
     indexes=[Index("GSI1", "GSI1PK"), Index("GSI2", "GSI2PK", "GSI2SK"), Index("GSITYPE", "TYPE")],
 )
+by_name = Table(
+    "runs", pk="PK", type_attribute="TYPE", indexes=[Index("GSI1", "GSI1PK"), Index("by-owner", "owner", "name")]
+)
+
+
+class NamedRun(Entity, table=by_name, type="RUN"):
+    """The same with an index that has a field of the primary key as its attribute."""
+
+    key = Key("RUN#{name}")
+    by_name = Key(index="by-owner")
+
+    name: str
+    owner: str
+    score: int | None = None
 
 
 class Run(Entity, table=after, type="RUN"):
@@ -67,6 +81,13 @@ def test_what_is_declared_and_missing_is_added_and_the_items_are_found_by_it(sto
     assert names(store.query(Run.by_score(owner="ann"))) == ["b", "a"]
     assert names(store.query(Run.by_owner(owner="ann"), where=Run.score == 7)) == ["a"]
     assert store.tables.update(after) == []
+
+
+def test_a_new_index_has_the_items_whose_key_alone_held_its_attribute(store: Store) -> None:
+    assert store.tables.update(by_name) == ["index by-owner"]
+    assert names(store.query(NamedRun.by_name(owner="ann"))) == ["a", "b", "c"]
+    store.add(NamedRun(name="d", owner="ann"))
+    assert names(store.query(NamedRun.by_name(owner="ann"), after="b")) == ["c", "d"]
 
 
 def test_who_queries_an_index_that_is_not_there_is_told_what_to_do(store: Store) -> None:

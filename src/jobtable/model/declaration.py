@@ -104,7 +104,7 @@ class Declaration:
             advice = f'call the field otherwise, and its attribute with Annotated[..., Name("{name}")] so'
             raise DefinitionError(f"{self.name}.{name} is a field and a key; {advice}")
         fields = read_fields(self.cls, self.alias, self.envelope)
-        fields = self._placed(fields, self._key("key", declared["key"], fields))
+        fields = self._placed(fields, self._key("key", declared["key"], fields), self._natural_paths(declared))
         keys = {name: self._key(name, key, fields) for name, key in declared.items()}
         schema = EntitySchema(
             cls=self.cls,
@@ -172,11 +172,25 @@ class Declaration:
                 return KeyPart(attribute, natural=field)
         raise DefinitionError(f"{owner}: the key attribute {attribute!r} is no field; declare it, or write a template")
 
-    def _placed(self, fields: Mapping[str, FieldSchema], primary: KeySchema) -> dict[str, FieldSchema]:
-        """A field that can be read out of the primary key is not stored again, unless it is marked as Stored."""
+    def _natural_paths(self, declared: Mapping[str, Key]) -> set[tuple[str, ...]]:
+        """The attributes of indexes that are fields themselves, and not made from templates."""
+        found: set[str] = set()
+        for key in declared.values():
+            if key.index in self.table.indexes:
+                index = self.table.indexes[key.index]
+                found.update(() if key.partition else index.partition, () if key.sort else index.sort)
+        return {(attribute,) for attribute in found}
+
+    def _placed(
+        self, fields: Mapping[str, FieldSchema], primary: KeySchema, of_indexes: set[tuple[str, ...]]
+    ) -> dict[str, FieldSchema]:
+        """A field that can be read out of the primary key is not stored again, unless it is marked as Stored.
+
+        It is as well where an index has it as its attribute: an item without that would not be in the index.
+        """
         templated = {name for part in primary.parts if part.template for name in part.inputs}
-        key_only = {name for name in templated if not fields[name].is_stored}
-        return {name: replace(field, is_key_only=name in key_only) for name, field in fields.items()}
+        stored = {name for name, field in fields.items() if field.is_stored or field.path in of_indexes}
+        return {name: replace(field, is_key_only=name in templated - stored) for name, field in fields.items()}
 
 
 def _forms_of(field: FieldSchema) -> Callable[[str], KeyForm]:

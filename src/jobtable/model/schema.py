@@ -285,6 +285,14 @@ class EntitySchema:
     def keys(self) -> tuple[KeySchema, ...]:
         return (self.primary, *self.indexes.values())
 
+    def made_parts(self, index: KeySchema) -> tuple[KeyPart, ...]:
+        """The attributes of an index key that items lack which were stored before it was declared.
+
+        Those are made: from a template, or from a field that stood in the primary key alone.
+        """
+        of_primary = self.primary.inputs
+        return tuple(part for part in index.parts if part.template or set(part.inputs).intersection(of_primary))
+
     @cached_property
     def derived(self) -> frozenset[str]:
         """The attributes that are made from fields and never set by hand: templates and the type."""

@@ -129,7 +129,7 @@ def rekey(entity: Entity, item: Item) -> dict[str, Any] | None:
     clauses: list[tuple[Clause, str]] = []
     inputs: set[str] = set()
     for index in schema.indexes.values():
-        for name in [part.attribute for part in index.templated]:
+        for name in [part.attribute for part in schema.made_parts(index)]:
             if made.get(name) == item.get(name):
                 continue
             inputs.update(index.inputs)

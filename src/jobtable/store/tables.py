@@ -87,8 +87,8 @@ class Tables:
         deployed = self.describe(table)
         there = {index["IndexName"] for index in deployed.get("GlobalSecondaryIndexes", ())}
         new = [index for index in table.indexes.values() if index.name not in there]
-        keys = [key for entity in table.entities.values() for key in entity.indexes.values()]
-        if any(key.index in new and key.templated for key in keys):
+        keys = [(entity, key) for entity in table.entities.values() for key in entity.indexes.values()]
+        if any(key.index in new and entity.made_parts(key) for entity, key in keys):
             rekey(self._store, table)
         added = [self._add_index(table, index) for index in new]
         if table.stream and not deployed.get("StreamSpecification", {}).get("StreamEnabled"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from jobtable.errors import ConditionalCheckFailed
@@ -14,12 +17,22 @@ from jobtable.store.scans import Scan
 if TYPE_CHECKING:
     from jobtable.store.store import Store
 
+_WRITERS = 16
+"""How many items are written at once: one after the other, each would wait for the network, or for the disk."""
+
+_MOST_WAITING = 1000
+
 
 def rekey(store: Store, table: Table) -> int:
     """Give the items of a table the index keys that their fields make; gives how many had others, or none."""
     request = {"TableName": store.table_name(table), "ConsistentRead": True, "ReturnConsumedCapacity": "TOTAL"}
     scan = Scan(lambda operation, request: store.ask(operation, request, "tables.rekey"), request, segments=1)
-    return sum(_is_rekeyed(store, table, item) for item in scan)
+    items = iter(scan)
+    rekeyed = 0
+    with ThreadPoolExecutor(_WRITERS) as writers:
+        while some := list(islice(items, _MOST_WAITING)):
+            rekeyed += sum(writers.map(partial(_is_rekeyed, store, table), some))
+    return rekeyed
 
 
 def _is_rekeyed(store: Store, table: Table, item: Item | None) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobtable.app import Services, open_jobs
-from jobtable.errors import ConnectionUrlError, TableNotFound
+from jobtable.errors import ConnectionUrlError, StorageError, TableNotFound
 from jobtable.jobs.definition import NewJob
 from jobtable.objects import object_key
 from jobtable.settings import Settings
@@ -22,14 +22,13 @@ def test_a_store_in_the_cloud_needs_an_object_store() -> None:
 
 def test_each_process_of_a_worker_opens_the_same_jobs(tmp_path: Path) -> None:
     open_them = pickle.loads(pickle.dumps(partial(open_jobs, f"file:{tmp_path}/jobs.db")))
-    first, second = open_them(), open_them()
-    job = first.submit(NewJob(name="a", task="m:f"))
-    first.objects.put("jobs/x", b"content")
-    assert second.queries.get_job(job.job_id) == job
-    assert second.objects.get("jobs/x") == b"content"
-    for jobs in (first, second):
-        jobs.store.close()
-        jobs.objects.close()
+    with open_them() as first, open_them() as second:
+        job = first.submit(NewJob(name="a", task="m:f"))
+        first.objects.put("jobs/x", b"content")
+        assert second.queries.get_job(job.job_id) == job
+        assert second.objects.get("jobs/x") == b"content"
+    with pytest.raises(StorageError, match="closed"):
+        first.queries.get_job(job.job_id)
 
 
 def test_services_make_the_tables_that_they_need_on_an_embedded_store() -> None:

@@ -30,6 +30,7 @@ EXPORTS = {
 def test_what_a_package_exports(package: ModuleType) -> None:
     assert sorted(package.__all__) == EXPORTS[package].split()
     assert all(hasattr(package, name) for name in package.__all__)
+    assert set(package.__all__) <= set(dir(package))
     assert not hasattr(package, "Nothing")
 
 

@@ -69,4 +69,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # the command line can answer Ctrl-C before all of it is loaded
-    __getattr__ = offer(__name__, __all__, ["model", "store", "connection", "app"])
+    __getattr__, __dir__ = offer(__name__, __all__, ["model", "store", "connection", "app"])

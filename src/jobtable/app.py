@@ -33,8 +33,8 @@ if TYPE_CHECKING:  # Each system is loaded when it is used.
 def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Jobs:
     """The job service of a store: what each process of a worker opens for itself.
 
-    The caller closes its `store` and its `objects`. The tables of an embedded store are created where they are
-    missing; those in the cloud are created once, with `jobtable tables create`.
+    The caller closes it, or writes `with open_jobs(...) as jobs:`. The tables of an embedded store are created where
+    they are missing; those in the cloud are created once, with `jobtable tables create`.
     """
     return Services.open(store_url, objects_url, clock=clock).jobs
 

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 
-def offer(package: str, names: Sequence[str], modules: Sequence[str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package that offers these names, each from the first of its modules that has it."""
+def offer(
+    package: str, names: Sequence[str], modules: Sequence[str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a package that offers these names, each from the first module that has it."""
 
     def get(name: str) -> object:
         for module in modules if name in names else ():
@@ -16,4 +18,4 @@ def offer(package: str, names: Sequence[str], modules: Sequence[str]) -> Callabl
                 return getattr(loaded, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return get
+    return get, lambda: sorted(names)

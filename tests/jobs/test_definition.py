@@ -85,6 +85,7 @@ def test_a_job_without_a_task_is_refused_and_a_group_with_one(jobs: Jobs) -> Non
         ("params", [1]),
         ("params", "abc"),
         ("not_before", 5),
+        ("queue", ""),
     ],
 )
 def test_a_member_that_no_job_can_have_is_refused_in_one_line(jobs: Jobs, member: str, value: Any) -> None:
@@ -108,6 +109,13 @@ def test_what_is_no_finite_number_is_refused_and_does_not_become_nothing(
     with pytest.raises(ValueRefusedError, match=f"the {place} of job 'bad' is no finite number"):
         jobs.submit(NewJob(name="bad", task=ADD, **members))
     assert list(jobs.queries.list_jobs()) == []
+
+
+def test_what_a_job_waits_for_is_written_as_an_edge(jobs: Jobs) -> None:
+    first = jobs.submit(NewJob(name="first", task=ADD))
+    edges: Any = (first.job_id,)
+    with pytest.raises(ValueRefusedError, match=rf"'bad' cannot wait for '{first.job_id}': .*DependsOn\(job_id\)"):
+        NewJob(name="bad", task=ADD, depends_on=edges)
 
 
 def test_an_empty_key_is_refused(jobs: Jobs) -> None:

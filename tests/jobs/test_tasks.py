@@ -191,7 +191,7 @@ def test_a_job_may_name_the_function_itself() -> None:
 def test_a_function_that_no_worker_can_run_is_refused_before_it_is_submitted(monkeypatch: pytest.MonkeyPatch) -> None:
     def bare() -> None: ...
 
-    with pytest.raises(TaskError, match=r"bare .* is not marked as a task: write @task above it"):
+    with pytest.raises(TaskError, match=r"test_tasks\..*bare is not marked as a task: write @task above it"):
         NewJob(name="bare", task=bare)
     with pytest.raises(TaskError, match=r"inner' is inside a function or class, where no worker finds it"):
         NewJob(name="inner", task=_with_a_task_inside())

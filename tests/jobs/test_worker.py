@@ -418,8 +418,18 @@ def test_processes_of_jobs_load_what_their_store_needs_and_not_all_that_a_progra
     assert set(elsewhere) - set(here) == {"jobtable.remote.work"}
 
 
+def test_queues_and_modules_are_lists_and_jobs_are_opened_by_the_worker(bench: Bench) -> None:
+    with pytest.raises(ValueRefusedError, match=r"queues is a list of names: write \['default'\]"):
+        Worker(bench.opener, "default")
+    with pytest.raises(ValueRefusedError, match=r"preload is a list of names: write \['json'\]"):
+        Worker(bench.opener, ["default"], preload="json")
+    opened: Any = bench.jobs
+    with pytest.raises(TypeError, match=r"give what opens it, functools\.partial\(open_jobs, URL\)"):
+        Worker(opened, ["default"])
+
+
 def test_what_a_job_could_not_open_is_told_at_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueRefusedError, match="cannot be handed to the process of a job"):
+    with pytest.raises(ValueRefusedError, match=r"to the process of a job: .*use functools.partial\(open_jobs, URL\)"):
         Worker(lambda: open_jobs(bench.url), ["default"]).run()
     monkeypatch.setattr(open_in_script, "__module__", "__main__")
     monkeypatch.setattr(sys.modules["__main__"], "open_in_script", open_in_script, raising=False)

@@ -33,6 +33,6 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a module of tasks needs no worker
-    __getattr__ = offer(
+    __getattr__, __dir__ = offer(
         __name__, __all__, ["tasks", "records", "definition", "entities", "leases", "context", "engine", "worker"]
     )

@@ -177,6 +177,11 @@ class NewJob:
     not_before: datetime | None = None
 
     def __post_init__(self) -> None:
+        edges: tuple[object, ...] = self.depends_on
+        for on in edges:
+            if not isinstance(on, DependsOn):
+                told = "write depends_on=(DependsOn(job_id),)"
+                raise ValueRefusedError(f"job {self.name!r} cannot wait for {on!r:.100}: {told}")
         if callable(self.task):
             task = task_of(self.task)
             task.check_names(self.params)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from jobtable.clock import Clock
 from jobtable.jobs.beginnings import Beginnings
@@ -95,6 +95,17 @@ class Jobs:
         self.finish = runs.finish
         self.finish_many = runs.finish_many
         self.release = runs.release
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store and the object store."""
+        self.store.close()
+        self.objects.close()
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         """What the tasks of a system ask for in the name of the job that they run; elsewhere it asks a server."""

@@ -62,6 +62,8 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
         raise ValueRefusedError(
             f"job {new.name!r} has no task: give it one, module:function, or open a group if it only groups others"
         )
+    if not new.queue:
+        raise ValueRefusedError(f"the queue of job {new.name!r} cannot be {new.queue!r}: it has a name")
     parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
     edges = _edges(new, known, now)
     gates = count_edges(str(new.job_id), edges)

@@ -171,7 +171,8 @@ def _check_picklable(open_jobs: Callable[[], Jobs]) -> None:
     try:
         text = pickle.dumps(open_jobs)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ValueRefusedError(f"open_jobs cannot be handed to the process of a job: {error}") from error
+        told = f"open_jobs cannot be handed to the process of a job: {error}; use functools.partial(open_jobs, URL)"
+        raise ValueRefusedError(told) from error
     if b"__main__" in text:
         raise ValueRefusedError(
             f"{open_jobs} is defined in the script that was started, which the process of a job does not import; "

@@ -82,7 +82,8 @@ class Task:
         self.is_inline = is_inline
         self.path = f"{function.__module__}:{function.__qualname__}"
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise DefinitionError(f"{self.path} is asynchronous or a generator; a task is a plain function")
+            advice = "a task is a plain function, which may call asyncio.run() or list() on such a one"
+            raise DefinitionError(f"{self.path} is asynchronous or a generator; {advice}")
         parameters = list(inspect.signature(function).parameters.values())
         for parameter in parameters:
             if parameter.kind not in _BY_NAME:
@@ -143,7 +144,8 @@ def task_of(function: Callable[..., Any]) -> Task:
     """The task that a marked function is; TaskError if it has no mark, or a worker would not find it."""
     found: Task | None = getattr(function, _MARK, None)
     if found is None:
-        raise TaskError(f"{function!r} is not marked as a task: write @task above it")
+        named = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
+        raise TaskError(f"{named} is not marked as a task: write @task above it")
     module_name, _, function_name = found.path.partition(":")
     _refuse_script(found.path, module_name)
     if "." in function_name:

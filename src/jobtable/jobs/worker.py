@@ -79,6 +79,13 @@ class Worker:
         instance: InstanceInfo | None = None,
         drain_seconds: float = 30.0,
     ) -> None:
+        opener: object = open_jobs
+        if isinstance(opener, Jobs):
+            told = "each process opens the jobs for itself"
+            raise TypeError(f"{told}: instead of a Jobs give what opens it, functools.partial(open_jobs, URL)")
+        for name, given in (("queues", queues), ("preload", preload)):
+            if isinstance(given, str):
+                raise ValueRefusedError(f"{name} is a list of names: write [{given!r}]")
         if not queues or slots < 1 or lease_seconds <= 0:
             raise ValueRefusedError(
                 f"a worker needs a queue, a slot and a lease time: {queues=}, {slots=}, {lease_seconds=}"
@@ -106,9 +113,7 @@ class Worker:
     def run(self) -> WorkerReport:
         """Work until drained, or until the queues are empty; gives what was done."""
         with ExitStack() as cleanup:
-            self._jobs = self._open_jobs()
-            cleanup.callback(self._jobs.objects.close)
-            cleanup.callback(self._jobs.store.close)
+            self._jobs = cleanup.enter_context(self._open_jobs())
             registration = Registration(
                 self._jobs,
                 self._info,

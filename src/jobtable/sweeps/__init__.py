@@ -25,4 +25,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a definition needs no job engine
-    __getattr__ = offer(__name__, __all__, ["parameters", "samplers", "stoppers", "sweep", "service"])
+    __getattr__, __dir__ = offer(__name__, __all__, ["parameters", "samplers", "stoppers", "sweep", "service"])

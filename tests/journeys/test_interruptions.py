@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 from tests.access_patterns.journeys import journey, rule
-from tests.interruptions import Fault, Surroundings, Verb, check_repetition, interleaved
+from tests.interruptions import Fault, Surroundings, Verb, check_repetition, dies_after, interleaved
 from tests.journeys.stages import fail, script
 from tests.journeys.worlds import World, stage
 
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import main
 from jobtable.jobs.transitions import SETTLING_TIME
+from jobtable.journeys.aggregates import added
 from jobtable.journeys.backups import JourneyBackups
 from jobtable.journeys.entities import JobExecution, JobReport, journeys
-from jobtable.journeys.parts import Priority, ReportType, RuleStatus
+from jobtable.journeys.flow import Written
+from jobtable.journeys.hold import no_fence
+from jobtable.journeys.parts import LogCounts, Priority, ReportType, RuleStatus
 from jobtable.journeys.records import ExecutionRecords
 from jobtable.journeys.restore import Existing
 from jobtable.journeys.rules import add_rule
@@ -91,6 +94,10 @@ def a_rule(jobs: Jobs) -> Any:
 
 def switch_off(jobs: Jobs, given: Any) -> object:
     return world(jobs).verbs.change_rule_status(given, RuleStatus.INACTIVE)
+
+
+def switch_a_rule(jobs: Jobs, _: object) -> object:
+    return switch_off(jobs, world(jobs).verbs.list_rules("J1")[0])
 
 
 def add_another_rule(jobs: Jobs, _: object) -> None:
@@ -168,7 +175,46 @@ def test_nothing_is_left_of_what_is_deleted_at_the_same_time(name: str) -> None:
     assert list(interleaved(HERE, *INTERLEAVINGS[name]))
 
 
-# --- imports ----------------------------------------------------------------------------------------------------------
+def take_number(jobs: Jobs, taken: list[int]) -> None:
+    verbs = world(jobs).verbs
+    taken.append(verbs.next_execution_number(verbs.get_stage("J1", "one")))
+
+
+def nothing_taken(jobs: Jobs) -> list[int]:
+    created(jobs)
+    return []
+
+
+def test_no_two_executions_of_a_stage_get_the_same_number() -> None:
+    def check_numbers(jobs: Jobs) -> None:
+        counts = world(jobs).journey().execution_counts or {}
+        assert counts["one"] == 2  # one was taken, and another one is that of the execution
+
+    assert list(interleaved(Surroundings(HERE.tables, check_numbers), nothing_taken, of_runner("run"), take_number))
+
+
+def begun(jobs: Jobs) -> JobExecution:
+    """A journey that is paused, while a worker is still at a step that has logged; not at the time of any other."""
+    jobs.clock.sleep(60)
+    running(jobs)
+    (execution,) = world(jobs).executions("one")
+    begun = world(jobs).runner.flow.begin(execution, [], no_fence)
+    assert begun is not None
+    world(jobs).runner.pause("J1")
+    return begun
+
+
+def set_aside(jobs: Jobs, execution: JobExecution) -> None:
+    logged = LogCounts(total_logs=3, info_count=3)
+    written = Written([JobExecution.metrics.set(added(execution.metrics, logged))], logged)
+    world(jobs).runner.flow.set_aside(execution, written, no_fence)
+
+
+def test_what_a_stage_that_is_set_aside_has_logged_is_counted_whoever_else_changes_its_journey() -> None:
+    assert list(interleaved(HERE, begun, of_runner("cancel"), set_aside))
+
+
+# --- exports and imports ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -192,6 +238,40 @@ def test_a_journey_that_is_deleted_while_it_is_imported_is_not_shown_as_whole(ar
             world(jobs).check_sums()
 
     assert list(interleaved(Surroundings(HERE.tables, check_sums), lambda jobs: None, bring_in, delete))
+
+
+def merge(archive: Path) -> Act:
+    return lambda jobs, _: JourneyBackups(world(jobs).runner).import_journey_complete(archive, Existing.MERGE)
+
+
+def test_a_journey_that_is_begun_while_another_is_merged_into_it_goes_on_behind_that(archive: Path) -> None:
+    def check_numbers(jobs: Jobs) -> None:
+        check(jobs)
+        numbers = [each.execution_number for each in world(jobs).executions("one")]
+        assert len(set(numbers)) == len(numbers)
+
+    assert list(interleaved(Surroundings(HERE.tables, check_numbers), created, of_runner("run"), merge(archive)))
+
+
+@pytest.mark.parametrize("other", [set_aside, switch_a_rule], ids=["a stage is set aside", "a rule is switched"])
+def test_what_changes_while_a_journey_is_merged_is_counted(archive: Path, other: Act) -> None:
+    assert list(interleaved(HERE, begun, merge(archive), other))
+
+
+@pytest.mark.parametrize("writes", [3, 6])
+def test_a_journey_that_is_half_deleted_meanwhile_is_not_exported(tmp_path: Path, writes: int) -> None:
+    def delete_half(jobs: Jobs, _: object) -> None:
+        assert dies_after(jobs.store, jobs.objects, writes, lambda *given: delete(Jobs(*given, clock=jobs.clock), None))
+
+    def export(jobs: Jobs, items: int) -> None:
+        exported = JourneyBackups(world(jobs).runner).get_journey_complete("J1", tmp_path / "journey.zip")
+        assert exported.items == items
+
+    def completed(jobs: Jobs) -> int:
+        run_to_its_end(jobs)
+        return JourneyBackups(world(jobs).runner).get_journey_complete("J1", tmp_path / "journey.zip").items
+
+    assert list(interleaved(Surroundings(HERE.tables), completed, export, delete_half))
 
 
 def test_nothing_is_left_of_a_journey_that_is_imported_while_it_is_deleted(archive: Path) -> None:

@@ -51,7 +51,7 @@ class JourneyBackups:
 
         def refuse_changed() -> None:
             after = self._store.find(Journey.key(journey_id=journey_id))
-            if after is None or after.updated_at != before.updated_at:
+            if after is None or after.creation is not None or after.updated_at != before.updated_at:
                 raise ConflictError(f"journey {journey_id} was changed while it was exported: pause it, then try again")
 
         return write_archive(path, contents, self._objects, refuse_changed)

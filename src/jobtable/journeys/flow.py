@@ -5,7 +5,8 @@
                running -> failed -> running        (retry: a new execution)
                any but completed -> cancelled -> running
 
-The journey's `updated_at` is its version: a transition that was decided on an older one is decided again.
+The journey's `updated_at` is its version: a transition that was decided on an older one is decided again. So whatever
+changes a journey, here and elsewhere, gives it another one, or at least marks it (`creation`) while it does.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from jobtable.journeys.parts import (
     StepRun,
     is_running,
 )
-from jobtable.model import Entity, Selection, Update
+from jobtable.model import Entity, Selection, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 
@@ -265,18 +266,19 @@ class JourneyFlow:
 
     def set_aside(self, execution: JobExecution, written: Written, fence: Fence) -> None:
         """Let an execution wait, with what it has done, until its journey is resumed."""
+        now = self._clock.now()
         with self._store.transaction() as tx:
             fence(tx)
             tx.update(
                 execution,
                 JobExecution.status.set(ExecutionStatus.PENDING),
-                JobExecution.updated_at.set(self._clock.now()),
+                JobExecution.updated_at.set(now),
                 *written.updates,
                 when=is_running(JobExecution.status),
             )
             counting = aggregates.counting(written.logged)
             if counting:
-                tx.update(Journey.key(journey_id=execution.journey_id), *counting)
+                tx.update(Journey.key(journey_id=execution.journey_id), Journey.updated_at.set(now), *counting)
             for entity in written.entities:
                 tx.put(entity)
 
@@ -298,7 +300,7 @@ class JourneyFlow:
         journey = state.journey
         values["updated_at"] = self._clock.now()
         updates = [getattr(Journey, name).set(value) for name, value in values.items()]
-        tx.update(journey, *updates, when=Journey.updated_at == journey.updated_at)
+        tx.update(journey, *updates, when=unchanged(journey, Journey.updated_at, Journey.creation))
 
     def _change_stage(self, tx: Transaction, stage: StageDefinition, status: StageStatus) -> None:
         tx.update(stage, StageDefinition.status.set(status), StageDefinition.updated_at.set(self._clock.now()))

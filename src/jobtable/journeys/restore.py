@@ -16,7 +16,7 @@ from jobtable.journeys.archive import Archive
 from jobtable.journeys.creation import DELETION
 from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
 from jobtable.journeys.locations import journey_prefix
-from jobtable.journeys.parts import Creation, JourneyStatus, is_running
+from jobtable.journeys.parts import Aggregates, Creation, JourneyStatus, is_running
 from jobtable.journeys.raw_items import add_item, list_partition, missing_from, replace_item
 from jobtable.journeys.stage_jobs import JourneyJobs, is_job_of
 from jobtable.model import Condition
@@ -83,7 +83,7 @@ class Restore:
             removed_items += self._remove_items()
             removed_objects = self._remove_objects()
         if is_merged:
-            self._recount()
+            self._recount(has_changed=items > 0)
         elif not replace_item(self._store, journeys, self._metadata(), self._is_marked(is_merged=False)):
             raise self._overtaken()
         return Imported(self._journey_id, items, objects, removed_items, removed_objects)
@@ -238,9 +238,31 @@ class Restore:
             self._objects.delete(other)
         return len(others)
 
-    def _recount(self) -> None:
-        """Count the merged journey anew, and take the mark away."""
-        counts: dict[str, int] = {}
+    def _recount(self, *, has_changed: bool) -> None:
+        """Count the merged journey anew, and take the mark away; again if it changes meanwhile."""
+        while (journey := self._store.find(self._selection)) is not None and self._has_mark(journey):
+            counted, counts = self._counted(journey)
+            is_same = not has_changed and (counted, counts) == (journey.aggregates, journey.execution_counts)
+            try:
+                self._store.update(
+                    self._selection,
+                    Journey.aggregates.set(counted),
+                    Journey.execution_counts.set(counts),
+                    Journey.creation.remove(),
+                    Journey.updated_at.set(journey.updated_at if is_same else self._engine.clock.now()),
+                    when=self._is_marked(is_merged=True) & (Journey.updated_at == journey.updated_at),
+                )
+            except (ConditionFailedError, NotFoundError):
+                continue
+            return
+        raise self._overtaken()
+
+    def _has_mark(self, journey: Journey) -> bool:
+        return journey.creation is not None and journey.creation.fingerprint == self._mark_text(is_merged=True)
+
+    def _counted(self, journey: Journey) -> tuple[Aggregates, dict[str, int]]:
+        """The sums of the journey, and the highest number of each stage's executions."""
+        counts = dict(journey.execution_counts or {})
 
         def executions() -> Iterator[JobExecution]:
             for execution in self._store.query(JobExecution.key(journey_id=self._journey_id)):
@@ -248,17 +270,4 @@ class Restore:
                 yield execution
 
         rules = self._store.query(SecondBrainRule.key(journey_id=self._journey_id))
-        counted = aggregates.recount(executions(), rules)
-        journey = self._store.find(self._selection)
-        for stage_id, count in ((journey and journey.execution_counts) or {}).items():
-            counts[stage_id] = max(count, counts.get(stage_id, 0))
-        try:
-            self._store.update(
-                self._selection,
-                Journey.aggregates.set(counted),
-                Journey.execution_counts.set(counts),
-                Journey.creation.remove(),
-                when=self._is_marked(is_merged=True),
-            )
-        except (ConditionFailedError, NotFoundError) as error:
-            raise self._overtaken() from error
+        return aggregates.recount(executions(), rules), counts

@@ -193,8 +193,9 @@ class Journeys:
             return self._count_up(stage)
 
     def _count_up(self, stage: StageDefinition) -> int:
-        count = Journey.execution_counts[stage.stage_id]
-        journey = self._store.update(Journey.key(journey_id=stage.journey_id), count.increment(), when=count.exists())
+        count, now = Journey.execution_counts[stage.stage_id], self._clock.now()
+        counted = (count.increment(), Journey.updated_at.set(now))
+        journey = self._store.update(Journey.key(journey_id=stage.journey_id), *counted, when=count.exists())
         return (journey.execution_counts or {})[stage.stage_id]
 
     @access_pattern("002", "Pattern 5: Get Jobs for Specific Stage")

@@ -28,8 +28,8 @@ class BusyItems:
 
 
 class LateIndexes(FaultyBackend):
-    """An engine whose indexes show a write a second after it was done, on the clock that is given."""
+    """An engine whose indexes show a write a second after it was done, or more, on the clock that is given."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, seconds: float = 1.0) -> None:
         engine, always = EmbeddedBackend(None, clock=clock), Faults(index_lag=1)
-        super().__init__(engine, always, seed=0, lagging=10_000, lagging_seconds=1.0, clock=clock)
+        super().__init__(engine, always, seed=0, lagging=10_000, lagging_seconds=seconds, clock=clock)

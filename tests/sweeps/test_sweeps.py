@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.jobs.engines import check_records
+from tests.clouds import LateIndexes
+from tests.jobs.engines import check_records, engine
 from tests.sweeps import sweep_tasks
 from tests.sweeps.driving import Driver, finish
 
@@ -26,7 +27,7 @@ from jobtable.errors import (
     NotFoundError,
     ValueRefusedError,
 )
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
@@ -41,6 +42,7 @@ from jobtable.sweeps.planner import Planner
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
 from jobtable.sweeps.trials import TrialRecords, trial_id
+from jobtable.testing import FakeClock
 
 MANY = 1_200
 PLANE = {"x": float_range(-5, 5), "y": float_range(-5, 5)}
@@ -309,6 +311,39 @@ def test_a_trial_that_stops_itself_because_it_was_asked_to_is_resumed() -> None:
         driver.run_one(lease, is_asked_to_end=True)
         assert [trial.status for trial in sweeps.list_trials("s")] == [Status.STOPPED]
         assert sweeps.resume("s") == 1
+
+
+def test_a_stopped_sweep_is_resumed_with_trials_that_no_index_shows_yet() -> None:
+    clock = FakeClock()
+    with Store(LateIndexes(clock, seconds=60), clock=clock) as store:
+        driver = Driver(engine(store, clock), clock)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(trials=6), sweep_id="s")
+        clock.advance(61)
+        driver.run(most=1)
+        sweeps.stop("s")
+        try:
+            resumed = sweeps.resume("s")
+        except ConflictError:  # it may say that it is too early, but not that there is nothing to resume
+            clock.advance(61)
+            resumed = sweeps.resume("s")
+        assert resumed == 6
+        clock.advance(61)
+        driver.run()
+        assert sweeps.get_progress("s").completed == 6
+        check_records(driver.jobs)
+
+
+def test_only_trials_are_resumed_and_no_job_that_waits_for_the_sweep() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        sweeps.submit(plane(trials=2), sweep_id="s")
+        report = driver.jobs.submit(NewJob(name="report", task="x:y", depends_on=(DependsOn("s"),)))
+        driver.run(most=1)
+        sweeps.stop("s")
+        assert sweeps.resume("s") == 2
+        assert driver.jobs.queries.get_job(report.job_id).status is Status.CANCELLED
 
 
 def test_a_value_nearer_to_zero_than_a_table_has_numbers_is_zero() -> None:

@@ -18,7 +18,7 @@ from jobtable.sweeps.extension import Extension
 from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.planner import new_planning, planning_id
 from jobtable.sweeps.samplers import Optuna
-from jobtable.sweeps.sweep import PLANNING, SWEEP, Sweep, get_parent, sweep_of
+from jobtable.sweeps.sweep import PLANNING, SWEEP, TRAINING, Sweep, get_parent, sweep_of
 from jobtable.sweeps.trials import config_of, stopped_name, trial_id
 
 _READ_AT_ONCE = 100
@@ -114,12 +114,14 @@ class Sweeps:
         """
         sweep = sweep_of(get_parent(self._store, sweep_id))
         planning = self._store.find(Job.key(job_id=planning_id(sweep_id)))
-        for job in () if planning is None else self._jobs.queries.list_children(planning):
+        for job in self._awaited_by(planning_id(sweep_id)):
             _refuse_while_it_ends(job)
         stopped = self._jobs.queries.list_metric(sweep_id, stopped_name(sweep.objective))
         settled = {metric.child_job_id for metric in stopped}
         requeued = []
-        for job in self._jobs.queries.list_unfinished_children(sweep_id):
+        for job in self._awaited_by(sweep_id):
+            if job.job_type != TRAINING or job.status is Status.COMPLETED:
+                continue
             _refuse_while_it_ends(job)
             if job.is_final and job.job_id not in settled:
                 requeued.append(job.job_id)
@@ -130,6 +132,12 @@ class Sweeps:
         self.submit(sweep, sweep_id=sweep_id)
         Extension(self._jobs).plan_the_rest(sweep_id, sweep.trial_count(), by)
         return len(requeued)
+
+    def _awaited_by(self, job_id: str) -> Iterator[Job]:
+        """The jobs that a group waits for, as they are now: an index may not show those of the last moment."""
+        edges = self._store.query(JobDependency.key(job_id=job_id))
+        found = self._jobs.queries.read_jobs(edge.dependency_job_id for edge in edges)
+        return (job for job in found if job is not None)
 
     def extend(self, sweep_id: str, *, trials: int | None = None, total: int | None = None, by: str = "local") -> int:
         """Give a sweep that runs or is COMPLETED so many `trials` more, or so many in `total`; gives how many it has.
@@ -247,8 +255,7 @@ class Sweeps:
 
     def _problem(self, parent: Job) -> str | None:
         """What went wrong in the planning, by which alone a sweep can fail."""
-        planning = self._jobs.queries.get_job(planning_id(parent.job_id))
-        failed = (job for job in self._jobs.queries.list_children(planning) if job.status is Status.FAILED)
+        failed = (job for job in self._awaited_by(planning_id(parent.job_id)) if job.status is Status.FAILED)
         return next((job.message for job in failed), parent.message)
 
 

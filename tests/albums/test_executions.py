@@ -17,6 +17,7 @@ from tests.running import jobs_in_memory, run_again, run_jobs
 from jobtable.albums.answers import Answers
 from jobtable.albums.definitions import HumanStep, Step, WorkflowDefinition, load_definition
 from jobtable.albums.entities import (
+    Album,
     AlbumData,
     Execution,
     ExecutionStatus,
@@ -76,6 +77,51 @@ def state(jobs: Jobs) -> list[Any]:
     """Every item of the two tables."""
     names = [jobs.store.table_name(table) for table in (Execution.__schema__.table, Job.__schema__.table)]
     return [jobs.store.backend.execute("Scan", {"TableName": name})["Items"] for name in names]
+
+
+# --- how much a person can be asked -----------------------------------------------------------------------------------
+
+
+def many_albums(jobs: Jobs, name: str, count: int) -> Execution:
+    """An execution that has come to its question with so many albums of half a kilobyte."""
+    executions = Executions(jobs)
+    started = executions.start(path(name), b"image", "image.jpg")
+    first = Album(
+        execution_id=started.execution_id,
+        workflow_type=started.workflow_type,
+        album_index=0,
+        album_name="x" * 200,
+        artist="x" * 200,
+        year=1973,
+        created_at=started.created_at,
+        updated_at=started.created_at,
+    )
+    executions.records.put_albums(first.replace(album_index=index, sort_value=index) for index in range(count))
+    run_jobs(jobs, QUEUE)
+    return executions.records.get_execution(started.execution_id)
+
+
+@pytest.mark.parametrize("name", ["STEP", "DURABLE"])
+def test_what_a_person_is_asked_about_can_be_answered(jobs: Jobs, name: str) -> None:
+    assert many_albums(jobs, name, 380).status is ExecutionStatus.WAITING
+    asked, token = flows.DELIVERED[-1]
+    Answers(jobs).complete(asked.task_id, token, [album.model_dump(mode="json") for album in asked.albums])
+    run_jobs(jobs, QUEUE)
+    assert Executions(jobs).records.get_execution(asked.execution_id).status is ExecutionStatus.COMPLETED
+
+
+@pytest.mark.parametrize("name", ["STEP", "DURABLE"])
+@pytest.mark.parametrize("count", [450, 2_000])
+def test_more_albums_than_a_person_can_answer_about_end_the_execution_at_once(
+    jobs: Jobs, name: str, count: int
+) -> None:
+    execution = many_albums(jobs, name, count)
+    assert execution.status is ExecutionStatus.FAILED
+    assert f"has {count:,} albums, more than a person can be asked about" in str(execution.failure)
+    assert flows.DELIVERED == []
+    (failed,) = jobs.queries.list_jobs_by_status(Status.FAILED)
+    assert failed.attempts == 1
+    assert Executions(jobs).records.list_albums(execution.execution_id)[-1].album_index == count - 1
 
 
 # --- from start to end ------------------------------------------------------------------------------------------------

@@ -18,9 +18,9 @@ from jobtable.albums.entities import (
     token_digest,
 )
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, TransactionFailedError
+from jobtable.errors import ConflictError, TransactionFailedError, ValueRefusedError
 from jobtable.model import Update
-from jobtable.store import Store
+from jobtable.store import Store, requests
 
 LOOK_AGAIN = timedelta(seconds=10)
 """An execution that runs is looked at this often, whether its job is well."""
@@ -52,7 +52,10 @@ class Move:
         self._watch = ExecutionWatch.key(execution_id=execution.execution_id)
 
     def go_on(self, step: AnyStep | None, *updates: Update, albums: list[Album], token: str) -> Question | None:
-        """Enter a step; None ends the execution. Where a person is asked about the albums, it gives the question."""
+        """Enter a step; None ends the execution. Where a person is asked about the albums, it gives the question.
+
+        ValueRefusedError if there are more of them than an answer has room for.
+        """
         if step is None:
             self.end(ExecutionStatus.COMPLETED, *updates)
             return None
@@ -82,6 +85,7 @@ class Move:
             expires_at=self.now + step.expires_in,
             created_at=self.now,
         )
+        _refuse_unanswerable(task)
         self.tx.add(task)
         asked = Execution.task_ids.set([*(execution.task_ids or []), task.task_id])
         self._update(ExecutionStatus.WAITING, Execution.current_step.set(step.name), asked, *updates)
@@ -147,6 +151,17 @@ class Move:
             raise ConflictError(
                 f"execution {seen.execution_id} is not {seen.status} at step {seen.current_step} any more: {error}"
             ) from error
+
+
+def _refuse_unanswerable(task: ValidationTask) -> None:
+    """Raise ValueRefusedError for a question that could not be answered: it and its answer are one item."""
+    try:
+        requests.put(task.replace(validated_data=task.albums), None)
+    except ValueRefusedError as error:
+        raise ValueRefusedError(
+            f"execution {task.execution_id} has {len(task.albums):,} albums, more than a person can be asked about at "
+            f"once: spread them over several executions ({error})"
+        ) from error
 
 
 def as_data(album: Album) -> AlbumData:

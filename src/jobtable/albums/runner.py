@@ -44,6 +44,9 @@ def run_steps(job: JobContext, execution_id: str, step: str, definition: str, at
         except ConflictError as error:  # stopped, or moved on by another process: it is not this job's any more
             job.warning(f"step {each.name} is done, but nobody waits for it: {error}")
             return returned
+        except ValueRefusedError as error:
+            _fail(executions, execution, error)
+            raise TaskError(f"behind step {each.name}: {error}") from error
     executions.submit_step(execution, definition)
     return returned
 

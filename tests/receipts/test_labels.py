@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.clouds import LateIndexes
 from tests.interruptions import dies_after
 from tests.receipts.pictures import NOON
 
 from jobtable.errors import ConflictError, TransactionFailedError, ValueRefusedError
+from jobtable.jobs.entities import main
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.receipts.entities import (
     FieldWord,
@@ -129,6 +131,29 @@ def test_a_label_that_is_renamed_is_never_lost(store: Store) -> None:
     with pytest.raises(TransactionFailedError):
         service.relabel(first, "AMOUNT")
     assert list(service.list_by_receipt("a", 1)) == [renamed]
+
+
+def test_a_reasoning_that_a_label_got_meanwhile_is_not_lost_when_it_is_renamed(store: Store) -> None:
+    service, first = LabelService(store), label(1, "SUM")
+    changed = first.replace(reasoning="it is the last line")
+    service.add([first])
+    service.add([changed])
+    with pytest.raises(TransactionFailedError, match="LABEL#SUM"):
+        service.relabel(first, "TOTAL")
+    assert service.relabel(changed, "TOTAL").reasoning == "it is the last line"
+
+
+def test_a_finding_that_was_taken_back_counts_no_more_though_an_index_still_shows_it() -> None:
+    clock = FakeClock()
+    with Store(LateIndexes(clock), clock=clock) as late:
+        late.tables.create(main)
+        hygiene, agreed = LabelHygieneService(late, clock), finding("SUM", "TOTAL")
+        LabelService(late).add([label(1, "SUM")])
+        hygiene.record(agreed)
+        clock.advance(2)
+        hygiene.record(agreed.replace(gpt_agreed=False))
+        assert hygiene.resolve("SUM") == "SUM"
+        assert hygiene.consolidate("SUM") == 0
 
 
 def test_an_alias_is_consolidated_into_its_canonical_label(store: Store) -> None:

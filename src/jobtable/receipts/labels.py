@@ -59,13 +59,15 @@ class LabelService:
         """Give a word another label in place of this one, which is remembered, in one transaction.
 
         Where the word has the other label already, that one stays as it is. The same call again changes nothing.
+        TransactionFailedError if the label has changed since it was read.
         """
         renamed = label.replace(label=name, label_consolidated_from=label.label)
         known = self._store.find(_key_of(renamed))
         if known is not None and (name == label.label or self._store.find(_key_of(label)) is None):
             return known
         with self._store.transaction() as transaction:
-            transaction.delete(label, when=unchanged(label, ReceiptWordLabel.validation_status))
+            as_read = unchanged(label, ReceiptWordLabel.validation_status, ReceiptWordLabel.reasoning)
+            transaction.delete(label, when=as_read)
             if known is None:
                 transaction.add(renamed)
             else:
@@ -179,7 +181,7 @@ class LabelHygieneService:
         """
         seen = [label]
         while True:
-            found = {r.canonical_label for r in self.list_by_alias(seen[-1]) if r.gpt_agreed}
+            found = {result.canonical_label for result in self._findings(seen[-1]) if result.gpt_agreed}
             if not found:
                 return seen[-1]
             if len(found) > 1:
@@ -188,6 +190,14 @@ class LabelHygieneService:
             if following in seen or len(seen) == _LONGEST_CHAIN:
                 raise ConflictError(f"the aliases {' -> '.join([*seen, following])} do not come to an end")
             seen.append(following)
+
+    def _findings(self, alias: str) -> Iterator[LabelHygieneResult]:
+        """The findings about an alias as they are now: the index may still show what was taken back."""
+        keys = (
+            LabelHygieneResult.key(hygiene_id=each.hygiene_id, alias=alias, canonical_label=each.canonical_label)
+            for each in self.list_by_alias(alias)
+        )
+        return (result for result in self._store.batch_get(keys) if result is not None)
 
     def consolidate(self, alias: str) -> int:
         """Give every word with an alias its canonical label; gives how many. Called again it completes.

@@ -14,6 +14,7 @@ EXPERIMENTS = (
     "kills",
     "fillings",
     "restores",
+    "backups",
     "counter",
     "fairness",
     "disk_full",

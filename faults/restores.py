@@ -42,7 +42,7 @@ def run(trials: int = 40, seed: int = 1) -> Iterator[dict[str, object]]:
         for _ in range(trials):
             with closing(Storage(path)) as storage:
                 if not _is_unfinished(storage):
-                    problems += _problems_of_restored(storage, wanted)
+                    problems += problems_of(storage, _RESTORED, wanted)
                     wanted = _begin(storage)
                     begun += 1
             lines = kill_a_writer(path, chance)
@@ -52,7 +52,7 @@ def run(trials: int = 40, seed: int = 1) -> Iterator[dict[str, object]]:
                 interrupted += _is_unfinished(storage)
         with closing(Storage(path)) as storage:
             fill_up(storage)
-            problems += [*_problems_of_restored(storage, wanted), *inconsistencies(storage)]
+            problems += [*problems_of(storage, _RESTORED, wanted), *inconsistencies(storage)]
     if not interrupted:
         problems.append("no restore was interrupted")
     for problem in problems:
@@ -76,7 +76,7 @@ def _begin(storage: Storage) -> dict[bytes, Item]:
         OPERATIONS["DeleteTable"](storage, {"TableName": _RESTORED})
     request = {"SourceTableName": workload.TABLE, "TargetTableName": _RESTORED, "UseLatestRestorableTime": True}
     OPERATIONS["RestoreTableToPointInTime"](storage, request)
-    return _items(storage, workload.TABLE)
+    return items_of(storage, workload.TABLE)
 
 
 def _is_unfinished(storage: Storage) -> bool:
@@ -85,13 +85,15 @@ def _is_unfinished(storage: Storage) -> bool:
     return record is not None and record.is_creating
 
 
-def _problems_of_restored(storage: Storage, wanted: dict[bytes, Item]) -> list[str]:
-    found = _items(storage, _RESTORED)
+def problems_of(storage: Storage, name: str, wanted: dict[bytes, Item]) -> list[str]:
+    """What is wrong with a restored table that is to have these items."""
+    found = items_of(storage, name)
     wrong = [position for position in wanted.keys() | found.keys() if wanted.get(position) != found.get(position)]
     return [f"{len(wrong)} items of {len(wanted)} are not as they were"] if wrong else []
 
 
-def _items(storage: Storage, name: str) -> dict[bytes, Item]:
+def items_of(storage: Storage, name: str) -> dict[bytes, Item]:
+    """The items of a table by their positions; none if it cannot be used."""
     with storage.read() as view:
         table = view.table(name)
         if table is None:

@@ -294,7 +294,12 @@ def test_pynamodb(server: ServeProcess) -> None:
     Job._connection = None
 
 
-def test_aws_cli(server: ServeProcess, tmp_path: Path) -> None:
+Aws = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def aws(server: ServeProcess, tmp_path: Path) -> Aws:
+    """`aws dynamodb` with the server as its endpoint."""
     environment = os.environ | {
         "AWS_ACCESS_KEY_ID": ACCESS_KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
@@ -304,11 +309,15 @@ def test_aws_cli(server: ServeProcess, tmp_path: Path) -> None:
         "AWS_PAGER": "",
     }
 
-    def aws(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         program = str(Path(sys.executable).parent / "aws")
         command = [program, "dynamodb", *arguments, "--endpoint-url", server.url, "--output", "json"]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
+    return run
+
+
+def test_aws_cli(aws: Aws) -> None:
     key = ["--key", '{"pk": {"S": "a"}}']
     name = ["--table-name", "Jobs"]
     attributes = ["--attribute-definitions", "AttributeName=pk,AttributeType=S"]
@@ -334,6 +343,49 @@ def test_aws_cli(server: ServeProcess, tmp_path: Path) -> None:
     assert json.loads(found.stdout)["Items"] == [{"pk": {"S": "a"}, "state": {"S": "done"}}]
     assert aws("delete-item", *name, *key).returncode == 0
     assert json.loads(aws("scan", *name).stdout)["Count"] == 0
+
+
+def test_backups_with_boto3(client: DynamoDBClient) -> None:
+    make_table(client)
+    for number in range(5):
+        client.put_item(TableName="Jobs", Item={"pk": {"S": "a"}, "sk": {"N": str(number)}})
+    details = client.create_backup(TableName="Jobs", BackupName="before")["BackupDetails"]
+    assert details["BackupStatus"] == "CREATING"
+    arn = details["BackupArn"]
+    client.delete_item(TableName="Jobs", Key={"pk": {"S": "a"}, "sk": {"N": "3"}})
+    description = client.describe_backup(BackupArn=arn)["BackupDescription"]
+    assert description["BackupDetails"]["BackupStatus"] == "AVAILABLE"
+    assert description["BackupDetails"]["BackupCreationDateTime"] == details["BackupCreationDateTime"]
+    assert description["SourceTableDetails"]["ItemCount"] == 5
+    pages = client.get_paginator("list_backups").paginate(TableName="Jobs", PaginationConfig={"PageSize": 1})
+    assert [summary.get("BackupArn") for page in pages for summary in page["BackupSummaries"]] == [arn]
+    restored = client.restore_table_from_backup(TargetTableName="Restored", BackupArn=arn)["TableDescription"]
+    assert restored["RestoreSummary"].get("SourceBackupArn") == arn
+    assert restored["RestoreSummary"]["RestoreInProgress"] is True
+    client.get_waiter("table_exists").wait(TableName="Restored", WaiterConfig={"Delay": 1, "MaxAttempts": 30})
+    assert client.scan(TableName="Restored")["Count"] == 5
+    client.delete_backup(BackupArn=arn)
+    with pytest.raises(client.exceptions.BackupNotFoundException):
+        client.describe_backup(BackupArn=arn)
+
+
+def test_backups_with_the_aws_cli(client: DynamoDBClient, aws: Aws) -> None:
+    make_table(client)
+    client.put_item(TableName="Jobs", Item={"pk": {"S": "a"}, "sk": {"N": "1"}})
+    made = aws("create-backup", "--table-name", "Jobs", "--backup-name", "before")
+    assert (made.returncode, made.stderr) == (0, "")
+    arn = json.loads(made.stdout)["BackupDetails"]["BackupArn"]
+    client.delete_item(TableName="Jobs", Key={"pk": {"S": "a"}, "sk": {"N": "1"}})
+    since = ["--time-range-lower-bound", "2020-01-01T00:00:00Z"]
+    listed = json.loads(aws("list-backups", "--backup-type", "ALL", *since).stdout)["BackupSummaries"]
+    assert [summary["BackupArn"] for summary in listed] == [arn]
+    restored = aws("restore-table-from-backup", "--target-table-name", "Restored", "--backup-arn", arn)
+    assert (restored.returncode, restored.stderr) == (0, "")
+    assert aws("wait", "table-exists", "--table-name", "Restored").returncode == 0
+    assert json.loads(aws("scan", "--table-name", "Restored").stdout)["Count"] == 1
+    deleted = json.loads(aws("delete-backup", "--backup-arn", arn).stdout)["BackupDescription"]
+    assert deleted["BackupDetails"]["BackupStatus"] == "DELETED"
+    assert "BackupNotFoundException" in aws("describe-backup", "--backup-arn", arn).stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -311,7 +311,7 @@ def test_what_is_switched_on_and_off_meanwhile_does_not_matter(backend: Embedded
 
 
 @given(st.lists(changes, min_size=2, max_size=2), st.lists(changes, min_size=12, max_size=12), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_it_is_what_it_was_whatever_is_written_meanwhile(
     before: list[list[Change]], meanwhile: list[list[Change]], is_recoverable: bool
 ) -> None:
@@ -442,7 +442,7 @@ class Backups(RuleBasedStateMachine):
 
 
 TestBackups = Backups.TestCase
-TestBackups.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+TestBackups.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
 
 
 def test_it_becomes_whole_by_itself(backend: EmbeddedBackend) -> None:

@@ -36,6 +36,12 @@ def test_restores() -> None:
     assert outcome["violations"] == 0
 
 
+def test_backups() -> None:
+    outcome = experiment("backups", 4)
+    assert outcome["interrupted"] > 0
+    assert outcome["violations"] == 0
+
+
 def test_counter() -> None:
     assert experiment("counter", 40)["final"] == 320
 

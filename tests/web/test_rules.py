@@ -6,13 +6,13 @@ import re
 
 import pytest
 from fastapi import APIRouter, FastAPI
-from fastapi.routing import iter_route_contexts
+from fastapi.routing import APIRoute, iter_route_contexts
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
 from jobtable.errors import DefinitionError
-from jobtable.web.api import PREFIX
 from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
+from jobtable.web.api.routers import PREFIX
 from jobtable.web.api.store import read_items
 from jobtable.web.api.trials import get_earlier_runs, get_sweep_of_job, list_others_at_rung
 from jobtable.web.api.workers import get_held_job, list_queue_states
@@ -58,6 +58,10 @@ def test_a_rule_that_nobody_asks_for_stops_the_server() -> None:
 
     with pytest.raises(DefinitionError, match="/secrets lets everybody in: give its router route_class=GuardedRoute"):
         refuse_routes_without_rule(app)
+
+
+def test_routes_are_analysed_when_they_are_declared_and_not_again_by_each_server(open_server: Served) -> None:
+    assert all(isinstance(route, APIRoute) for route in open_server.app.routes)
 
 
 def test_what_is_open_to_anyone_and_which_pages_are_for_writers_is_decided_here(open_server: Served) -> None:

@@ -65,6 +65,7 @@ class OutputCapture:
         self._last_lines_budget = Budget(jobs.clock, 1, 1.0)
         self._buffer = jobs.recording.buffer(lease, self._job_id, most_seconds=2 * flush_seconds)
         self._text = jobs.recording.log_text(lease, spool)
+        self._new_text: list[bytes] = []
         self._is_text_within_line = False
         self._splitters: dict[Stream, LineSplitter] = {}
         self._bars: dict[Stream, Line] = {}
@@ -97,6 +98,7 @@ class OutputCapture:
                     self._left_out += count
                     self._last_left_out.extend((text, stream) for text in last if text.strip())
             self._append(splitter.consumed())
+            self._write_text()
         if self._buffer.is_filling or self._wishes:
             self._flusher.wake()
 
@@ -107,6 +109,7 @@ class OutputCapture:
         with self._lock:
             self._tell_end()
             self._append_lines(as_full_text(line))
+            self._write_text()
             self._buffer.add(line)
 
     def close(self) -> JobLogText | None:
@@ -120,6 +123,7 @@ class OutputCapture:
         self._uploader.close()
         with self._lock:
             self._tell_end()
+            self._write_text()
         self._buffer.close()
         self._record = self._text.finish()
         self._text.close()
@@ -171,12 +175,17 @@ class OutputCapture:
 
     def _append(self, data: bytes) -> None:
         if data:
-            self._text.append(data)
+            self._new_text.append(data)
             self._is_text_within_line = data[-1:] not in (b"\r", b"\n")
 
     def _append_lines(self, data: bytes) -> None:
         """Add whole lines to the text, on a line of their own."""
         self._append(b"\n" + data if self._is_text_within_line else data)
+
+    def _write_text(self) -> None:
+        """Hand on what was added, all at once."""
+        self._text.append(b"".join(self._new_text))
+        self._new_text.clear()
 
     def _take(self, line: Line, stream: Stream) -> bool:
         """Tell a line; False where there is no budget left for it."""

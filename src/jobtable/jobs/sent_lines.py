@@ -15,6 +15,8 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any, TextIO, TypeAlias
 
+from pydantic_core import from_json
+
 from jobtable.errors import IncompleteBatchError, JobtableError
 from jobtable.jobs.entities import JobLog
 from jobtable.jobs.lines import OWN_LINE
@@ -193,6 +195,6 @@ class LineReceiver:
             if len(self._unfinished) > _MOST_UNFINISHED:  # of threads that were ended in the middle of a line
                 del self._unfinished[next(iter(self._unfinished))]
             return None
-        sent: dict[str, Any] = json.loads("".join(self._unfinished.pop(found["number"])))
+        sent: dict[str, Any] = from_json("".join(self._unfinished.pop(found["number"])))
         is_whole, moment = sent.pop("is_whole"), datetime.fromisoformat(sent.pop("moment"))
         return SentLine(log_line(self._job_id, moment, sent.pop("level"), sent.pop("message"), **sent), is_whole)

@@ -73,8 +73,9 @@ def create_app(services: Services, settings: Settings) -> FastAPI:
     app.state.metrics = ServerMetrics()
     app.state.uploads = CapacityLimiter(MOST_AT_ONCE)
     app.state.recovery = Recovery(services.jobs)
+    # Routes are taken as they are, here and below: include_router would analyse each again, which took half a second.
     for router in (health.router, static_files.router):
-        app.include_router(router)
+        app.router.routes.extend(router.routes)
     add_api(app)
     add_pages(app)
     handle_errors(app, error_page)

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute, iter_route_contexts
+from fastapi.routing import iter_route_contexts
 
 from jobtable.web.api import (
     album_runs,
@@ -39,39 +39,38 @@ from jobtable.web.api import (
     workers,
 )
 from jobtable.web.api.examples import BODIES
+from jobtable.web.api.routers import PREFIX
 from jobtable.web.guard import ANYONE, Rule, allow, rule_of
-from jobtable.web.problems import RESPONSES, Problem
+from jobtable.web.problems import Problem
 
-PREFIX = "/api/v1"
-
-_GROUPS = {
-    "jobs": jobs,
-    "records of jobs": job_records,
-    "dependencies": dependencies,
-    "queues": queues,
-    "instances": instances,
-    "work": work,
-    "workers": workers,
-    "files of work": kept_files,
-    "sweeps": sweeps,
-    "sweeps as they run": trials,
-    "journeys": journeys,
-    "journeys as they run": journey_runs,
-    "conversations": conversations,
-    "conversations as they run": conversation_runs,
-    "albums": albums,
-    "albums as they run": album_runs,
-    "receipts": receipts,
-    "labels": labels,
-    "validations": validations,
-    "batches": batches,
-    "places": places,
-    "tables": tables,
-    "objects": objects,
-    "store": store,
-    "tokens": tokens,
-    "live": live,
-}
+_GROUPS = (
+    jobs,
+    job_records,
+    dependencies,
+    queues,
+    instances,
+    work,
+    workers,
+    kept_files,
+    sweeps,
+    trials,
+    journeys,
+    journey_runs,
+    conversations,
+    conversation_runs,
+    albums,
+    album_runs,
+    receipts,
+    labels,
+    validations,
+    batches,
+    places,
+    tables,
+    objects,
+    store,
+    tokens,
+    live,
+)
 _DESCRIPTION = """
 Every verb of the services. Lists are read page by page: send the `cursor` of a page to get the next one.
 Errors are `application/problem+json`. Requests that create something take an `Idempotency-Key`.
@@ -80,12 +79,10 @@ Errors are `application/problem+json`. Requests that create something take an `I
 
 def add_api(app: FastAPI) -> None:
     """Add every group, and the description of all."""
-    for name, module in _GROUPS.items():
+    for module in _GROUPS:
         # Routes that create something are of another class, so they have a router of their own.
         for router in filter(None, (module.router, getattr(module, "creation", None))):
-            app.include_router(
-                router, prefix=PREFIX, tags=[name], responses=RESPONSES, generate_unique_id_function=_operation_id
-            )
+            app.router.routes.extend(router.routes)
     describe = cache(openapi_of)
 
     @allow(ANYONE)
@@ -96,15 +93,10 @@ def add_api(app: FastAPI) -> None:
     app.add_api_route(f"{PREFIX}/openapi.json", get_openapi_description, include_in_schema=False)
 
 
-def _operation_id(route: APIRoute) -> str:
-    """What generators of clients make a method's name of."""
-    return route.name
-
-
 def openapi_of(app: FastAPI) -> dict[str, Any]:
     """The description of every route of the API, with who may use it."""
     description = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
-    description["tags"] = [{"name": name, "description": module.__doc__} for name, module in _GROUPS.items()]
+    description["tags"] = [{"name": module.router.tags[0], "description": module.__doc__} for module in _GROUPS]
     schemas = description["components"]["schemas"]
     schemas["Problem"] = Problem.model_json_schema()
     description["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}

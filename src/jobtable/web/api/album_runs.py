@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
 from pydantic_core import PydanticCustomError
 
@@ -16,13 +16,14 @@ from jobtable.albums.metrics import compute_and_compare
 from jobtable.albums.service import MetricsComparison
 from jobtable.web.api.albums import ExecutionId, TaskId
 from jobtable.web.api.bodies import Body, Id, Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
-from jobtable.web.guard import WRITE, GuardedRoute, allow
+from jobtable.web.guard import WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("albums as they run")
+creation = api_router("albums as they run", CreationRoute)
 
 
 async def _executions(services: AllServices) -> Executions:

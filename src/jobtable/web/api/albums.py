@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query
 from fastapi import Body as JsonBody
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from jobtable.albums.entities import (
@@ -22,12 +22,13 @@ from jobtable.albums.entities import (
 from jobtable.albums.service import ExecutionWithAlbums, MetricsComparison
 from jobtable.errors import ValueRefusedError
 from jobtable.web.api.bodies import Body, Id, Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import Day, Instant, PageOf, Paging, TheAlbums, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("albums")
+creation = api_router("albums", CreationRoute)
 
 ExecutionId = Annotated[str, path_id("exec-2f1c")]
 TaskId = Annotated[str, path_id("task-77aa")]

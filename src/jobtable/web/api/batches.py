@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
 from fastapi import Body as JsonBody
+from fastapi import Depends, Query
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
@@ -14,12 +14,13 @@ from jobtable.receipts.batches import BatchService
 from jobtable.receipts.entities import BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.receipts import ImageId, Number
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("batches")
+creation = api_router("batches", CreationRoute)
 
 BatchId = Annotated[str, path_id("batch-7")]
 Status = Annotated[str | None, Query(min_length=1, max_length=200, description="Only in this status.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
 from jobtable.conversations.comparison import compare_runs
@@ -15,13 +15,14 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 from jobtable.web.api.bodies import Body, Id
 from jobtable.web.api.conversations import ConversationId
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 from jobtable.web.limits import takes_file
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("conversations as they run")
+creation = api_router("conversations as they run", CreationRoute)
 
 RunId = Annotated[str, path_id("5e0c-run")]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Path, Query
 from fastapi import Body as JsonBody
+from fastapi import Path, Query
 
 from jobtable.conversations.entities import (
     CommentCluster,
@@ -16,10 +16,11 @@ from jobtable.conversations.entities import (
 )
 from jobtable.errors import ValueRefusedError
 from jobtable.web.api.bodies import NewestFirst, Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheConversations, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("conversations")
 
 R = TypeVar("R", bound=JobResult)
 ConversationId = Annotated[str, path_id("bg2018")]

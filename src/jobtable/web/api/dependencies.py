@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from fastapi import APIRouter
-
 from jobtable.jobs.definition import DependsOn
 from jobtable.jobs.entities import Job, JobDependency, JobMetric
 from jobtable.web.api.job_records import MetricName
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("dependencies")
+creation = api_router("dependencies", CreationRoute)
 
 
 @creation.post("/jobs/{job_id}/dependencies", status_code=201)

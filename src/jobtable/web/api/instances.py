@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter
-
 from jobtable.jobs.entities import Instance, InstanceJob
 from jobtable.jobs.records import InstanceStatus
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("instances")
 
 InstanceId = Annotated[str, path_id("worker-1")]
 

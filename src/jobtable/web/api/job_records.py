@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 
 from jobtable.jobs.entities import (
     JobArtifact,
@@ -22,10 +22,11 @@ from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.model.expressions import attribute_of
 from jobtable.web.api.bodies import NewestFirst
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import Instant, JobId, PageOf, Paging, TheObjects, TheQueries, TheStore, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("records of jobs")
 
 MetricName = Annotated[str, path_id("val_loss")]
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
 from fastapi import Body as JsonBody
+from fastapi import Query
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWaits, RetryPolicy
@@ -16,12 +16,13 @@ from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.jobs.records import Priority, Status
 from jobtable.jobs.waiting import Waiting
 from jobtable.web.api.bodies import Body, Id, Name, Written, with_kind
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("jobs")
+creation = api_router("jobs", CreationRoute)
 
 Seconds = Annotated[float, Field(gt=0, le=10**9)]
 

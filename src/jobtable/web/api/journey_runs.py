@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import FileResponse
 from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
@@ -23,14 +23,15 @@ from jobtable.journeys.runner import JourneyRunner
 from jobtable.objects.store import Readable, chunks
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.journeys import JourneyId, StageId
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("journeys as they run")
+creation = api_router("journeys as they run", CreationRoute)
 
 _EXECUTION = "/journeys/{journey_id}/stages/{stage_id}/executions/{job_id}"
 _ZIP = "application/zip"

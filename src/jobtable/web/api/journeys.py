@@ -6,8 +6,8 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
 from fastapi import Body as JsonBody
+from fastapi import Query
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
@@ -16,12 +16,13 @@ from jobtable.journeys.parts import JourneyConfiguration, JourneyStatus, Priorit
 from jobtable.journeys.service import CompleteJourney
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.web.api.bodies import Body, Id, NewestFirst, Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJourneys, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("journeys")
+creation = api_router("journeys", CreationRoute)
 
 JourneyId = Annotated[str, path_id("JRN-ABC123456789")]
 StageId = Annotated[str, path_id("raw_analysis")]

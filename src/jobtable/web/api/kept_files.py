@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 from pydantic import Field
@@ -18,13 +18,14 @@ from jobtable.jobs.locations import checkpoint_key
 from jobtable.jobs.reports import ReportRules, number, stored_number
 from jobtable.objects.store import Readable
 from jobtable.web.api.objects import chunks_of
+from jobtable.web.api.routers import api_router
 from jobtable.web.api.work import LeaseBody, held_lease
 from jobtable.web.dependencies import JobId, TheJobs, path_id
-from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.guard import WORK, allow
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("files of work")
 
 _Count = Annotated[int, Field(ge=0, le=10**15)]
 _BYTES: dict[int | str, dict[str, Any]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
 from fastapi import Body as JsonBody
+from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
 from jobtable.errors import NotFoundError
@@ -19,10 +19,11 @@ from jobtable.receipts.entities import (
 from jobtable.receipts.labels import LabelHygieneService, LabelService
 from jobtable.web.api.bodies import Body, Written
 from jobtable.web.api.receipts import ImageId, Number
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("labels")
 
 Label = Annotated[str, path_id("MERCHANT_NAME")]
 Share = Annotated[float, Query(ge=0, le=1)]

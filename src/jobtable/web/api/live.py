@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from jobtable.jobs.entities import Job
 from jobtable.journeys.entities import Journey
-from jobtable.web.guard import READ, Guard, GuardedRoute, allow
+from jobtable.web.api.routers import api_router
+from jobtable.web.guard import READ, Guard, allow
 from jobtable.web.live import LiveFeed, Viewer
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("live")
 
 _KEEP_ALIVE_SECONDS = 15.0
 _CHECK_SECONDS = 2.0

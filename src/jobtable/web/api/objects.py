@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from typing import Annotated, Any, BinaryIO
 from urllib.parse import quote
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from jobtable.objects import ListedObject, content_type, key_parts
 from jobtable.objects.store import CHUNK_SIZE, chunks
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import TheObjects, path_id
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, allow
 from jobtable.web.problems import Refused
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("objects")
 
 _SHOWN = {"image/png", "image/jpeg", "image/gif", "image/webp", "text/plain", "text/csv", "application/json"}
 """What a browser may show by itself; everything else it saves. SVG and HTML can hold scripts, and so can PDF."""

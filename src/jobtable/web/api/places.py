@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import Field
 
 from jobtable.errors import NotFoundError
 from jobtable.receipts.entities import PlacesCache
 from jobtable.receipts.places import DAYS_TO_LIVE, PlacesService
 from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("places")
 
 SearchType = Annotated[str, path_id("ADDRESS")]
 SearchValue = Annotated[str, Query(min_length=1, max_length=1000, examples=["1 Main Street"])]

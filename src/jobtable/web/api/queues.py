@@ -5,19 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from jobtable.jobs.entities import Queue, QueueJob
 from jobtable.jobs.queues import DEFAULT_CONCURRENCY
 from jobtable.jobs.records import Priority
 from jobtable.web.api.bodies import Body, Id
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("queues")
+creation = api_router("queues", CreationRoute)
 
 QueueName = Annotated[str, path_id("gpu")]
 Concurrency = Annotated[int, Field(ge=1, le=10**6)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Depends, Path, Query
 from pydantic import BaseModel, Field
 
 from jobtable.receipts.contents import ReceiptContents
@@ -22,11 +22,12 @@ from jobtable.receipts.entities import (
 )
 from jobtable.receipts.ocr import OcrResult, OcrService
 from jobtable.web.api.bodies import Body, Written, with_kind
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import PageOf, Paging, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.limits import takes_file
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("receipts")
 
 ImageId = Annotated[str, path_id("3f52804b-2fad-4e00-92c8-b593da3a8ed3")]
 Number = Annotated[int, Path(ge=0, le=99_999, examples=[1])]

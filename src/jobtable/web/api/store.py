@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 
-from fastapi import APIRouter
 from fastapi import Body as JsonBody
 from pydantic import BaseModel
 
 from jobtable.errors import NotFoundError, RequestRefused, TableNotFound
 from jobtable.reference import tables
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import CallerOf, TheStore
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, allow
 from jobtable.web.withheld import refuse_withheld, texts_in
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("store")
 
 
 class Reading(StrEnum):

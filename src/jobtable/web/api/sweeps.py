@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import Depends, Query
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.entities import Job, JobMetric, SweepEntry
@@ -14,12 +14,13 @@ from jobtable.sweeps.parameters import MOST_POINTS
 from jobtable.sweeps.service import Sweeps, TrialResult
 from jobtable.sweeps.sweep import Sweep
 from jobtable.web.api.bodies import Body, Id, Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("sweeps")
+creation = api_router("sweeps", CreationRoute)
 
 SweepId = Annotated[str, path_id("9b2d-sweep")]
 Most = Annotated[int, Query(ge=1, le=1000)]

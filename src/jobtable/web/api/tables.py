@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import Query
 from pydantic import BaseModel
 
 from jobtable.model import Table
 from jobtable.reference import entity_references, table_named, tables
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheStore, path_id
 from jobtable.web.explorer import Asked, ItemView, explore, index_named
-from jobtable.web.guard import READ, GuardedRoute, allow
+from jobtable.web.guard import READ, allow
 from jobtable.web.prices import dollars_for
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("tables")
 
 TableName = Annotated[str, path_id("jobtable")]
 KeyValue = Annotated[str, Query(max_length=2048)]

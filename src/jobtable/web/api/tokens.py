@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Annotated
 
-from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from jobtable.access.entities import AccessToken, Role
 from jobtable.web.api.bodies import Body
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import CallerOf, PageOf, Paging, TheTokens, path_id
-from jobtable.web.guard import KNOWN, WRITE, GuardedRoute, allow
+from jobtable.web.guard import KNOWN, WRITE, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("tokens")
 
 TokenId = Annotated[str, path_id("3f6c1a2b4d5e6f70")]
 

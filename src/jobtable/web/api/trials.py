@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from jobtable.sweeps.desk import EarlierRuns, SweepDesk
 from jobtable.sweeps.sweep import Sweep
 from jobtable.sweeps.trials import LAST_RUNG
 from jobtable.web.api.bodies import Written
+from jobtable.web.api.routers import api_router
 from jobtable.web.api.work import LeaseBody, held_lease
 from jobtable.web.dependencies import JobId, TheJobs
-from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.guard import WORK, allow
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("sweeps as they run")
 
 Rung = Annotated[int, Field(ge=0, le=LAST_RUNG)]
 TheLease = Annotated[LeaseBody, Query()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
@@ -22,12 +22,13 @@ from jobtable.receipts.entities import (
 from jobtable.receipts.validation import Finding, ValidationService
 from jobtable.web.api.bodies import Body, NewestFirst, Written, with_kind
 from jobtable.web.api.receipts import ImageId, Number
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import Instant, PageOf, Paging, TheStore, path_id
-from jobtable.web.guard import READ, WRITE, GuardedRoute, allow
+from jobtable.web.guard import READ, WRITE, allow
 from jobtable.web.idempotency import HEADER, CreationRoute
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=CreationRoute)
+router = api_router("validations")
+creation = api_router("validations", CreationRoute)
 
 FieldName = Annotated[str, path_id("total")]
 Status = Annotated[str, Query(min_length=1, max_length=200, examples=["INVALID"])]

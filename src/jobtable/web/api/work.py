@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 from pydantic import BaseModel, Field
 
 from jobtable.jobs.buffer import RecordBuffer
@@ -20,13 +20,14 @@ from jobtable.jobs.records import LogLevel
 from jobtable.jobs.reports import ReportRules
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.api.queues import QueueName
+from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, TheJobs
-from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.guard import WORK, allow
 from jobtable.web.idempotency import ReportRoute
 from jobtable.web.recovery import Recovery
 
-router = APIRouter(route_class=GuardedRoute)
-creation = APIRouter(route_class=ReportRoute)
+router = api_router("work")
+creation = api_router("work", ReportRoute)
 
 
 class ClaimBody(Body):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
@@ -15,13 +15,14 @@ from jobtable.objects.store import Readable
 from jobtable.web.api.bodies import Body, Name
 from jobtable.web.api.instances import InstanceId
 from jobtable.web.api.kept_files import UploadQuery
+from jobtable.web.api.routers import api_router
 from jobtable.web.api.work import LeaseBody, held_lease, last_lease
 from jobtable.web.dependencies import JobId, TheJobs
-from jobtable.web.guard import WORK, GuardedRoute, allow
+from jobtable.web.guard import WORK, allow
 from jobtable.web.limits import takes_file
 from jobtable.web.uploads import binary_body, take
 
-router = APIRouter(route_class=GuardedRoute)
+router = api_router("workers")
 
 _MOST_PARTS = MOST_HEAD_BYTES // PART_BYTES
 

@@ -24,7 +24,7 @@ from jobtable.web.dependencies import AllServices, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _MOST_POINTS = 3000
 _MOST_CLUSTERS = 500

@@ -21,7 +21,7 @@ from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import object_address, render
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _SHOWN = 15
 _MOST_PENDING = 100

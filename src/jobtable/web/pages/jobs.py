@@ -23,7 +23,7 @@ from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
 from jobtable.web.pages.owners import owner_of
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 50
 _MOST_CHILDREN = 100

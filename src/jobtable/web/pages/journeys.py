@@ -12,7 +12,7 @@ from jobtable.web.dependencies import AllServices, JobId, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 30
 _MOST_REPORTS = 20

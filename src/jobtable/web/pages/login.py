@@ -11,7 +11,7 @@ from jobtable.web.guard import ANYONE, COOKIE, READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 from jobtable.web.problems import Refused
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _LONGEST_FORM = 64 * 1024
 """More than the longest address that it may lead to. Nobody is known yet, so no more is taken into memory."""

@@ -22,7 +22,7 @@ from jobtable.web.group_progress import GroupProgress, read_group_progress
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render, render_fragment
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _SHOWN = 8
 _MOST_COUNTED = 500

@@ -22,7 +22,7 @@ from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import object_address, render
 
 _PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 50
 _MOST_ITEMS = 10_000

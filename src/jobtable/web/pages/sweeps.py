@@ -18,7 +18,7 @@ from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.importance import parameter_importance
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _MOST_TRIALS = 1000
 _MOST_ROWS = 200

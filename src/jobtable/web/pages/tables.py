@@ -15,7 +15,7 @@ from jobtable.web.pages.frame import render
 from jobtable.web.prices import dollars_for
 from jobtable.web.withheld import is_withheld
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 25
 

@@ -9,7 +9,7 @@ from jobtable.web.dependencies import CallerOf, TheTokens
 from jobtable.web.guard import WRITE, PageRoute, allow
 from jobtable.web.pages.frame import render
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 100
 _ROLES = (

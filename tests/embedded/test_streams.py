@@ -320,6 +320,13 @@ def test_the_streams_of_deleted_tables_are_looked_at_once_a_round(
     for _ in range(10):
         create(backend)
         backend.execute("DeleteTable", {"TableName": "tab"})
+    looked_at = _counted_streams(monkeypatch)
+    storage_of(backend).keep_up()
+    assert len(looked_at) == 10
+
+
+def _counted_streams(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The streams that are looked at from now on."""
     looked_at: list[bytes] = []
     genuine = StreamRecord.from_stored
 
@@ -328,8 +335,58 @@ def test_the_streams_of_deleted_tables_are_looked_at_once_a_round(
         return genuine(stored)
 
     monkeypatch.setattr(StreamRecord, "from_stored", counted)
-    storage_of(backend).keep_up()
-    assert len(looked_at) == 10
+    return looked_at
+
+
+def test_a_round_writes_nothing_where_nothing_is_due(
+    backend: EmbeddedBackend, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a day after its table is gone each of thousands of journals took the turn of the writers in every round."""
+    writes: list[object] = []
+    storage = storage_of(backend)
+    genuine = storage.write
+
+    def counted(action: Any) -> Any:
+        writes.append(action)
+        return genuine(action)
+
+    create(backend)
+    put(backend, 1)
+    backend.execute("DeleteTable", {"TableName": "tab"})
+    create(backend)
+    put(backend, 1)
+    put(backend, 2)
+    monkeypatch.setattr(storage, "write", counted)
+    storage.keep_up()
+    clock.advance(23 * 3600)
+    storage.keep_up()
+    assert not writes
+    clock.advance(2 * 3600)
+    storage.keep_up()
+    assert len(writes) == 2
+    storage.keep_up()  # the last change of a table always stays, however old
+    assert len(writes) == 2
+
+
+def test_the_streams_of_a_name_are_not_all_read_to_enable_another(
+    backend: EmbeddedBackend, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who creates and deletes one table again and again, as tests do, has all its streams of a day."""
+    looked_at = _counted_streams(monkeypatch)
+    for _ in range(10):
+        create(backend)
+        backend.execute("DeleteTable", {"TableName": "tab"})
+        clock.advance(1)
+    assert len(looked_at) < 10
+
+
+def test_a_page_of_streams_is_read_and_no_more(backend: EmbeddedBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(10):
+        create(backend)
+        backend.execute("DeleteTable", {"TableName": "tab"})
+    looked_at = _counted_streams(monkeypatch)
+    assert len(backend.execute("ListStreams", {"Limit": 3})["Streams"]) == 3
+    assert len(looked_at) <= 4
 
 
 def test_records_are_kept_for_a_day(backend: EmbeddedBackend, clock: FakeClock) -> None:

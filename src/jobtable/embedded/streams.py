@@ -50,9 +50,8 @@ class _Place(NamedTuple):
 
 def enabled(transaction: Transaction, record: TableRecord, view: ViewType, now: float) -> TableRecord:
     """The table with a new stream that begins here."""
-    taken = {stream.label for stream in journal.streams(transaction, record.name)}
     moment = datetime.fromtimestamp(now, UTC)
-    while (label := moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}") in taken:
+    while journal.find_stream(transaction, record.name, label := _label(moment)) is not None:
         moment += timedelta(milliseconds=1)
     key = [(record.partition, "HASH")] + ([(record.sort, "RANGE")] if record.sort else [])
     stream = StreamRecord(
@@ -84,7 +83,7 @@ def list_streams(storage: Storage, request: Request) -> Response:
         name = table_of_arn(name) or valid_name(name)
     after = None if start is None else stream_of_arn(start)
     with storage.read() as view:
-        found = [] if start is not None and after is None else journal.streams(view, name, after)
+        found = [] if start is not None and after is None else journal.streams(view, name, after, limit + 1)
     response: Response = {"Streams": [_summary(stream) for stream in found[:limit]]}
     if len(found) > limit:
         response["LastEvaluatedStreamArn"] = response["Streams"][-1]["StreamArn"]
@@ -171,6 +170,10 @@ def records(storage: Storage, request: Request) -> Response:
     if stream.last_sequence is not None and sequence > stream.last_sequence:
         return {"Records": found}
     return {"Records": found, "NextShardIterator": _iterator_text(_Place(stream, sequence, now))}
+
+
+def _label(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}"
 
 
 def _summary(stream: StreamRecord) -> dict[str, str]:

@@ -91,8 +91,10 @@ def bytes_before(view: View, table_id: int, first: int) -> int:
     return int(view.connection.execute(sql, (first,)).fetchone()[0])
 
 
-def streams(view: View, table_name: str | None = None, after: tuple[str, str] | None = None) -> list[StreamRecord]:
-    """All streams that can be read, of one table or of all, the newest of a table first.
+def streams(
+    view: View, table_name: str | None = None, after: tuple[str, str] | None = None, limit: int = -1
+) -> list[StreamRecord]:
+    """Streams that can be read, of one table or of all, the newest of a table first; no more than the limit, if any.
 
     `after` is the table and the label of a stream that they follow in this order, whether it is still there or not.
     """
@@ -100,9 +102,9 @@ def streams(view: View, table_name: str | None = None, after: tuple[str, str] | 
     sql = (
         "SELECT record FROM streams WHERE (:table IS NULL OR table_name = :table)"
         " AND (table_name > :after_table OR (table_name = :after_table AND label < :after_label))"
-        " ORDER BY table_name, label DESC"
+        " ORDER BY table_name, label DESC LIMIT :limit"
     )
-    names = {"table": table_name, "after_table": after_table, "after_label": after_label}
+    names = {"table": table_name, "after_table": after_table, "after_label": after_label, "limit": limit}
     return [StreamRecord.from_stored(row) for (row,) in view.connection.execute(sql, names)]
 
 
@@ -124,6 +126,14 @@ def save_stream(transaction: Transaction, stream: StreamRecord) -> None:
     transaction.has_written = True
     row = (stream.label, stream.table_name, stream.table_id, stream.model_dump_json().encode())
     transaction.connection.execute("INSERT OR REPLACE INTO streams VALUES (?, ?, ?, ?)", row)
+
+
+def has_older(view: View, table_id: int, seconds: float) -> bool:
+    """Whether a change from before a time could be trimmed: the last one never is."""
+    name = f"journal_{table_id}"
+    sql = f"SELECT time FROM {name} WHERE sequence < (SELECT max(sequence) FROM {name}) ORDER BY sequence LIMIT 1"  # noqa: S608 - a number
+    oldest = view.connection.execute(sql).fetchone()
+    return oldest is not None and oldest[0] <= seconds * 1_000_000
 
 
 def trim_some(transaction: Transaction, table_id: int, horizon: float | None, first_needed: int | None = None) -> bool:
@@ -159,12 +169,17 @@ def _end_of_some(view: View, table_id: int, end: int) -> int:
     return end
 
 
-def forget_streams(transaction: Transaction, table_id: int, closed_before: float) -> bool:
-    """Remove the streams of a table that were closed before a time: nobody can read them. True: it has others."""
+def forget_streams(transaction: Transaction, table_id: int, now: float) -> bool:
+    """Remove the streams of a table that nobody can read any more. True: it has others."""
     streams = streams_of(transaction, table_id)
-    gone = [stream for stream in streams if stream.closed is not None and stream.closed <= closed_before]
+    gone = [stream for stream in streams if is_over(stream, now)]
     for stream in gone:
         transaction.has_written = True
         key = (stream.table_name, stream.label)
         transaction.connection.execute("DELETE FROM streams WHERE table_name = ? AND label = ?", key)
     return len(gone) < len(streams)
+
+
+def is_over(stream: StreamRecord, now: float) -> bool:
+    """Whether a stream was closed so long ago that nobody can read it."""
+    return stream.closed is not None and stream.closed <= now - STREAM_SECONDS

@@ -7,14 +7,15 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage import backups, journal, statements
-from jobtable.embedded.storage.catalogue import read_record_of_id
+from jobtable.embedded.storage.catalogue import TableRecord, read_record_of_id
 from jobtable.embedded.storage.filling import fill_some
 from jobtable.embedded.storage.restoring import first_needed, is_source, restore_some
-from jobtable.embedded.storage.transactions import Transaction
+from jobtable.embedded.storage.transactions import Transaction, View
 from jobtable.embedded.storage.turn import Turn
 from jobtable.errors import RequestError, StorageError
 
@@ -38,13 +39,15 @@ _ABANDONED = (
     " AND CAST(substr(name, length('items_') + 1) AS INTEGER) NOT IN (SELECT id FROM counters)"
 )
 _EXPIRING_BACKUPS = "SELECT id FROM backups WHERE expires IS NOT NULL"
+# By the number in the name, which leads to the row; to compare names would look at every table for every one of them.
 _TABLES_WITH_EXPIRY = (
-    "SELECT t.name FROM sqlite_schema s JOIN tables t ON s.name = 'expiry_' || t.id WHERE s.type = 'table'"
+    "SELECT t.name FROM sqlite_schema s JOIN tables t ON t.id = CAST(substr(s.name, length('expiry_') + 1) AS INTEGER)"
+    " WHERE s.type = 'table' AND s.name GLOB 'expiry_*'"
 )
-# Also of tables that have been deleted: their streams can be read for another day.
-_TABLES_WITH_JOURNAL = (
-    "SELECT CAST(substr(name, length('journal_') + 1) AS INTEGER) FROM sqlite_schema"
-    " WHERE type = 'table' AND name GLOB 'journal_*'"
+# Also of tables that have been deleted, which have no record: their streams can be read for another day.
+_JOURNALS = (
+    "SELECT j.id, t.record FROM (SELECT CAST(substr(name, length('journal_') + 1) AS INTEGER) AS id FROM sqlite_schema"
+    " WHERE type = 'table' AND name GLOB 'journal_*') j LEFT JOIN tables t ON t.id = j.id"
 )
 
 
@@ -54,6 +57,7 @@ class Upkeepable(Protocol):
     def now(self) -> float: ...
     def write(self, action: Callable[[Transaction], T], /) -> T: ...
     def query(self, sql: str, /) -> list[tuple[Any, ...]]: ...
+    def read(self) -> AbstractContextManager[View]: ...
 
 
 class Upkeep:
@@ -173,7 +177,7 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
         has_more = True
         while has_more and not is_stopped():
             has_more = storage.write(partial(_remove_some, name))
-    for (table_id,) in storage.query(_TABLES_WITH_JOURNAL):
+    for table_id in _journals_to_trim(storage, storage.now()):
         has_more = True
         while has_more and not is_stopped():
             has_more = storage.write(partial(_trim_some, table_id, storage.now()))
@@ -231,11 +235,39 @@ def _first_positions(connection: sqlite3.Connection, name: str) -> Iterator[tupl
             return
 
 
+def _journals_to_trim(storage: Upkeepable, now: float) -> list[int]:
+    """The tables in whose journals something is not needed any more.
+
+    It only reads: the journals of thousands of deleted tables may wait for their day to be over, and each would take
+    the turn of those who write.
+    """
+    with storage.read() as view:
+        streams: dict[int, list[bool]] = {}
+        for stream in journal.streams(view):
+            streams.setdefault(stream.table_id, []).append(journal.is_over(stream, now))
+        journals = view.connection.execute(_JOURNALS).fetchall()
+        return [id_ for id_, stored in journals if _is_to_be_trimmed(view, id_, stored, streams.get(id_, []), now)]
+
+
+def _is_to_be_trimmed(view: View, table_id: int, stored: bytes | None, are_over: list[bool], now: float) -> bool:
+    record = None if stored is None else TableRecord.from_stored(stored)
+    since = _needed_since(record, not all(are_over), now)
+    if since is None or any(are_over):
+        return True
+    # That of a deleted table goes as a whole, with its last stream.
+    return record is not None and journal.has_older(view, table_id, since)
+
+
 def _trim_some(table_id: int, now: float, transaction: Transaction) -> bool:
     """Remove a few of the changes that nobody needs any more; True: there are more."""
-    has_streams = journal.forget_streams(transaction, table_id, now - journal.STREAM_SECONDS)
+    has_streams = journal.forget_streams(transaction, table_id, now)
+    since = _needed_since(read_record_of_id(transaction.connection, table_id), has_streams, now)
+    return journal.trim_some(transaction, table_id, since, first_needed(transaction, table_id))
+
+
+def _needed_since(record: TableRecord | None, has_streams: bool, now: float) -> float | None:
+    """Since when changes of a table are needed, which may have been deleted; None: none of them is."""
     needed = [now - journal.STREAM_SECONDS] if has_streams else []
-    record = read_record_of_id(transaction.connection, table_id)
     if record is not None and record.recovery is not None:
         needed.append(now - record.recovery.days * 86_400)
-    return journal.trim_some(transaction, table_id, min(needed, default=None), first_needed(transaction, table_id))
+    return min(needed, default=None)

@@ -10,6 +10,7 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
+from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Lease
@@ -55,6 +56,29 @@ def test_what_was_claimed_before_the_store_failed_is_given(failing: Failing) -> 
     rest = failing.claim(40)
     assert sorted(lease.job.job_id for lease in first + rest) == sorted(job.job_id for job in submitted)
     assert 0 < len(first) < 40
+
+
+def test_nothing_is_kept_of_a_queue_whose_jobs_nobody_else_wants(failing: Failing) -> None:
+    """Some give each of their runs a queue of its own, and a worker or a server goes on for months."""
+    for number in range(5):
+        failing.jobs.submit(NewJob(name="job", task="x:y", queue=f"run-{number}"))
+        assert failing.jobs.claim(f"run-{number}", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+    assert _crowds(failing.jobs) == {}
+
+
+def test_a_crowd_is_forgotten_when_nobody_is_in_the_way_any_more(failing: Failing) -> None:
+    crowds = _crowds(failing.jobs)
+    crowds["default"] = 1.5
+    failing.jobs.submit_many([NewJob(name="job", task="x:y") for _ in range(10)])
+    for _ in range(10):
+        assert len(failing.claim(1)) == 1
+    assert crowds == {}
+
+
+def _crowds(jobs: Jobs) -> dict[str, float]:
+    claims = getattr(jobs.claim, "__self__", None)
+    assert isinstance(claims, Claims)
+    return claims._crowds
 
 
 def test_a_job_runs_of_whose_start_nobody_could_be_told(failing: Failing) -> None:

@@ -34,7 +34,7 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.runs import Runs
 from jobtable.store import Store
 from jobtable.store.capacity import Units
-from jobtable.sweeps import samplers
+from jobtable.sweeps import running, samplers
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.desk import SweepDesk
 from jobtable.sweeps.parameters import float_range
@@ -566,6 +566,20 @@ def test_a_worker_takes_a_sweep_under_the_id_of_a_deleted_one_for_what_it_is() -
         driver.clock.advance(1)
         finished = finish(driver, plane(sweep_tasks.bowl, trials=2, space={**PLANE, "x": float_range(6, 7)}))
         assert [trial.status for trial in finished.trials] == [Status.COMPLETED] * 2
+
+
+def test_a_worker_that_runs_trials_of_ever_new_sweeps_does_not_keep_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(running, "_MOST_KEPT", 3)
+    with Store(EmbeddedBackend(None)) as store:
+        driver = Driver.on(store)
+        sweeps = Sweeps(driver.jobs)
+        for number in range(5):
+            sweeps.submit(plane(sweep_tasks.bowl, trials=2), sweep_id=f"s{number}")
+            driver.run()
+        assert {trial.status for n in range(5) for trial in sweeps.list_trials(f"s{n}")} == {Status.COMPLETED}
+        assert len(running._DEFINITIONS[driver.jobs]) <= 3
 
 
 class CutOffError(Exception):

@@ -36,7 +36,7 @@ class Claims:
         self._endings = endings
         self._starts = starts
         self._crowds: dict[str, float] = {}
-        """How many claimers seem to want the same jobs, by queue."""
+        """How many claimers seem to want the same jobs, by queue, where they are more than one."""
 
     def claim(
         self,
@@ -106,7 +106,10 @@ class Claims:
                 passed_over |= refused.job_ids
                 self._crowds[queue] = min(crowd * 2, _LARGEST_CROWD)
             return []
-        self._crowds[queue] = max(1.0, crowd * 0.9)
+        if crowd * 0.9 > 1:
+            self._crowds[queue] = crowd * 0.9
+        else:
+            self._crowds.pop(queue, None)
         return leases
 
     def _choose(self, queue: str, wanted: int, passed_over: set[str]) -> list[QueueJob]:

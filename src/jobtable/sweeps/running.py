@@ -20,19 +20,25 @@ from jobtable.sweeps.trials import TrialConfig, config_of
 T = TypeVar("T")
 
 _DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
-"""The sweeps that this process has run trials of. What a trial needs of a definition never changes: it is read once.
+"""The sweeps that this process has run trials of. What a trial needs of a definition never changes: it is read rarely.
 
 When a sweep was created belongs to its name here: one that was deleted may have left its id to another.
 """
+_MOST_KEPT = 100
+"""Sweeps of which a worker keeps the definition; when there are more, all are forgotten."""
 _NOTHING = EarlierRuns(at_rungs={}, stopped_at=None, last_report=None)
 
 
 def _definition(jobs: Jobs, config: TrialConfig, desk: SweepDesk) -> Sweep:
     known = _DEFINITIONS.setdefault(jobs, {})
     sweep = (config.sweep_id, config.sweep_created_at)
-    if sweep not in known:
-        known[sweep] = jobs.recording.insist(desk.get_definition, "its sweep")
-    return known[sweep]
+    definition = known.get(sweep)
+    if definition is None:
+        definition = jobs.recording.insist(desk.get_definition, "its sweep")
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        known[sweep] = definition
+    return definition
 
 
 @task

@@ -10,10 +10,11 @@ import pytest
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import filling
 from jobtable.embedded.storage.upkeep import Upkeep, fill_up
-from jobtable.errors import RequestRefused, TableNotFound
+from jobtable.errors import RequestError, RequestRefused, TableNotFound, request_error
 from jobtable.model import Entity, Index, Key, Table
 from jobtable.store import Backend, Request, Response, Store
 from jobtable.store.tables import index_request
+from jobtable.testing import FakeClock
 
 table = Table("kept", pk="PK", ttl="expires", recovery=True, stream=True)
 
@@ -72,6 +73,41 @@ def write_in_transaction(store: Store) -> None:
 def test_a_table_that_is_missing_is_named(each_store: Store, use: Callable[[Store], object]) -> None:
     with pytest.raises(TableNotFound, match=rf"{each_store.prefix}kept; create it with store\.tables\.create"):
         use(each_store)
+
+
+class Hesitant:
+    """A backend that answers requests about a new table as DynamoDB may for a while."""
+
+    def __init__(self, backend: Backend, answers: dict[str, RequestError]) -> None:
+        self._backend = backend
+        self._answers = answers
+        self._is_created = False
+        self.refused: list[str] = []
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if self._is_created and operation in self._answers and self.refused.count(operation) < 3:
+            self.refused.append(operation)
+            raise self._answers[operation]
+        self._is_created = self._is_created or operation == "CreateTable"
+        return self._backend.execute(operation, request)
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def test_a_new_table_may_need_a_while_to_be_shown_and_to_take_its_settings() -> None:
+    unavailable = request_error("ContinuousBackupsUnavailableException", "Backups are being enabled for the table")
+    answers = {"DescribeTable": TableNotFound("Requested resource not found"), "UpdateContinuousBackups": unavailable}
+    backend = Hesitant(EmbeddedBackend(None), answers)
+    with Store(backend, clock=FakeClock()) as store:
+        store.tables.create(table)
+        assert backend.refused == ["DescribeTable"] * 3 + ["UpdateContinuousBackups"] * 3
+        assert store.tables.differences(table) == []
+
+
+def test_a_table_that_is_not_there_is_not_waited_for(each_store: Store) -> None:
+    with pytest.raises(TableNotFound):
+        each_store.tables.update(table)
 
 
 @pytest.mark.parametrize("before", ["DescribeTable", "DescribeTimeToLive", "UpdateTimeToLive"])

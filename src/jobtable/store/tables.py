@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from jobtable.errors import BackendUnavailable, RequestRefused, TableInUse, TableNotFound
+from jobtable.errors import BackendUnavailable, RequestError, RequestRefused, TableInUse, TableNotFound
 from jobtable.model.table import Index, Table
 from jobtable.store.backend import Request
 from jobtable.store.rekeying import rekey
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from jobtable.store.store import Store
 
 _LONGEST_WAIT_SECONDS = 600.0
+_NO_BACKUPS_YET = "ContinuousBackupsUnavailableException"
+"""What DynamoDB says of a table that was created a moment ago."""
 _USABLE = ("ACTIVE", "UPDATING")
 _STREAM = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
@@ -69,10 +71,11 @@ class Tables:
         may have been cut off before it came to them.
         """
         for table in tables:
-            if not self._is_there(table):
+            is_new = not self._is_there(table)
+            if is_new:
                 with suppress(TableInUse):  # another process was faster
                     self._execute("CreateTable", create_request(table, self._store.table_name(table)))
-            self._wait_until_active(table)
+            self._wait_until_active(table, is_new=is_new)
             self._set_up(table)
 
     def update(self, table: Table) -> list[str]:
@@ -173,9 +176,7 @@ class Tables:
             self._let_expire(name, table.ttl)
             done.append(f"time to live on {table.ttl}")
         if table.recovery and self._is_recoverable(name) is False:
-            setting = {"PointInTimeRecoveryEnabled": True}
-            request = {"TableName": name, "PointInTimeRecoverySpecification": setting}
-            self._execute("UpdateContinuousBackups", request)
+            self._let_recover(name)
             done.append("point-in-time recovery")
         return done
 
@@ -197,6 +198,20 @@ class Tables:
         except RequestRefused:
             if self._time_to_live(name) != attribute:  # else another process was faster
                 raise
+
+    def _let_recover(self, name: str) -> None:
+        setting = {"PointInTimeRecoveryEnabled": True}
+        request = {"TableName": name, "PointInTimeRecoverySpecification": setting}
+        deadline = self._deadline()
+        while True:
+            try:
+                self._execute("UpdateContinuousBackups", request)
+            except RequestError as error:
+                if error.code != _NO_BACKUPS_YET:
+                    raise
+                self._give_up_after(deadline, f"table {name} cannot be made recoverable ({error.message})")
+            else:
+                return
 
     def _is_recoverable(self, name: str) -> bool | None:
         """Whether a table can be had as it was; None where the backend knows no backups, as DynamoDB Local."""
@@ -222,11 +237,17 @@ class Tables:
         attribute: str | None = described.get("AttributeName") if enabled else None
         return attribute
 
-    def _wait_until_active(self, table: Table) -> None:
-        clock = self._store.clock
-        deadline = clock.monotonic() + _LONGEST_WAIT_SECONDS
+    def _wait_until_active(self, table: Table, *, is_new: bool = False) -> None:
+        """Wait until a table can be used; one that is new may not be shown at first."""
+        deadline = self._deadline()
         while True:
-            described = self.describe(table)
+            try:
+                described = self.describe(table)
+            except TableNotFound:
+                if not is_new:
+                    raise
+                self._give_up_after(deadline, f"table {self._store.table_name(table)} is new, and not shown")
+                continue
             states = [
                 described["TableStatus"],
                 *(i["IndexStatus"] for i in described.get("GlobalSecondaryIndexes", [])),
@@ -236,13 +257,16 @@ class Tables:
             self._give_up_after(deadline, f"table {described['TableName']} is still {', '.join(states)}")
 
     def _wait_until_gone(self, table: Table) -> None:
-        deadline = self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
+        deadline = self._deadline()
         while True:
             try:
                 described = self.describe(table)
             except TableNotFound:
                 return
             self._give_up_after(deadline, f"table {described['TableName']} is still {described['TableStatus']}")
+
+    def _deadline(self) -> float:
+        return self._store.clock.monotonic() + _LONGEST_WAIT_SECONDS
 
     def _give_up_after(self, deadline: float, message: str) -> None:
         if self._store.clock.monotonic() > deadline:

@@ -114,6 +114,9 @@ def test_taking_some_reads_no_more_than_these(store: Store) -> None:
     assert sum(units.read for units in spent.values()) == 1
     assert len(list(wide.take(400))) == 300
     assert len(list(store.query(Book.key(shelf="wide"), limit=2).take(3))) == 2
+    for count in (0, -1):
+        with pytest.raises(ValueRefusedError, match=f"{count} results; take at least 1"):
+            store.query(Book.key(shelf="wide"), where=Book.pages == 1).take(count)
 
 
 def test_rare_matches_are_looked_for_by_few_requests(store: Store) -> None:

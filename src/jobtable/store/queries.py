@@ -64,6 +64,8 @@ class Query(Generic[T]):
 
     def take(self, count: int) -> Iterator[T]:
         """The first results, up to so many: no more are read for them, where iterating reads whole pages ahead."""
+        if count < 1:
+            raise ValueRefusedError(f"{count} results; take at least 1")
         return self._results(count if self._limit is None else min(count, self._limit))
 
     def _results(self, left: int | None) -> Iterator[T]:

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 import pytest
 
 from jobtable.errors import ObjectStoreError, ObjectStoreUnavailable, ValueRefusedError
+from jobtable.objects import s3
 from jobtable.objects.s3 import ATTEMPTS, PART_SIZE, S3ObjectStore
 from jobtable.testing.servers import free_port
 
@@ -80,6 +81,26 @@ def test_a_file_that_changes_while_it_is_put_is_refused(
         objects.put("a", path)
     assert list(objects.list()) == []
     assert "Uploads" not in s3_client.list_multipart_uploads(Bucket=bucket, Prefix=prefix)
+
+
+def test_a_small_file_that_grows_while_it_is_put_is_put_as_it_was(
+    objects: S3ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(b"as it was")
+    measured = s3._measured
+
+    def measure_and_grow(stream: BinaryIO) -> tuple[bytes, int]:
+        found = measured(stream)
+        with path.open("ab") as file:
+            file.write(b" and more of it" * 100_000)
+        return found
+
+    monkeypatch.setattr(s3, "_measured", measure_and_grow)
+    info = objects.put("a", path)
+    monkeypatch.undo()
+    assert objects.get("a") == b"as it was"
+    assert objects.head("a") == info
 
 
 def test_unfinished_uploads_are_removed(objects: S3ObjectStore, s3_client: S3Client, bucket: str, prefix: str) -> None:
@@ -194,7 +215,7 @@ class Unreliable(BaseHTTPRequestHandler):
         self.wfile.write(content[:3] if answer == "broken off" else content)
         self.close_connection = True
 
-    do_PUT = do_GET  # noqa: N815 - the name is that of the method
+    do_PUT = do_DELETE = do_GET  # noqa: N815 - the names are those of the methods
 
     def log_message(self, format: str, *_: object) -> None:  # noqa: A002 - the name is that of the method's parameter
         """Tests are quiet."""
@@ -238,3 +259,11 @@ def test_a_put_that_the_server_fails_to_take_may_be_tried_again(unreliable: S3Ob
     with pytest.raises(ObjectStoreError) as refused:
         unreliable.put("a", b"x")
     assert not refused.value.retryable
+
+
+def test_what_is_not_there_is_removed_also_where_a_server_says_so(unreliable: S3ObjectStore) -> None:
+    Unreliable.answers = ["404"]
+    unreliable.delete("a")
+    Unreliable.answers = ["403"]
+    with pytest.raises(ObjectStoreError, match="cannot delete a in"):
+        unreliable.delete("a")

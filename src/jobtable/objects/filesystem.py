@@ -80,8 +80,11 @@ class FilesystemObjectStore:
     def get_range(self, key: str, start: int, length: int) -> bytes:
         check_range(start, length)
         with self.open(key) as stream, self._io_errors(f"get {key}"):
+            left = os.fstat(stream.fileno()).st_size - start
+            if left <= 0:
+                return b""
             stream.seek(start)
-            return stream.read(length)
+            return stream.read(min(length, left))
 
     def open(self, key: str) -> BinaryIO:
         names = _names(key)

@@ -49,6 +49,7 @@ last output is free for the next job after two, where an upload was under way be
 
 MAX_PARTS = 10_000
 MAX_URL_TIME = timedelta(days=7)
+_LAST_BYTE = 2**63 - 1
 _SHA256 = "sha256"
 _MISSING = {"NoSuchKey", "NotFound", "404"}
 _PASSING = {"SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "TooManyRequests"}
@@ -115,7 +116,8 @@ class S3ObjectStore:
             with self._errors(f"put {key}"):
                 if size <= PART_SIZE:
                     checksum = base64.b64encode(digest).decode()
-                    self._client.put_object(Body=stream, ContentLength=size, ChecksumSHA256=checksum, **options)
+                    # As bytes: of a file that has grown meanwhile, more would be sent than was announced.
+                    self._client.put_object(Body=stream.read(size), ChecksumSHA256=checksum, **options)
                 else:
                     self._put_parts(stream, size, digest, options)
         return ObjectInfo(key, size, digest.hex(), content_type(key))
@@ -125,11 +127,12 @@ class S3ObjectStore:
 
     def get_range(self, key: str, start: int, length: int) -> bytes:
         check_range(start, length)
-        if length == 0:
+        if length == 0 or start > _LAST_BYTE:
             self._head(key)
             return b""
         try:
-            return self._read(key, Range=f"bytes={start}-{start + length - 1}")
+            # Of a range that ends behind what it can count to, a server may make the whole object.
+            return self._read(key, Range=f"bytes={start}-{min(start + length - 1, _LAST_BYTE)}")
         except _RangeBehindTheEnd:
             return b""
 
@@ -153,7 +156,7 @@ class S3ObjectStore:
         return self._listed(self._folder + folder_of(prefix))
 
     def delete(self, key: str) -> None:
-        with self._errors(f"delete {key}"), contextlib.suppress(ObjectNotFoundError):
+        with contextlib.suppress(ObjectNotFoundError), self._errors(f"delete {key}", missing=key):
             self._client.delete_object(Bucket=self._bucket, Key=self._name(key))
 
     def url(self, key: str, *, expires_in: timedelta = timedelta(hours=1)) -> str | None:

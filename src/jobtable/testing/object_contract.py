@@ -115,6 +115,9 @@ class ObjectContract:
             (50, 1, b""),
             (2, 0, b""),
             (0, 100, b"0123456789"),
+            (2, 2**70, b"23456789"),
+            (2**62, 1, b""),
+            (2**70, 1, b""),
         ],
     )
     def test_a_range_ends_at_the_object_s_end(

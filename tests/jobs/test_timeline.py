@@ -96,9 +96,11 @@ class Silent(EmbeddedBackend):
         return response
 
 
-def test_what_was_stored_without_an_answer_is_not_stored_again() -> None:
-    backend = Silent(None)
-    with Store(backend, backoff=Backoff(attempts=2, clock=FakeClock())) as store:
+@pytest.mark.parametrize("minutes", [0, 11], ids=["at once", "when its token is forgotten"])
+def test_what_was_stored_without_an_answer_is_not_stored_again(minutes: int) -> None:
+    clock = FakeClock()
+    backend = Silent(None, clock=clock)
+    with Store(backend, backoff=Backoff(attempts=2, clock=clock)) as store:
         store.tables.create(main)
         timeline = Timeline(store, "j")
         records = [line(NOON, "once")]
@@ -106,6 +108,7 @@ def test_what_was_stored_without_an_answer_is_not_stored_again() -> None:
         with pytest.raises(BackendUnavailable):
             timeline.write(records)
         backend.is_silent = False
+        clock.advance(60 * minutes)
         timeline.write(records)
         timeline.write([line(NOON, "then")])
         assert messages(store) == ["once", "then"]

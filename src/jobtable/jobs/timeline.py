@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from jobtable.errors import ConflictError, RequestError, TransactionFailedError
 from jobtable.jobs.entities import JobLog, JobMetric, JobTimeline
+from jobtable.model import Selection
 from jobtable.store import Backoff, Store, Transaction
 from jobtable.store.transactions import MOST_ACTIONS
 
@@ -31,7 +32,8 @@ class Timeline:
         self._job_id = job_id
         self._known: datetime | None = None
         self._has_other_writers = False
-        self._unanswered: tuple[Sequence[Timed], Transaction] | None = None
+        self._unanswered: tuple[Sequence[Timed], Transaction, Timed] | None = None
+        """The records that were sent last, how, and the first of them with its time."""
         self._pauses = Backoff(
             attempts=200,
             first_seconds=0.005,
@@ -46,16 +48,20 @@ class Timeline:
         If the store does not answer, call it again with the same records: they are not stored twice.
         """
         if self._unanswered is not None:
-            before, sent = self._unanswered
-            went_through = before is records and self._went_through(sent)
+            before, sent, first = self._unanswered
+            went_through = before is records and self._went_through(sent, first)
             self._unanswered = None
             if went_through:
                 return
 
         def put(tx: Transaction, times: Sequence[datetime]) -> None:
-            for record, time in zip(records, times, strict=True):
-                tx.put(record if record.timestamp == time else record.replace(timestamp=time))
-            self._unanswered = (records, tx)
+            timed = [
+                record if record.timestamp == time else record.replace(timestamp=time)
+                for record, time in zip(records, times, strict=True)
+            ]
+            for record in timed:
+                tx.put(record)
+            self._unanswered = (records, tx, timed[0])
 
         self.commit([record.timestamp for record in records], put)
         self._unanswered = None
@@ -92,12 +98,15 @@ class Timeline:
             f"job {self._job_id}: other writers were faster {self._pauses.attempts} times; nothing was written"
         )
 
-    def _went_through(self, sent: Transaction) -> bool:
-        """Send a transaction without an answer again: by its token it happens once."""
+    def _went_through(self, sent: Transaction, first: Timed) -> bool:
+        """Send a transaction without an answer again: by its token it happens once, but a store forgets that in time.
+
+        Then its first record tells: nobody else writes one at that time.
+        """
         try:
             sent.commit()
         except TransactionFailedError:
-            return False
+            return self._store.find(_key_of(first)) == first
         return True
 
     def _read(self) -> datetime | None:
@@ -110,6 +119,12 @@ class Timeline:
             tx.add(moved)
         else:
             tx.put(moved, when=JobTimeline.reserved_until == free_from)
+
+
+def _key_of(record: Timed) -> Selection[JobLog] | Selection[JobMetric]:
+    if isinstance(record, JobLog):
+        return JobLog.key(job_id=record.job_id, timestamp=record.timestamp)
+    return JobMetric.key(job_id=record.job_id, metric_name=record.metric_name, timestamp=record.timestamp)
 
 
 def times_from(free_from: datetime | None, moments: Sequence[datetime]) -> list[datetime]:

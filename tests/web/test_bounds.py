@@ -82,6 +82,7 @@ _ASKED = {
     f"{_API}/batches": ["status=PENDING"],
     f"{_API}/places/{{search_type}}/answer": ["search_value=1"],
     f"{_API}/tables/{{table_name}}/items": ["partition=JOB%23job"],
+    "/compare": ["id=job&id=child-1", "id=child-1"],
     "/jobs": ["", "text=none"],
     "/tables/{table_name}": ["partition=JOB%23job"],
 }

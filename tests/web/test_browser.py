@@ -257,6 +257,25 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
 
 
+def test_jobs_are_chosen_and_compared(watched: Watched, served: Served, world: World) -> None:
+    page, client = watched.page, served.client()
+    for number in range(3):
+        new = {"task": "m:f", "name": f"alike {number}", "queue": "quiet", "params": {"x": number, "y": 1}}
+        client.post("/api/v1/jobs", json=new)
+    page.goto("/jobs?text=alike")
+    compare = page.get_by_role("link", name="Compare")
+    page.get_by_label("Choose alike 0").check()
+    assert not compare.is_visible(), "there is nothing to compare it with"
+    page.get_by_label("Choose alike 2").check()
+    compare.click()
+    page.wait_for_url("**/compare?id=*")
+    assert [row.split() for row in page.locator("tr.differs").all_inner_texts()] == [["x", "2", "0"]]
+    page.goto(f"/sweeps/{world.sweep}")
+    page.get_by_role("link", name="compare the best 5").click()
+    page.wait_for_url("**/compare?id=*")
+    assert page.get_by_role("columnheader").count() == 1 + 5
+
+
 def test_a_job_is_submitted_and_submitted_again_with_changes(watched: Watched, served: Served) -> None:
     page, queries = watched.page, served.services.jobs.queries
     page.goto("/jobs")

@@ -54,6 +54,7 @@ def paths(world: World) -> list[str]:
         f"/jobs/{world.waiting_job}",
         "/submit",
         f"/submit?like={world.completed_job}",
+        f"/compare?id={world.completed_job}&id={world.failed_job}",
         "/queues",
         "/queues/gpu",
         "/sweeps",

@@ -81,7 +81,7 @@ def list_jobs(store: Store, wanted: JobFilter, *, cursor: str | None, limit: int
     last: Job | None = None
     for examined, job in enumerate(_behind(store, wanted, place, limit + 1)):
         if len(found) == limit or examined == _MOST_EXAMINED:
-            return JobPage(found, _write_cursor(last) if last else None, is_cut=len(found) < limit)
+            return JobPage(found, cursor_behind(last) if last else None, is_cut=len(found) < limit)
         last = job
         if wanted.matches(job):
             found.append(job)
@@ -144,7 +144,8 @@ def _place(job: Job) -> tuple[datetime, str]:
     return job.created_at, job.job_id
 
 
-def _write_cursor(job: Job) -> str:
+def cursor_behind(job: Job) -> str:
+    """The cursor of a page that begins behind a job: with the one that was created before it."""
     place = json.dumps([format_timestamp(job.created_at), job.job_id])
     return base64.urlsafe_b64encode(place.encode()).decode().rstrip("=")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import FastAPI
 
 from jobtable.web.pages import (
+    comparison,
     conversations,
     executions,
     jobs,
@@ -21,7 +22,20 @@ from jobtable.web.pages.frame import error_page
 
 __all__ = ["add_pages", "error_page"]
 
-_GROUPS = (login, overview, jobs, queues, sweeps, journeys, conversations, executions, receipts, tables, tokens)
+_GROUPS = (
+    login,
+    overview,
+    jobs,
+    comparison,
+    queues,
+    sweeps,
+    journeys,
+    conversations,
+    executions,
+    receipts,
+    tables,
+    tokens,
+)
 
 
 def add_pages(app: FastAPI) -> None:

@@ -32,19 +32,19 @@ class NavigationEntry:
     icon: str
     is_for_writers: bool = False
     """Whether only those see it who may do everything."""
-    also: str | None = None
+    also: tuple[str, ...] = ()
     """Where else pages begin that belong to it."""
 
     def holds(self, path: str) -> bool:
         """Whether a page belongs to it."""
-        beginnings = tuple(each for each in (self.path, self.also) if each not in (None, "/"))
+        beginnings = tuple(each for each in (self.path, *self.also) if each != "/")
         return path == self.path or path.startswith(beginnings)
 
 
 NAVIGATION = (
     NavigationEntry("/", "Overview", "overview"),
-    NavigationEntry("/jobs", "Jobs", "jobs", also="/submit"),
-    NavigationEntry("/queues", "Queues & workers", "queues", also="/workers"),
+    NavigationEntry("/jobs", "Jobs", "jobs", also=("/submit", "/compare")),
+    NavigationEntry("/queues", "Queues & workers", "queues", also=("/workers",)),
     NavigationEntry("/sweeps", "Sweeps", "sweeps"),
     NavigationEntry("/journeys", "Journeys", "journeys"),
     NavigationEntry("/conversations", "Conversations", "conversations"),
@@ -116,7 +116,7 @@ def _number(value: float | None) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def _setting(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """A parameter or a result as one reads it: a text and a whole number as they are, a fraction to six digits."""
     if isinstance(value, str):
         return value
@@ -170,7 +170,7 @@ def _environment() -> Environment:
         object_address=object_address,
         pretty=_pretty,
         segment=_segment,
-        setting=_setting,
+        setting=setting_text,
         shell=shlex.quote,
     )
     environment.globals.update(

@@ -19,6 +19,7 @@ from jobtable.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
+from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
 from jobtable.web.pages.owners import owner_of
@@ -72,6 +73,7 @@ def show_jobs(
         is_filtered=any(filters.values()),
         is_first=not cursor,
         statuses=list(Status),
+        most_compared=MOST_COMPARED,
         groups=read_group_progress(store, page.items),
         queues=_queue_names(queries),
     )

@@ -23,6 +23,15 @@ def metric_series(store: Store, job_id: str) -> list[dict[str, Any]]:
     return [_line(values) for values in _read(store, job_id)]
 
 
+def last_values(store: Store, job_id: str) -> dict[str, float]:
+    """The last value of each metric of a job; of very many metrics, of the first."""
+    found = (
+        store.query(JobMetric.key(job_id=job_id, metric_name=name), newest_first=True).first()
+        for name in islice(_names(store, job_id), _MOST_METRICS)
+    )
+    return {last.metric_name: last.value for last in found if last is not None}
+
+
 def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
     first = list(store.query(JobMetric.key(job_id=job_id)).take(_MOST_VALUES + 1))
     if len(first) <= _MOST_VALUES:

@@ -22,6 +22,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _MOST_TRIALS = 1000
 _MOST_ROWS = 200
+_MOST_COMPARED = 5
 
 
 @router.get("/sweeps")
@@ -50,6 +51,7 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
     best = services.sweeps.list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
     names = sorted({name for trial in trials for name in trial.params})
     next_job = _next_job(services, sweep_id, trials)
+    shown = (best + [trial for trial in trials if trial.value is None])[:_MOST_ROWS]
     return render(
         request,
         "sweep.html",
@@ -59,7 +61,8 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         job=services.jobs.queries.get_job(sweep_id),
         next_job=next_job,
         waiting=_why_waiting(services, next_job),
-        trials=(best + [trial for trial in trials if trial.value is None])[:_MOST_ROWS],
+        trials=shown,
+        compared=[trial.job_id for trial in shown if trial.value is not None][:_MOST_COMPARED],
         drawn=f"of the first {len(trials):,} trials" if is_cut else "",
         names=names,
         importance=parameter_importance([(trial.params, trial.value) for trial in valued if trial.value is not None]),

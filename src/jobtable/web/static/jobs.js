@@ -96,12 +96,15 @@ function ticks() {
 }
 
 function showSelection() {
-  const chosen = ticks().filter((tick) => tick.checked).length;
+  const chosen = ticks().filter((tick) => tick.checked);
   const bar = document.querySelector("[data-selection]");
   if (!bar) return;
-  bar.hidden = chosen === 0;
-  bar.querySelector("[data-selected]").textContent = `${chosen} chosen`;
-  document.querySelector("[data-tick-all]").checked = chosen > 0 && chosen === ticks().length;
+  bar.hidden = chosen.length === 0;
+  bar.querySelector("[data-selected]").textContent = `${chosen.length} chosen`;
+  document.querySelector("[data-tick-all]").checked = chosen.length > 0 && chosen.length === ticks().length;
+  const compare = bar.querySelector("[data-compare]");
+  compare.hidden = chosen.length < 2 || chosen.length > Number(compare.dataset.compare);
+  compare.href = `/compare?${new URLSearchParams(chosen.map((tick) => ["id", tick.value]))}`;
 }
 
 document.addEventListener("change", (event) => {

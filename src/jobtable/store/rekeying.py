@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _WRITERS = 16
 """How many items are written at once: one after the other, each would wait for the network, or for the disk."""
-
-_MOST_WAITING = 1000
+_MOST_WAITING = 100
+"""Items that are read ahead: they may be large."""
 
 
 def rekey(store: Store, table: Table) -> int:

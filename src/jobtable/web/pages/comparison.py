@@ -19,7 +19,7 @@ from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render, setting_text
 from jobtable.web.pages.metric_series import last_values
 
-router = APIRouter(route_class=PageRoute)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 MOST_COMPARED = 8
 _MOST_EARLIER = 4

@@ -542,6 +542,11 @@ NO_INDEX = "does not match a secondary index that existed in the source table an
             "Invalid Request: Cannot override ProvisionedThroughput unless BillingMode is PROVISIONED",
         ),
         (
+            {"OnDemandThroughputOverride": {"MaxReadRequestUnits": 0, "MaxWriteRequestUnits": 0}},
+            "ValidationException",
+            "Invalid Request: Requested MaxReadRequestUnits for OnDemandThroughput is outside of valid range",
+        ),
+        (
             {"GlobalSecondaryIndexOverride": [index("new", "b")]},
             "ValidationException",
             f"Invalid Request: Index new {NO_INDEX} operation",

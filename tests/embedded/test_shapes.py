@@ -26,6 +26,7 @@ NOT_READ = {
     *("ReplicaUpdates", "GlobalTableWitnessUpdates", "MultiRegionConsistency"),
     *("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "DisassociationProtectionEnabled"),
     *("VectorIndexes", "VectorIndexUpdates", "VectorIndexOverride", "Timestamp", "RestoreDateTime"),
+    *("TimeRangeLowerBound", "TimeRangeUpperBound"),
 }
 JAVA = {"string": "java.lang.String", "boolean": "java.lang.Boolean"} | {
     "integer": "java.lang.Integer",

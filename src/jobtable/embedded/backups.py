@@ -8,7 +8,15 @@ from datetime import UTC, datetime
 from jobtable.embedded.backup_descriptions import describe_backup, describe_details, summarise
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_restored
-from jobtable.embedded.names import backup_arn, backup_of_arn, is_own_arn, source_table, table_arn, table_of
+from jobtable.embedded.names import (
+    backup_arn,
+    backup_of_arn,
+    is_own_arn,
+    source_not_found,
+    source_table,
+    table_arn,
+    table_of,
+)
 from jobtable.embedded.requests import optional_moment
 from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
 from jobtable.embedded.storage import Storage, Transaction, View, restoring
@@ -38,7 +46,7 @@ def create(storage: Storage, request: Request) -> Response:
     def action(transaction: Transaction) -> Response:
         record = source_table(transaction, name)
         if record.is_creating:
-            raise request_error("TableNotFoundException", f"Table not found: {name}")
+            raise source_not_found(name)
         digits = uuid.uuid4().hex[:8]
         backup = _new(transaction, new_id(transaction), record, request["BackupName"], storage.now(), digits=digits)
         restoring.back_up(transaction, record, backup)

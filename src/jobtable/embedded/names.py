@@ -9,7 +9,7 @@ from jobtable.embedded.requests import constraint, constraints_broken, lower_fir
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.wordings import IN_USE
-from jobtable.errors import AccessDenied, RequestRefused, TableInUse, TableNotFound, request_error
+from jobtable.errors import AccessDenied, RequestError, RequestRefused, TableInUse, TableNotFound, request_error
 from jobtable.store.backend import Request
 
 REGION = "ddblocal"
@@ -137,8 +137,13 @@ def source_table(view: View, name: str) -> TableRecord:
     """What is stored about a table; the operations of backups have an error of their own if it is not there."""
     record = view.record(name)
     if record is None:
-        raise request_error("TableNotFoundException", f"Table not found: {name}")
+        raise source_not_found(name)
     return record
+
+
+def source_not_found(name: str) -> RequestError:
+    """The error of a table that is not there to be backed up or restored."""
+    return request_error("TableNotFoundException", f"Table not found: {name}")
 
 
 def changeable_table(view: View, name: str) -> TableRecord:

@@ -48,6 +48,7 @@ def restored_record(
     is_on_demand = source.is_on_demand if mode is None else mode == "PAY_PER_REQUEST"
     override = {name: request.get(f"{name}Override") for name in _OVERRIDES}
     _refuse_limits(override, is_on_demand=is_on_demand)
+    _refuse_no_units(override)
     indexes = tuple(
         _restored_index(index, given, mode, is_on_demand=is_on_demand).model_copy(
             update={"id": new_id(transaction), "is_filling": False}
@@ -83,6 +84,14 @@ def _refuse_limits(structure: Request, of_index: str = "", *, is_on_demand: bool
         f"{_REFUSED}Cannot override {named} for OnDemandThroughput unless BillingModeOverride is PAY_PER_REQUEST"
         f"{of_index}"
     )
+
+
+def _refuse_no_units(override: Request) -> None:
+    """RequestRefused if a restored table is to have a limit of no requests; the words are not those of other tables."""
+    limits = override["OnDemandThroughput"] or {}
+    for name in _LIMITS:
+        if limits.get(name) == 0:
+            raise RequestRefused(f"{_REFUSED}Requested {name} for OnDemandThroughput is outside of valid range")
 
 
 def _table_units(source: TableRecord, override: Request, mode: str | None, *, is_on_demand: bool) -> Throughput:

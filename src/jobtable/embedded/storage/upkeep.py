@@ -39,6 +39,7 @@ _ABANDONED = (
     " AND CAST(substr(name, length('items_') + 1) AS INTEGER) NOT IN (SELECT id FROM counters)"
 )
 _EXPIRING_BACKUPS = "SELECT id FROM backups WHERE expires IS NOT NULL"
+_EXPIRED_BACKUPS = "SELECT id FROM backups WHERE expires <= ?"
 # By the number in the name, which leads to the row; to compare names would look at every table for every one of them.
 _TABLES_WITH_EXPIRY = (
     "SELECT t.name FROM sqlite_schema s JOIN tables t ON t.id = CAST(substr(s.name, length('expiry_') + 1) AS INTEGER)"
@@ -56,7 +57,7 @@ class Upkeepable(Protocol):
 
     def now(self) -> float: ...
     def write(self, action: Callable[[Transaction], T], /) -> T: ...
-    def query(self, sql: str, /) -> list[tuple[Any, ...]]: ...
+    def query(self, sql: str, values: tuple[object, ...] = (), /) -> list[tuple[Any, ...]]: ...
     def read(self) -> AbstractContextManager[View]: ...
 
 
@@ -171,8 +172,8 @@ def keep_up(storage: Upkeepable, is_stopped: Callable[[], bool] = lambda: False)
     for (name,) in storage.query(_TABLES_WITH_EXPIRY):
         while not is_stopped() and (removed := storage.write(partial(_expire_some, name, storage.now()))):
             expired += removed
-    for (id_,) in storage.query(_EXPIRING_BACKUPS):
-        storage.write(partial(_expire_backup, id_, storage.now()))
+    for (id_,) in storage.query(_EXPIRED_BACKUPS, (storage.now(),)):
+        storage.write(partial(_remove_backup, id_))
     for (name,) in storage.query(_ABANDONED):
         has_more = True
         while has_more and not is_stopped():
@@ -202,10 +203,10 @@ def _expire_some(name: str, now: float, transaction: Transaction) -> int:
     return len(due)
 
 
-def _expire_backup(id_: int, now: float, transaction: Transaction) -> None:
-    """Remove a backup that has expired, unless a table is just being restored from it."""
+def _remove_backup(id_: int, transaction: Transaction) -> None:
+    """Remove a backup that has expired, unless its items are just being copied: then it goes in another round."""
     backup = backups.find_id(transaction, id_)
-    if backup is not None and backup.is_expired(now) and not is_source(transaction, id_):
+    if backup is not None and not is_source(transaction, id_):
         backups.remove(transaction, backup)
 
 

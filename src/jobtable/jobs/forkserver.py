@@ -7,6 +7,7 @@ is gone, it ends its children and itself.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -25,6 +26,8 @@ from typing import NoReturn
 
 from jobtable.errors import TaskError
 
+PIPE_BYTES = 1 << 18
+"""What a process may have printed before its worker reads it; most systems begin with a quarter of it."""
 _MESSAGE = struct.Struct("!cii")
 _FORK, _KILL = b"f", b"k"
 _STATUS = struct.Struct("!iq")
@@ -92,6 +95,7 @@ class ForkServer:
         """A new process, which waits for what it is to run; ServerLostError if there is no server."""
         control, their_control = (end.detach() for end in socket.socketpair())
         output, their_output = os.pipe()
+        _widen(output)
         status, their_status = os.pipe()
         try:
             self._send(_FORK, fds=[their_control, their_output, their_status])
@@ -227,6 +231,12 @@ class _Server:
                 fd = self._children.pop(pid)
                 _write_if_read(fd, _STATUS.pack(os.waitstatus_to_exitcode(status), usage.ru_maxrss * _MAXRSS_BYTES))
                 os.close(fd)
+
+
+def _widen(pipe: int) -> None:
+    """Let a pipe hold more, where the system can: who writes much waits less often for its reader."""
+    with contextlib.suppress(AttributeError, OSError):
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _kill_group(pid: int, signum: int) -> None:

@@ -13,7 +13,7 @@ from multiprocessing import connection
 from typing import Literal
 
 from jobtable.clock import Clock
-from jobtable.jobs.forkserver import Exit, ForkServer, ServerLostError
+from jobtable.jobs.forkserver import PIPE_BYTES, Exit, ForkServer, ServerLostError
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.memory import group_memory_bytes
 from jobtable.jobs.runner import Report, Request
@@ -22,7 +22,6 @@ from jobtable.jobs.sent_lines import Flushed
 TERMINATION_SECONDS = 5.0
 """How long a process may take to end after SIGTERM, before SIGKILL."""
 _TICK_SECONDS = 0.2
-_MOST_OUTPUT_AT_ONCE = 1 << 16
 _MEGABYTE = 1024 * 1024
 
 Why = Literal["cancel", "stop", "drain", "timeout", "memory", "lost"]
@@ -179,7 +178,7 @@ class JobProcess:
         printed.register(output, select.POLLIN)
         while True:
             if printed.poll(_TICK_SECONDS * 1000):
-                data = os.read(output, _MOST_OUTPUT_AT_ONCE)
+                data = os.read(output, PIPE_BYTES)
                 if not data:
                     return
                 self._take(data)

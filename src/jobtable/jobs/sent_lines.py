@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 from queue import SimpleQueue
-from typing import Any, TextIO, TypeAlias
+from typing import TextIO, TypeAlias
 
 from pydantic_core import from_json
 
@@ -129,15 +129,15 @@ class LineSender:
                 answers.put(answer)
 
     def _send_line(self, line: JobLog, is_whole: bool) -> None:
-        sent = {
-            "moment": format_timestamp(line.timestamp),
-            "level": line.log_level.value,
-            "message": line.message,
-            "source": line.source,
-            "exception": line.exception,
-            "time_to_live": line.time_to_live,
-            "is_whole": is_whole,
-        }
+        sent = (
+            is_whole,
+            format_timestamp(line.timestamp),
+            line.log_level.value,
+            line.message,
+            line.source,
+            line.exception,
+            line.time_to_live,
+        )
         text, number = json.dumps(sent), next(self._numbers)
         for start in range(0, len(text), _PIECE_BYTES):
             end = start + _PIECE_BYTES
@@ -195,6 +195,15 @@ class LineReceiver:
             if len(self._unfinished) > _MOST_UNFINISHED:  # of threads that were ended in the middle of a line
                 del self._unfinished[next(iter(self._unfinished))]
             return None
-        sent: dict[str, Any] = from_json("".join(self._unfinished.pop(found["number"])))
-        is_whole, moment = sent.pop("is_whole"), datetime.fromisoformat(sent.pop("moment"))
-        return SentLine(log_line(self._job_id, moment, sent.pop("level"), sent.pop("message"), **sent), is_whole)
+        sent = from_json("".join(self._unfinished.pop(found["number"])))
+        is_whole, moment, level, message, source, exception, expiry = sent
+        line = log_line(
+            self._job_id,
+            datetime.fromisoformat(moment),
+            level,
+            message,
+            source=source,
+            exception=exception,
+            time_to_live=expiry,
+        )
+        return SentLine(line, is_whole)

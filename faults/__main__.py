@@ -34,6 +34,7 @@ EXPERIMENTS = (
     "journeys",
     "journey_files",
     "sweeps",
+    "soak",
 )
 
 

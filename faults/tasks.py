@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,21 @@ def work(job: JobContext, seconds: float) -> int:
     time.sleep(seconds)
     job.progress(50, "half")
     return job.epoch
+
+
+@task
+def end(job: JobContext, how: str) -> None:
+    """Comes to its end in the way that it is told to."""
+    job.metric(f"metric of {job.job_id}", 1)
+    match how:
+        case "prints":
+            print("line\n" * 2_000)
+        case "raises":
+            raise ValueError("as it was told to")
+        case "leaves a process":
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
+        case "hangs":
+            time.sleep(3600)
 
 
 @task

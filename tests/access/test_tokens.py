@@ -50,6 +50,28 @@ def test_a_token_ends_at_its_time() -> None:
             tokens.create(Role.READ, expires_in=timedelta(0))
 
 
+def test_the_records_of_tokens_that_open_nothing_any_more_do_not_pile_up() -> None:
+    """Where each run makes a token of its own, nobody could find those that count in the list."""
+    clock = FakeClock()
+    with Store(backend := EmbeddedBackend(None, clock=clock), clock=clock) as store:
+        store.tables.create(main)
+        tokens = Tokens(store, clock=clock)
+        lasting = tokens.create(Role.READ, name="lasting")
+        revoked = tokens.create(Role.READ, name="revoked")
+        tokens.create(Role.READ, name="expired", expires_in=timedelta(days=1))
+        tokens.revoke(revoked.record.token_id)
+
+        def listed_after(days: int) -> set[str]:
+            clock.advance(timedelta(days=days).total_seconds())
+            backend._storage.keep_up()
+            return {token.name for token in tokens.list()}
+
+        assert listed_after(days=89) == {"lasting", "revoked", "expired"}
+        assert listed_after(days=3) == {"lasting"}
+        assert tokens.find_valid(revoked.text) is None
+        assert tokens.find_valid(lasting.text) is not None
+
+
 def test_only_a_digest_is_stored(tokens: Tokens) -> None:
     new = tokens.create(Role.FULL)
     item = AccessToken.__schema__.codec.encode(new.record)

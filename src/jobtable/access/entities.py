@@ -33,6 +33,7 @@ class AccessToken(Entity, table=main, type="ACCESS_TOKEN"):
     created_by: str
     expires_at: Timestamp | None = None
     revoked_at: Attr[Timestamp | None] = default(None)
+    time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)
 
 
 class AnsweredRequest(Entity, table=main, type="ANSWERED_REQUEST"):

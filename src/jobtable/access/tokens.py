@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from jobtable.access.entities import AccessToken, Role
@@ -18,6 +18,8 @@ from jobtable.errors import ValueRefusedError
 from jobtable.store import Query, Store
 
 TokenState: TypeAlias = Literal["valid", "expired", "revoked"]
+_KEPT = timedelta(days=90)
+"""How long a token that has expired or was revoked can still be seen in the list."""
 _FORM = re.compile(r"jt_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
 
 
@@ -48,6 +50,7 @@ class Tokens:
         token_id = self._random_bytes(8).hex()
         secret = base64.urlsafe_b64encode(self._random_bytes(32)).decode().rstrip("=")
         now = self._clock.now()
+        expires_at = None if expires_in is None else now + expires_in
         record = AccessToken(
             token_id=token_id,
             name=name,
@@ -55,7 +58,8 @@ class Tokens:
             secret_sha256=_digest(secret),
             created_at=now,
             created_by=created_by,
-            expires_at=None if expires_in is None else now + expires_in,
+            expires_at=expires_at,
+            time_to_live=None if expires_at is None else _seen_until(expires_at),
         )
         self._store.add(record)
         return NewToken(record, f"jt_{token_id}_{secret}")
@@ -86,7 +90,13 @@ class Tokens:
         record = self._store.get(AccessToken.key(token_id=token_id))
         if record.revoked_at is not None:
             return record
-        return self._store.update(AccessToken.key(token_id=token_id), AccessToken.revoked_at.set(self._clock.now()))
+        now = self._clock.now()
+        updates = (AccessToken.revoked_at.set(now), AccessToken.time_to_live.set(_seen_until(now)))
+        return self._store.update(AccessToken.key(token_id=token_id), *updates)
+
+
+def _seen_until(ended_at: datetime) -> int:
+    return int(ended_at.timestamp() + _KEPT.total_seconds())
 
 
 def _digest(secret: str) -> str:

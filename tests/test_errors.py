@@ -45,6 +45,7 @@ def test_the_drawing_says_what_is_retryable() -> None:
     [
         ("ConditionalCheckFailedException", errors.ConditionalCheckFailed),
         ("ProvisionedThroughputExceededException", errors.Throttled),
+        ("LimitExceededException", errors.Throttled),
         ("UnrecognizedClientException", errors.AccessDenied),
         ("SomethingNew", errors.RequestError),
     ],

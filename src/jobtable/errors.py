@@ -293,7 +293,6 @@ _CLASS_OF_CODE: dict[str, type[RequestError]] = {
     **{cls.code: cls for cls in _OWN_CODES},
     "SerializationException": RequestRefused,
     "UnknownOperationException": RequestRefused,
-    "LimitExceededException": RequestRefused,
     "TableNotFoundException": TableNotFound,
     "IndexNotFoundException": TableNotFound,
     "TableAlreadyExistsException": TableInUse,
@@ -306,6 +305,7 @@ _CLASS_OF_CODE: dict[str, type[RequestError]] = {
     "ExpiredTokenException": AccessDenied,
     "ProvisionedThroughputExceededException": Throttled,
     "RequestLimitExceeded": Throttled,
+    "LimitExceededException": Throttled,  # a third reader of a shard of a stream, or too many tables change at once
     "ReplicatedWriteConflictException": TransactionConflict,
     "ServiceUnavailable": BackendUnavailable,
     "ServiceUnavailableException": BackendUnavailable,

@@ -18,7 +18,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import CursorError, RequestRefused, StreamExpired, TableNotFound, request_error
 from jobtable.model import Attr, Entity, Key, Table, default
 from jobtable.store import Change, Feed, Store
-from jobtable.store.backend import Request, Response
+from jobtable.store.backend import Backend, Request, Response
 from jobtable.store.cursors import write_cursor
 from jobtable.testing import FakeClock
 
@@ -340,3 +340,30 @@ def test_no_split_loses_repeats_or_disorders_a_change(steps: list[str], data: st
     for shard_id in stream.shards:
         lineage = [int(note.text) for note in told if isinstance(note, Note) and shard_id.startswith(note.name)]
         assert lineage == sorted(lineage)
+
+
+class CrowdedStream:
+    """Every second request to the stream is refused: DynamoDB lets two processes read a shard, and others wait."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._asked = 0
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation in ("DescribeStream", "GetShardIterator", "GetRecords"):
+            self._asked += 1
+            if self._asked % 2:
+                raise request_error("LimitExceededException", "More than 2 processes are reading from the same shard")
+        return self._backend.execute(operation, request)
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def test_a_feed_waits_where_a_stream_has_too_many_readers() -> None:
+    clock = FakeClock()
+    with Store(CrowdedStream(EmbeddedBackend(None, clock=clock)), clock=clock) as store:
+        store.tables.create(notes)
+        feed = store.changes(notes)
+        store.add(Note(name="a"))
+        assert [change.kind for change in feed.read()] == ["added"]

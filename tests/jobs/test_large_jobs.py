@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
@@ -132,3 +133,13 @@ def test_a_parent_and_its_child_end_together(jobs: Jobs) -> None:
     assert jobs.finish_many([(lease, Outcome.completed()) for lease in leases]) == []
     assert statuses(jobs) == [Status.COMPLETED] * 4
     check_records(jobs)
+
+
+@pytest.mark.parametrize("result", [{"x" * 70_000: 1}, {"\ud800": 1}, {"x": "\ud800"}], ids=["long", "name", "value"])
+def test_a_result_with_texts_that_no_item_can_hold_fails_its_job(jobs: Jobs, result: dict[str, Any]) -> None:
+    job = jobs.submit(new("job"))
+    (lease,) = claim(jobs)
+    assert concluded(jobs, lease, Outcome.completed(result)) == WorkerReport(failed=1)
+    ended = jobs.queries.get_job(job.job_id)
+    assert ended.message is not None
+    assert ended.message.startswith("its result cannot be stored: ")

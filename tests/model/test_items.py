@@ -222,6 +222,8 @@ def test_a_missing_attribute_is_named() -> None:
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=float("nan")), "no NaN"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config=object()), "type object cannot be stored"),
         (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={1: 2}), "a key of a map is a text"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={"\ud800": 2}), "not valid Unicode"),
+        (lambda: Job(job_id="1", created_at=NOON, created_by="a", job_config={"é" * 40_000: 2}), "80,000 bytes"),
     ],
 )
 def test_a_value_that_does_not_fit_is_refused(entity: Any, message: str) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from jobtable.errors import JobtableError, LeaseLostError, NotFoundError, ValueRefusedError
+from jobtable.errors import JobtableError, LeaseLostError, NotFoundError, RequestRefused, ValueRefusedError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Outcome
@@ -68,7 +68,7 @@ class Conclusions:
         """End a run; what cannot be stored as its result fails it."""
         try:
             self._write(held, lambda: self._jobs.finish(held.lease, outcome))
-        except ValueRefusedError as error:
+        except (ValueRefusedError, RequestRefused) as error:
             if outcome.kind == "failed":  # its item, which another program has made, has no room for that
                 self.lose(held, str(error))
             else:
@@ -86,7 +86,7 @@ class Conclusions:
         while ended:
             try:
                 lost = {lease.job.job_id for lease in self._jobs.finish_many([(held.lease, o) for held, o in ended])}
-            except ValueRefusedError:  # somebody's result, which spoils the others' transaction
+            except (ValueRefusedError, RequestRefused):  # somebody's result, which spoils the others' transaction
                 for held, outcome in ended:
                     self.finish(held, outcome)
                 return

@@ -14,6 +14,7 @@ from jobtable.model.fields import format_timestamp
 from jobtable.model.numbers import MOST_DIGITS, decimal_text, float_text, int_text
 
 _DEEPEST_NESTING = 32
+_LONGEST_MAP_KEY = 65_535
 ORDERS: dict[str, Callable[[str], Any]] = {"S": str, "N": Decimal, "B": a2b_base64}
 """The sort key of a set's members, for each kind: the order in which DynamoDB gives them back."""
 
@@ -100,9 +101,19 @@ _SCALAR_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
 
 def map_key(key: Any) -> str:
     """A key of a map as DynamoDB takes it."""
-    if isinstance(key, str) and key:
+    if not isinstance(key, str) or not key:
+        raise ValueRefusedError(f"a key of a map is a text that is not empty, not {key!r}")
+    if key.isascii() and len(key) <= _LONGEST_MAP_KEY:
         return key
-    raise ValueRefusedError(f"a key of a map is a text that is not empty, not {key!r}")
+    try:
+        length = len(key.encode())
+    except UnicodeEncodeError as error:
+        raise ValueRefusedError(f"the key {key!r:.100} of a map is not valid Unicode") from error
+    if length > _LONGEST_MAP_KEY:
+        raise ValueRefusedError(
+            f"the key {key:.20}... of a map has {length:,} bytes; {_LONGEST_MAP_KEY:,} are the most"
+        )
+    return key
 
 
 def _set_form(values: set[Any] | frozenset[Any]) -> dict[str, Any]:

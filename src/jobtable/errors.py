@@ -131,7 +131,7 @@ class CursorError(JobtableError, ValueError):
 
 
 class IncompleteBatchError(JobtableError):
-    """A batch did not go through in time; `left` holds what was not done."""
+    """A batch did not go through in time; `left` holds what its last request left undone. Do all of it again."""
 
     retryable = True
 

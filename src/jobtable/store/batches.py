@@ -128,7 +128,11 @@ class Batches:
                 if progress:
                     pauses = self._store.backoff.pauses()
                 if left and next(pauses, self) is self:
-                    raise IncompleteBatchError(f"{operation}: the backend left items unprocessed", tuple(left.items()))
+                    raise IncompleteBatchError(
+                        f"{operation}: the backend left items of {' and '.join(left)} unprocessed again and again, and "
+                        "what comes behind them was not sent; do all of it again later",
+                        tuple(left.items()),
+                    )
 
         return send
 

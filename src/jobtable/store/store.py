@@ -48,7 +48,8 @@ _OPERATIONS = {"put": "PutItem", "add": "PutItem", "update": "UpdateItem", "dele
 class Store:
     """Reads and writes entities on one backend. One verb for one act: get raises, find gives None, query streams.
 
-    Reads by primary key are consistent unless told otherwise; DynamoDB charges half for `consistent=False`.
+    Reads by primary key are consistent unless told otherwise, but those of `values`; DynamoDB charges half for
+    `consistent=False`.
     Any thread may use a store. Requests that certainly did not take effect, and those that may be repeated without
     harm, are sent again after a pause; others raise, because only the caller knows whether to repeat them.
     """
@@ -245,7 +246,7 @@ class Store:
         return self._batches.get(list(selections), consistent=consistent)
 
     def batch_put(self, entities: Iterable[Entity]) -> int:
-        """Store many items, each on its own; gives their number. IncompleteBatchError has what is left."""
+        """Store many items, each on its own; gives their number. After an IncompleteBatchError some are there."""
         return self._batches.put(entities)
 
     def batch_delete(self, targets: Iterable[Target]) -> int:

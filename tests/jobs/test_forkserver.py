@@ -114,3 +114,31 @@ def test_what_cannot_be_imported_is_told() -> None:
 def test_the_memory_of_a_group_is_known() -> None:
     assert 1 << 20 < group_memory_bytes(os.getpgid(0)) < 1 << 36
     assert group_memory_bytes(1 << 30) == 0
+
+
+_FEW_PROCESSES = """
+import errno, os
+fork, left = os.fork, [1, 0, 1]
+
+def few():
+    if left.pop(0):
+        return fork()
+    raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+os.fork = few
+"""
+
+
+def test_a_server_that_cannot_fork_for_a_moment_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "few_processes.py").write_text(_FEW_PROCESSES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    server = ForkServer(["few_processes"])
+    first = server.fork()
+    with pytest.raises(ServerLostError, match="a process could not be started"):
+        server.fork()
+    assert server.is_alive()
+    second = server.fork()
+    assert is_running(first.pid)
+    assert is_running(second.pid)
+    server.close()
+    wait_for(lambda: not is_running(first.pid) and not is_running(second.pid))

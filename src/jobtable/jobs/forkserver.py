@@ -7,6 +7,7 @@ is gone, it ends its children and itself.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import gc
 import importlib
@@ -39,7 +40,7 @@ _START = (
 
 
 class ServerLostError(Exception):
-    """The fork server is gone, and what became of its children is not known."""
+    """The fork server is gone, and what became of its children is not known; or it could not start one."""
 
 
 @dataclass(frozen=True)
@@ -92,14 +93,14 @@ class ForkServer:
             raise TaskError(problem or "the process that starts jobs ended at once; its error output says why")
 
     def fork(self) -> Child:
-        """A new process, which waits for what it is to run; ServerLostError if there is no server."""
+        """A new process, which waits for what it is to run; ServerLostError if no server, or no room, is there."""
         control, their_control = (end.detach() for end in socket.socketpair())
         output, their_output = os.pipe()
         _widen(output)
         status, their_status = os.pipe()
         try:
             self._send(_FORK, fds=[their_control, their_output, their_status])
-            (pid,) = struct.unpack("!i", _read_exactly(status, 4))
+            pid = _read_pid(status)
         except ServerLostError:
             _close(control, output, status)
             raise
@@ -195,7 +196,12 @@ class _Server:
         return True
 
     def _fork(self, control: int, output: int, status: int) -> None:
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as error:  # the system has no room for more processes now; those that run must go on
+            _write_if_read(status, struct.pack("!i", -(error.errno or errno.EAGAIN)))
+            _close(control, output, status)
+            return
         if pid == 0:
             self._become_child(control, output, status)
         with contextlib.suppress(PermissionError, ProcessLookupError):  # the child was faster, or has ended
@@ -252,6 +258,14 @@ def _write_if_read(fd: int, message: bytes) -> None:
 def _close(*fds: int) -> None:
     for fd in fds:
         os.close(fd)
+
+
+def _read_pid(fd: int) -> int:
+    """The process that was started; ServerLostError, which says why, if none was."""
+    (pid,) = struct.unpack("!i", _read_exactly(fd, 4))
+    if pid < 0:
+        raise ServerLostError(f"a process could not be started ({os.strerror(-pid)})")
+    return int(pid)
 
 
 def _read_exactly(fd: int, size: int) -> bytes:

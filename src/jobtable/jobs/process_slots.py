@@ -29,6 +29,9 @@ _NEEDED_BY_A_STORE = frozenset(
 )
 """The engine and what stands below it, and what opens them."""
 
+_PAUSE_SECONDS = 1.0
+"""How long a job that could not be started is held before it is given back."""
+
 
 class ProcessSlots:
     """Runs up to `count` jobs at once; `on_free` is called whenever one of them has ended."""
@@ -92,6 +95,7 @@ class ProcessSlots:
                 process = self._start_process(held, capture)
             except ServerLostError as error:
                 self._replace_server()
+                self._jobs.clock.sleep(_PAUSE_SECONDS)  # lest the job is claimed again and again meanwhile
                 self._conclusions.release(held, f"{error}; it was not started")
                 return
             outcome = self._wait(process)

@@ -106,6 +106,14 @@ def test_a_limit_holds_for_counts_and_for_all_pages_together(store: Store, limit
         assert paged == found
 
 
+@pytest.mark.parametrize("most", [2**31 - 1, sys.maxsize])
+def test_a_limit_may_be_larger_than_dynamodb_can_count(store: Store, most: int) -> None:
+    assert len(list(store.query(SHELF, limit=most))) == 5
+    assert len(list(store.query(SHELF).take(most))) == 5
+    assert len(store.query(SHELF).page(size=most).items) == 5
+    assert store.query(SHELF, limit=most).count() == 5
+
+
 def test_taking_some_reads_no_more_than_these(store: Store) -> None:
     store.batch_put([Book(shelf="wide", number=number, pages=1) for number in range(300)])
     wide = store.query(Book.key(shelf="wide"))

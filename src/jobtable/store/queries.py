@@ -20,6 +20,9 @@ _LEAST_READ_AHEAD = 100
 _MOST_READ_AHEAD = 2000
 """And how many at most: each request evaluates twice as many as the one before."""
 
+_LARGEST_LIMIT = 2**31 - 1
+"""What DynamoDB can count to; a page has 1 MB at most."""
+
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
@@ -155,7 +158,8 @@ class Query(Generic[T]):
     def _raw(self, request: Request, start: Item | None, wanted: int | None) -> Iterator[Response]:
         request = type(request)(request)
         if wanted is not None:
-            request["Limit"] = max(wanted, _LEAST_READ_AHEAD) if "FilterExpression" in request else wanted
+            least = _LEAST_READ_AHEAD if "FilterExpression" in request else 1
+            request["Limit"] = min(max(wanted, least), _LARGEST_LIMIT)
         while True:
             if start is not None:
                 request["ExclusiveStartKey"] = start

@@ -8,10 +8,24 @@ import pytest
 from tests.samples import Execution, Job, Line, Word, albums, main
 
 from jobtable.errors import ValueRefusedError
+from jobtable.model import Entity, Key, Table
 from jobtable.store import Store
 
 NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
 IMAGE, OTHER = "f84d63ed-3b42-448e-9a1d-3474137f4e80", "00000000-3b42-448e-9a1d-3474137f4e80"
+
+
+shelf = Table("shelf", pk="PK", sk="SK")
+
+
+class Page(Entity, table=shelf):
+    """Something in order under a name that may be as long as a key."""
+
+    key = Key("PAGES", "NAME#{name}#{number:03d}#{mark}")
+
+    name: str
+    number: int
+    mark: str
 
 
 @pytest.fixture
@@ -40,6 +54,24 @@ def test_the_ends_of_a_collection_are_of_one_partition_and_in_order(store: Store
         store.collection(first, until=Line.key(image_id=IMAGE, line_id=1))
     with pytest.raises(ValueRefusedError, match="one index"):
         store.collection(first, until=Job.by_type())
+
+
+@pytest.mark.parametrize("length", [981, 1000, 1009, 1010, 1011, 1012])
+def test_a_range_of_keys_that_are_as_long_as_keys_may_be(long_store: Store, length: int) -> None:
+    name = "x" * length
+    long_store.batch_put([Page(name=name, number=number, mark=mark) for number in range(4) for mark in ("a", "é")])
+    pages = Page.key(name=name)
+    assert [page.number for page in long_store.query(pages, after=1)] == [2, 2, 3, 3]
+    assert [page.number for page in long_store.query(pages, before=2)] == [0, 0, 1, 1]
+    assert [page.number for page in long_store.query(pages, between=(1, 2))] == [1, 1, 2, 2]
+    first, last = Page.key(name=name, number=1), Page.key(name=name, number=2)
+    assert len(list(long_store.collection(first, until=last))) == 4
+
+
+@pytest.fixture
+def long_store(each_store: Store) -> Store:
+    each_store.tables.create(shelf)
+    return each_store
 
 
 def test_a_range_of_an_index_that_names_the_type(each_store: Store) -> None:

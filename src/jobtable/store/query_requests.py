@@ -12,9 +12,13 @@ from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import Request
 from jobtable.store.requests import selected
+from jobtable.store.sizes import utf8_length
 
-_HIGHEST = "\U0010ffff" * 8
-"""Sorts behind every text that a key goes on with."""
+_MOST_SORT_BYTES = 1024
+_HIGHEST = ("", "\x7f", "\u07ff", "\uffff", "\U0010ffff")
+"""The last characters of so many bytes."""
+_MOST_HIGHEST = 8
+"""So many of the last characters sort behind every text that a key goes on with."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def _span_text(first: Selection[Any], last: Selection[Any], placeholders: Placeh
         raise ValueRefusedError(f"{first} and {last} are not of the same partition")
     attribute = first.key.sort[0].attribute
     low = first.equal[attribute]["S"] if first.open_part is None else first.prefix or "\x00"
-    high = last.equal[attribute]["S"] if last.open_part is None else last.prefix + _HIGHEST
+    high = last.equal[attribute]["S"] if last.open_part is None else _last_behind(last.prefix)
     if low > high:
         raise ValueRefusedError(f"{first} sorts behind {last}")
     low_value, high_value = placeholders.value({"S": low}), placeholders.value({"S": high})
@@ -142,21 +146,29 @@ def _text_range(selection: Selection[Any], bounds: Bounds) -> tuple[str, str]:
 
     if bounds.between is not None:
         low, high = bounds.between
-        return text(low), text(high) + (_HIGHEST if behind else "")
+        return text(low), _last_behind(text(high)) if behind else text(high)
     low_text = selection.prefix or "\x00"
-    high_text = selection.prefix + _HIGHEST
+    high_text = _last_behind(selection.prefix)
     if bounds.after is not None:
-        low_text = text(bounds.after) + (_HIGHEST if behind else "\x00")
+        low_text = _last_behind(text(bounds.after)) if behind else text(bounds.after) + "\x00"
     if bounds.before is not None:
         high_text = _just_before(text(bounds.before))
-    return low_text, high_text
+    return low_text, max(low_text, high_text)  # nothing stands at the lower one, so the range may be empty
 
 
 def _just_before(text: str) -> str:
     """A text right before `text`, with no key in between: the last character one lower, then the highest one."""
     last = ord(text[-1])
     lower = chr(0xD7FF) if last == 0xE000 else chr(last - 1)
-    return text[:-1] + lower + _HIGHEST if last else text[:-1]
+    return _last_behind(text[:-1] + lower) if last else text[:-1]
+
+
+def _last_behind(text: str) -> str:
+    """A text behind all keys that begin with `text`, and no longer than a key may be."""
+    room = max(_MOST_SORT_BYTES - utf8_length(text), 0)
+    if room >= 4 * _MOST_HIGHEST:
+        return text + _HIGHEST[4] * _MOST_HIGHEST
+    return text + _HIGHEST[4] * (room // 4) + _HIGHEST[room % 4]
 
 
 def _natural_range(selection: Selection[Any], bounds: Bounds, placeholders: Placeholders) -> list[str]:

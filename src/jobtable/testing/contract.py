@@ -242,6 +242,8 @@ class BackendContract:
         assert [n.topic for n in store.query(Note.key(task_id="1"), after="a")] == ["aa"] + ["b"] * 10
         assert [n.topic for n in store.query(Note.key(task_id="1"), before="aa")] == ["a"] * 10
         assert list(store.query(topic_a, after=times[9])) == []
+        assert list(store.query(topic_a, after=times[5], before=times[5])) == []
+        assert list(store.query(topic_a, after=times[5], before=times[2])) == []
 
     def test_limits_and_filters(self, store: Store, notes: list[Note]) -> None:
         task = Note.key(task_id="1")

@@ -250,6 +250,8 @@ class TestAlbums:
         token = remote.album_answers.renew_token(task_id)
         with pytest.raises(RequestRefused):
             remote.album_answers.complete(task_id, token, "no list")
+        with pytest.raises(ValueRefusedError, match="does not ask about album 999"):
+            remote.album_answers.complete_by_right(task_id, [{**answer[0], "album_index": 999}])
         camel = [{"albumName" if name == "album_name" else name: each[name] for name in each} for each in answer]
         assert remote.album_answers.complete(task_id, token, camel).status is not ExecutionStatus.WAITING
         run_jobs(served.services.jobs, "albums")

@@ -51,6 +51,26 @@ def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Calla
     assert not offered.search(served.client(Role.READ).get(page).text), "who may not answer"
 
 
+def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it_was(
+    serve: Callable[..., Served],
+) -> None:
+    served = serve(require_token=True)
+    executions, full = served.services.album_executions, served.client(Role.FULL)
+    shelf = "".join(f"Artist {number} - Album (1997)\n" for number in range(300)).encode()
+    execution_id = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt").execution_id
+    run_jobs(served.services.jobs, QUEUE)
+    task_id = str(executions.get_watch(execution_id).task_id)
+    asked = full.get(f"/api/v1/tasks/{task_id}").json()["albums"]
+    token = full.post(f"/api/v1/tasks/{task_id}/token").json()["token"]
+    at = f"/api/v1/tasks/{task_id}/complete"
+    refused = full.post(at, json={"albums": [{**asked[0], "album_index": 999}]})
+    assert (refused.status_code, "does not ask about album 999" in refused.text) == (400, True)
+    assert full.post(at, json={"albums": asked, "token": "another"}).status_code == 403
+    assert full.post(at, json={"albums": asked, "token": token}).json()["status"] == "running"
+    run_jobs(served.services.jobs, QUEUE)
+    assert len(executions.records.list_albums(execution_id)) == 300
+
+
 def test_tasks_of_any_workflow_stand_by_the_time_of_their_answers(guarded: Served) -> None:
     for number, kind in enumerate([STEP, DURABLE, STEP]):
         asked = task(f"answered-{number}", kind, number)

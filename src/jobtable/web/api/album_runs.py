@@ -14,7 +14,7 @@ from jobtable.albums.entities import AlbumData, Execution
 from jobtable.albums.executions import Executions
 from jobtable.albums.metrics import compute_and_compare
 from jobtable.albums.service import MetricsComparison
-from jobtable.web.api.albums import ExecutionId, TaskId
+from jobtable.web.api.albums import MOST_ALBUMS, ExecutionId, TaskId
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
@@ -66,7 +66,7 @@ class StartBody(Body):
 class AnswerBody(Body):
     """The albums as a person has checked them. Without a token, the answer is given with the caller's own right."""
 
-    albums: list[AlbumData] = Field(max_length=200)
+    albums: list[AlbumData] = Field(max_length=MOST_ALBUMS)
     token: str | None = Field(None, min_length=1, max_length=500)
 
 
@@ -107,8 +107,10 @@ def delete_execution(
 @allow(WRITE)
 def complete_task(task_id: TaskId, body: AnswerBody, answers: TheAnswers) -> Execution:
     """Answer a task, and let its execution go on. Of several answers one wins."""
-    token = body.token or answers.renew_token(task_id)
-    return answers.complete(task_id, token, [album.model_dump() for album in body.albums])
+    albums = [album.model_dump() for album in body.albums]
+    if body.token is None:
+        return answers.complete_by_right(task_id, albums)
+    return answers.complete(task_id, body.token, albums)
 
 
 @router.post("/tasks/{task_id}/token")

@@ -43,6 +43,10 @@ class NewExecution(Body):
     current_step: str | None = None
 
 
+MOST_ALBUMS = 10_000
+"""More than one item has room for: how many it can be, the store says."""
+
+
 class NewTask(Body):
     """A question to a person."""
 
@@ -50,7 +54,7 @@ class NewTask(Body):
     execution_id: Id = Field(examples=["exec-2f1c"])
     workflow_type: WorkflowType
     image_s3_key: str = Field(min_length=1, examples=["albums/shelf.jpg"])
-    albums: list[AlbumData] = Field(max_length=200)
+    albums: list[AlbumData] = Field(max_length=MOST_ALBUMS)
     expires_in_seconds: float = Field(86400, gt=0, le=366 * 86400)
 
 

@@ -178,6 +178,14 @@ def test_time_and_cost_are_kept(jobs: Jobs, clock: FakeClock, name: str, jobs_be
     assert ended.end_time - ended.start_time == pytest.approx(timedelta(seconds=66), abs=timedelta(milliseconds=1))
 
 
+def test_an_execution_cannot_have_the_id_of_a_task(jobs: Jobs) -> None:
+    _, asked, _ = waiting(jobs)
+    before = state(jobs)
+    with pytest.raises(ConflictError, match=f"{asked.task_id} is the id of a task"):
+        Executions(jobs).start(path("STEP"), b"image", "image.jpg", execution_id=asked.task_id)
+    assert state(jobs) == before
+
+
 def test_no_worker_is_held_while_an_execution_waits(jobs: Jobs) -> None:
     waiting(jobs)
     assert {job.status for job in jobs.queries.list_jobs()} == {Status.COMPLETED}

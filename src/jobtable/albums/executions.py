@@ -106,6 +106,8 @@ class Executions:
         taken = self._jobs.store.find(Job.key(job_id=execution_id))
         if taken is not None and not is_step_job(taken):
             raise ConflictError(f"job {execution_id} is there already, and runs no execution: give another id")
+        if self._jobs.store.find(ValidationTask.key(task_id=execution_id)) is not None:
+            raise ConflictError(f"{execution_id} is the id of a task, which an execution cannot have: give another id")
 
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
         """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.

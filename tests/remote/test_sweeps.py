@@ -22,6 +22,7 @@ from jobtable.jobs.worker import Worker
 from jobtable.remote.work import ServerWork, open_work
 from jobtable.sweeps.desk import SweepDesk
 from jobtable.sweeps.sweep import Sweep
+from jobtable.sweeps.trials import find_rungs
 
 
 def run_far(served: Served, sweep: Sweep, **options: Any) -> list[Any]:
@@ -47,6 +48,16 @@ def test_a_trial_that_stops_itself_elsewhere_says_so_to_the_server(served: Serve
         (Status.STOPPED, params["x"]) for params, _, _ in far if params["x"] < 0
     ]
     assert {status for _, status, _ in far} == {Status.STOPPED, Status.COMPLETED}
+
+
+def test_trials_of_very_many_steps_are_compared_elsewhere_as_here(served: Served) -> None:
+    asha = {"name": "asha", "first_epoch": 1_000, "factor": 99_999}
+    sweep = plane(sweep_tasks.take_steps, stopper=asha, trials=2, generation_size=1, queue="steps")
+    assert [status for _, status, _ in run_far(served, sweep, mode="inline")] == [Status.COMPLETED] * 2
+    parent = served.services.sweeps.list_sweeps().first()
+    assert parent is not None
+    rungs = [rung for rung, _ in find_rungs(served.services.store, parent.job_id, "loss")]
+    assert rungs == [1_000, 1_000, 99_999_000, 99_999_000]
 
 
 def test_trials_run_in_processes_of_their_own(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

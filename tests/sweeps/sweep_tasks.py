@@ -56,6 +56,14 @@ def obey(job: JobContext, x: float, y: float) -> dict[str, float]:
     return {"so_far": x} if job.should_stop() else {"loss": x + y}
 
 
+@task(inline=True)
+def take_steps(job: JobContext, x: float, y: float) -> float:
+    """Counts in steps, of which reinforcement learning takes very many."""
+    for step in (1_000, 20_000_000, 99_999_999):
+        job.metric("loss", x + y, step=step)
+    return x + y
+
+
 @task
 def train(job: JobContext, x: float, y: float, epochs: int = 9, seconds: float = 0.0) -> None:
     """The same in a process of its own."""

@@ -26,8 +26,8 @@ from jobtable.jobs.leases import Lease, check_lease
 from jobtable.model import Timestamp
 from jobtable.store import Store
 
-LAST_RUNG = 9_999_999
-"""Rungs have seven digits."""
+LAST_RUNG = 10**15 - 1
+"""Rungs have seven digits or, where steps are counted, more."""
 
 
 class TrialConfig(BaseModel):

@@ -152,3 +152,19 @@ def test_two_who_watch_over_an_execution_do_not_fail_it() -> None:
     first, *others = interleaved(HERE, overdue, expire, expire)
     assert others
     assert all(each == first for each in others)
+
+
+def unsent(jobs: Jobs) -> None:
+    """An execution whose question was not sent, because the process that was to do so has died."""
+    execution_id, *_ = asked(jobs)
+    flows.DELIVERED.clear()
+    due = ExecutionWatch.due_at.set(jobs.clock.now())
+    jobs.store.update(ExecutionWatch.key(execution_id=execution_id), due)
+
+
+def test_of_two_who_watch_one_sends_a_question_that_was_not_sent() -> None:
+    def check_sent(jobs: Jobs) -> None:
+        ((task, token),) = flows.DELIVERED
+        assert Answers(jobs).complete(task.task_id, token, []).status is ExecutionStatus.RUNNING
+
+    assert list(interleaved(Surroundings(HERE.tables, check_sent), unsent, expire, expire))

@@ -23,7 +23,7 @@ from jobtable.albums.entities import (
     ValidationTask,
     token_digest,
 )
-from jobtable.albums.moves import LOOK_AGAIN, Move, Question
+from jobtable.albums.moves import DELIVER_WITHIN, LOOK_AGAIN, Move, Question
 from jobtable.albums.service import AlbumWorkflows, random_token
 from jobtable.errors import (
     AlreadyExistsError,
@@ -173,18 +173,23 @@ class Executions:
         self._deliver(question)
         return self.records.get_execution(execution.execution_id)
 
-    def deliver_again(self, execution: Execution, task: ValidationTask, definition: str) -> None:
-        """Send a question that may never have been sent: with a new token, because the first one is not kept."""
-        step = load_definition(definition).step(execution.current_step)
+    def deliver_again(self, execution: Execution, task: ValidationTask, watch: ExecutionWatch) -> None:
+        """Send a question that may never have been sent: with a new token, because the first one is not kept.
+
+        Of several who do so at once one sends it; the others get ConflictError.
+        """
+        step = load_definition(watch.definition).step(execution.current_step)
         if not isinstance(step, HumanStep) or step.deliver is None:  # the definition was changed
             self._wait_for(task)
             return
-        token = self._make_token()
-        self._jobs.store.update(
-            ValidationTask.key(task_id=task.task_id),
-            ValidationTask.token_sha256.set(token_digest(token)),
-            when=ValidationTask.status == TaskStatus.PENDING,
-        )
+        token, due_at = self._make_token(), min(task.expires_at, self._jobs.clock.now() + DELIVER_WITHIN)
+        with self._jobs.store.transaction() as tx:
+            tx.update(
+                ValidationTask.key(task_id=task.task_id),
+                ValidationTask.token_sha256.set(token_digest(token)),
+                when=ValidationTask.status == TaskStatus.PENDING,
+            )
+            tx.update(watch, ExecutionWatch.due_at.set(due_at), when=ExecutionWatch.due_at == watch.due_at)
         self._deliver(Question(task, token, step.deliver))
 
     def _deliver(self, question: Question | None) -> None:
@@ -271,7 +276,7 @@ class Executions:
         return list({task.task_id: task for task in (*listed, *named) if task is not None}.values())
 
     def find_answer(self, execution_id: str) -> ValidationTask | None:
-        """The task that a person answered last, for the steps behind it; None if nobody did."""
+        """The task that was asked last, if a person has answered it, for the steps behind it; else None."""
         watch = self.get_watch(execution_id)
         if watch.task_id is None:
             return None

@@ -93,7 +93,7 @@ class Watch:
                 self._answers.time_out(task)
                 sweep.timed_out += 1
             else:
-                self._executions.deliver_again(execution, task, watch.definition)
+                self._executions.deliver_again(execution, task, watch)
         elif execution.status is ExecutionStatus.RUNNING:
             self._look_at_job(execution, watch, sweep)
 

@@ -126,6 +126,16 @@ def test_a_large_creation_goes_on_where_it_was_interrupted(
         verbs.create_journey(journey("J1"), rules=rules("J1", 300))
 
 
+@pytest.mark.parametrize("count", [90, 120])
+def test_rules_that_are_large_together_are_created_in_parts(verbs: Journeys, count: int) -> None:
+    large = [each.replace(content="x" * 60_000) for each in rules("J1", count)]
+    verbs.create_journey(journey("J1"), rules=large)
+    assert verbs.get_journey("J1").creation is None
+    assert len(verbs.list_rules("J1")) == count
+    with pytest.raises(AlreadyExistsError):
+        verbs.create_journey(journey("J1"), rules=large)
+
+
 def test_executions_are_numbered_by_the_journeys_counter(verbs: Journeys) -> None:
     verbs.create_journey(journey("J1"))
     stage = verbs.get_stage("J1", "tmf_mapping")

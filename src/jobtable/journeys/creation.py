@@ -9,11 +9,11 @@ from jobtable.errors import AlreadyExistsError, ConflictError, TransactionFailed
 from jobtable.journeys.entities import Journey, SecondBrainRule, StageDefinition
 from jobtable.journeys.parts import Creation, RuleStatus
 from jobtable.store import Store
-from jobtable.store.transactions import MOST_ACTIONS
+from jobtable.store.transactions import MOST_ACTIONS, packed
 
 Belonging = StageDefinition | SecondBrainRule
 _PART = MOST_ACTIONS - 1
-"""How many items a transaction creates beside its write to the journey."""
+"""How many items a transaction creates at most beside its write to the journey."""
 
 
 DELETION = "deletion"
@@ -28,18 +28,20 @@ def incomplete(journey_id: str) -> ConflictError:
 def create(store: Store, journey: Journey, stages: Sequence[StageDefinition], rules: Sequence[SecondBrainRule]) -> None:
     """Store a new journey with what belongs to it, or raise AlreadyExistsError.
 
-    Up to 99 stages and rules are one transaction. More are created in parts; until the last, the journey's
-    `creation` says how many are there. An interrupted creation goes on when it is called again with the same items.
+    Up to 99 stages and rules, of 2 MB together, are one transaction. More are created in parts; until the last, the
+    journey's `creation` says how many are there. An interrupted creation goes on when it is called again with the same
+    items.
     """
     items: list[Belonging] = [*stages, *rules]
     _refuse_strangers(journey, items)
     _refuse_namesakes(journey, stages)
     journey = _counted(journey, stages, rules)
-    if len(items) <= _PART:
+    first = next(packed(items, _PART), [])
+    if len(first) == len(items):
         _add_first(store, journey, items)
         return
     plan = _fingerprint(journey, items)
-    done = _begin(store, journey, items, plan)
+    done = _begin(store, journey, first, Creation(done=len(first), total=len(items), fingerprint=plan))
     while done < len(items):
         done = _go_on(store, journey, items, plan, done)
 
@@ -84,21 +86,20 @@ def _add_first(store: Store, journey: Journey, items: Sequence[Belonging]) -> No
         raise _understood(error, f"cannot create journey {journey.journey_id}") from error
 
 
-def _begin(store: Store, journey: Journey, items: Sequence[Belonging], plan: str) -> int:
+def _begin(store: Store, journey: Journey, first: Sequence[Belonging], marker: Creation) -> int:
     """Create the first part, or find out how far an interrupted creation of the same items has come."""
-    marker = Creation(done=_PART, total=len(items), fingerprint=plan)
     try:
-        _add_first(store, journey.replace(creation=marker), items[:_PART])
+        _add_first(store, journey.replace(creation=marker), first)
     except AlreadyExistsError:
         there = store.find(Journey.key(journey_id=journey.journey_id))
-        if there is None or there.creation is None or there.creation.fingerprint != plan:
+        if there is None or there.creation is None or there.creation.fingerprint != marker.fingerprint:
             raise
         return there.creation.done
-    return _PART
+    return marker.done
 
 
 def _go_on(store: Store, journey: Journey, items: Sequence[Belonging], plan: str, done: int) -> int:
-    part = items[done : done + _PART]
+    part = next(packed(items[done:], _PART))
     until = done + len(part)
     marker = Creation(done=until, total=len(items), fingerprint=plan) if until < len(items) else None
     try:

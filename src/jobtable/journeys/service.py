@@ -46,7 +46,7 @@ class Journeys:
     ) -> None:
         """Store a new journey with its stages (the six default ones if none are given) and rules, all or nothing.
 
-        More than 99 stages and rules are stored in parts: see `creation.create`.
+        More than 99 stages and rules, or 2 MB of them, are stored in parts: see `creation.create`.
         """
         if stages is None:
             stages = default_stages(journey.journey_id, journey.created_at)

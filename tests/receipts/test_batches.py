@@ -49,6 +49,13 @@ def embedding(word_id: int, batch_id: str = "e") -> EmbeddingBatchResult:
     )
 
 
+def test_results_with_long_prompts_and_responses_are_recorded(store: Store) -> None:
+    service = BatchService(store, FakeClock())
+    long = [completion(word).replace(raw_prompt="p" * 90_000, raw_response="r" * 90_000) for word in range(25)]
+    assert service.record(long) == 25
+    assert sorted(service.list_completions("b"), key=lambda result: result.word_id) == long
+
+
 def test_a_batch_goes_from_pending_to_completed(store: Store) -> None:
     service = BatchService(store, FakeClock())
     batch = BatchSummary(batch_id="b", batch_type="COMPLETION", status="PENDING", word_count=3)

@@ -12,6 +12,7 @@ from jobtable.model.conditions import AttributeIs
 from jobtable.receipts.entities import BatchResult, BatchSummary, CompletionBatchResult, EmbeddingBatchResult
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
+from jobtable.store.transactions import packed
 
 R = TypeVar("R", bound=BatchResult)
 
@@ -60,13 +61,15 @@ class BatchService:
         """Store results of batches; gives their number. The same result may come again: the last one stays.
 
         The key of a result does not name its image. TransactionFailedError where a batch has a result for the same
-        receipt, line, word and label of another image, or of the other type: nothing of that step of 25 is written.
+        receipt, line, word and label of another image, or of the other type: nothing of that step is written, which has
+        up to 25 results, of 2 MB together.
         """
         count = 0
         for step in _steps(results):
-            with self._store.transaction() as transaction:
-                for result in {_key_of(result): result for result in step}.values():
-                    transaction.put(result, when=type(result).status.missing() | _is_of_image(result))
+            for some in packed({_key_of(result): result for result in step}.values(), _RESULTS_A_STEP):
+                with self._store.transaction() as transaction:
+                    for result in some:
+                        transaction.put(result, when=type(result).status.missing() | _is_of_image(result))
             count += len(step)
         return count
 

@@ -27,6 +27,7 @@ from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, Re
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.stage import Stage
 from jobtable.journeys.stage_jobs import END_JOB, STAGE_JOB, JourneyJobs
+from jobtable.journeys.step_log import RECENT_LINES
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 from jobtable.testing import FakeClock
@@ -469,6 +470,29 @@ def test_a_worker_that_lost_its_lease_writes_nothing(quick: World) -> None:
     quick.work()
     assert Scripted.ran == ["one.first", "one.second", *ALL_STEPS[1:]]
     quick.check_sums()
+
+
+def test_a_worker_that_lost_its_lease_removes_nothing(quick: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on with a step that was interrupted, when another worker has finished that already."""
+    remove = StageRun._remove_leftovers
+
+    def come_late(run: StageRun) -> None:
+        monkeypatch.setattr(StageRun, "_remove_leftovers", remove)
+        quick.jobs.release(lease, "taken for dead")
+        quick.work()
+        remove(run)
+
+    script(one__first=die)
+    quick.runner.run("J1")
+    quick.work(1)
+    script(one__first=lambda step: [step.log_info(f"line {n}") for n in range(150)])
+    (lease,) = quick.jobs.claim(QUEUE, limit=1, instance_id="zombie", lease_seconds=60)
+    monkeypatch.setattr(StageRun, "_remove_leftovers", come_late)
+    context = JobContext(quick.jobs, lease)
+    assert run_task(lease.job.definition, StopFlag(), lambda: context).has_stopped
+    assert quick.journey().status is JourneyStatus.COMPLETED
+    (one,) = quick.executions("one")
+    assert len(list(quick.verbs.list_step_logs("J1", one.job_id, "first"))) == RECENT_LINES
 
 
 def test_a_stage_without_its_class_or_a_method_fails_with_the_reason(quick: World) -> None:

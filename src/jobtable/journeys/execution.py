@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any, BinaryIO, Literal
 
 from pydantic_core import to_jsonable_python
@@ -230,7 +231,12 @@ class StageRun:
     def _remove_leftovers(self) -> None:
         """Remove the log entries of a step that was interrupted: its end stores those that its whole log gives."""
         of_step = LogEntry.key(journey_id=self._place.journey_id, job_id=self._place.job_id, step=self._step.step_id)
-        self._store.batch_delete(list(self._store.query(of_step)))
+        leftovers = iter(self._store.query(of_step))
+        while some := list(islice(leftovers, _ENTITIES_AT_ONCE)):
+            with held(), self._store.transaction() as tx:
+                self._hold.fence(tx)
+                for entry in some:
+                    tx.delete(entry)
 
     def _new_log(self) -> StepLog:
         step_id = self._step.step_id if self._index < len(self.execution.steps) else ""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.access_patterns.journeys import START, execution, journey, log, rule
 
-from jobtable.errors import AlreadyExistsError, NotFoundError, ValueRefusedError
+from jobtable.errors import AlreadyExistsError, ConflictError, NotFoundError, ValueRefusedError
 from jobtable.journeys import creation
 from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import JobExecution, Journey, SecondBrainRule, StageDefinition, journeys
@@ -124,6 +124,15 @@ def test_a_large_creation_goes_on_where_it_was_interrupted(
     assert each_store.count(StageDefinition.key(journey_id="J1")) == 6
     with pytest.raises(AlreadyExistsError):
         verbs.create_journey(journey("J1"), rules=rules("J1", 300))
+
+
+def test_a_stage_runs_no_more_often_than_its_key_can_count(verbs: Journeys, each_store: Store) -> None:
+    verbs.create_journey(journey("J1"))
+    stage = verbs.get_stage("J1", "tmf_mapping")
+    each_store.update(Journey.key(journey_id="J1"), Journey.execution_counts[stage.stage_id].set(998))
+    assert verbs.create_execution(stage, "JOB-1").execution_number == 999
+    with pytest.raises(ConflictError, match="stage tmf_mapping of journey J1 ran 999 times: no more"):
+        verbs.create_execution(stage, "JOB-2")
 
 
 @pytest.mark.parametrize("count", [90, 120])

@@ -340,10 +340,7 @@ class JourneyFlow:
         return execution
 
     def _new_execution(self, journey: Journey, stage: StageDefinition, number: int, triggered_by: str) -> JobExecution:
-        if number > _MOST_EXECUTIONS:
-            raise ConflictError(
-                f"stage {stage.stage_id} of journey {journey.journey_id} ran {number - 1} times: no more"
-            )
+        refuse_too_many(stage, number)
         now, given = self._clock.now(), journey.configuration
         return JobExecution(
             job_id=self._new_job_id(),
@@ -413,6 +410,14 @@ def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
 def executions_of(stage: StageDefinition) -> Selection[JobExecution]:
     """All executions of a stage, by their numbers."""
     return JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
+
+
+def refuse_too_many(stage: StageDefinition, number: int) -> None:
+    """Raise ConflictError if no execution of a stage can have this number."""
+    if number > _MOST_EXECUTIONS:
+        raise ConflictError(
+            f"stage {stage.stage_id} of journey {stage.journey_id} ran {_MOST_EXECUTIONS} times: no more"
+        )
 
 
 def find_latest_execution(store: Store, stage: StageDefinition) -> JobExecution | None:

@@ -11,7 +11,7 @@ from jobtable.journeys import creation
 from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, StageDefinition
 from jobtable.journeys.example.rules import example_rules
-from jobtable.journeys.flow import executions_of, find_latest_execution
+from jobtable.journeys.flow import executions_of, find_latest_execution, refuse_too_many
 from jobtable.journeys.parts import Buckets, JourneyStatus, Priority, RuleStatus, is_running
 from jobtable.journeys.rules import change_rule_status
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
@@ -156,13 +156,14 @@ class Journeys:
         there = self._store.query(executions_of(stage), where=of_job, newest_first=True).first()
         if there is not None:
             return there
-        now = self._clock.now()
+        number, now = self.next_execution_number(stage), self._clock.now()
+        refuse_too_many(stage, number)
         execution = JobExecution(
             job_id=job_id,
             journey_id=stage.journey_id,
             order=stage.order,
             stage_id=stage.stage_id,
-            execution_number=self.next_execution_number(stage),
+            execution_number=number,
             triggered_by=triggered_by,
             s3_config=s3_config,
             created_at=now,

@@ -313,6 +313,15 @@ def test_a_trial_that_stops_itself_because_it_was_asked_to_is_resumed() -> None:
         assert sweeps.resume("s") == 1
 
 
+@pytest.mark.parametrize("objective", ["x" * 1_000, "\u00e9" * 500, "#" * 400])
+def test_an_objective_that_no_key_can_hold_is_refused_before_anything_runs(objective: str) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        sweeps = Sweeps(Driver.on(store).jobs)
+        with pytest.raises(ValueRefusedError, match=r"the objective .* cannot be recorded: .* 1024"):
+            sweeps.submit(plane(objective=objective), sweep_id="s")
+        assert list(sweeps.list_sweeps()) == []
+
+
 def test_a_stopped_sweep_is_resumed_with_trials_that_no_index_shows_yet() -> None:
     clock = FakeClock()
     with Store(LateIndexes(clock, seconds=60), clock=clock) as store:

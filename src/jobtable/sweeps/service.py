@@ -5,21 +5,21 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from jobtable.errors import ConflictError, JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobMetric, SweepEntry
 from jobtable.jobs.records import Status
-from jobtable.jobs.reports import final_name
+from jobtable.jobs.reports import final_name, refuse_unstorable
 from jobtable.store import Query
 from jobtable.sweeps.extension import Extension
 from jobtable.sweeps.parameters import MOST_POINTS, Params
 from jobtable.sweeps.planner import new_planning, planning_id
 from jobtable.sweeps.samplers import Optuna
 from jobtable.sweeps.sweep import PLANNING, SWEEP, TRAINING, Sweep, get_parent, sweep_of
-from jobtable.sweeps.trials import config_of, stopped_name, trial_id
+from jobtable.sweeps.trials import LAST_RUNG, config_of, rung_name, stopped_name, trial_id
 
 _READ_AT_ONCE = 100
 
@@ -78,12 +78,14 @@ class Sweeps:
     def submit(self, sweep: Sweep, *, sweep_id: str | None = None, user: str = "local") -> Job:
         """Submit a sweep, whole or not at all; gives its parent job. The same id again finds the first one.
 
-        ValueRefusedError for options that its sampler does not take, and where what the sampler needs is not installed.
+        ValueRefusedError for options that its sampler does not take, where what the sampler needs is not installed, and
+        for an objective whose name is too long to be recorded.
         """
         sweep_id = sweep_id or str(uuid.uuid4())
         parent = self._store.find(Job.key(job_id=sweep_id))
         if parent is None:
             _refuse_options(sweep)
+            _refuse_objective(sweep, sweep_id)
         else:
             _refuse_another(parent, sweep)
         if parent is None or not parent.is_final:
@@ -264,6 +266,16 @@ def _refuse_options(sweep: Sweep) -> None:
     problem = sweep.sampler.find_problem() if isinstance(sweep.sampler, Optuna) else None
     if problem is not None:
         raise ValueRefusedError(problem)
+
+
+def _refuse_objective(sweep: Sweep, sweep_id: str) -> None:
+    """Say at once what every trial would find out only at its end."""
+    name, instant = rung_name(sweep.objective, LAST_RUNG), datetime.min.replace(tzinfo=UTC)
+    child = trial_id(sweep_id, MOST_POINTS - 1)
+    try:
+        refuse_unstorable(JobMetric(job_id=sweep_id, metric_name=name, timestamp=instant, value=0, child_job_id=child))
+    except ValueRefusedError as error:
+        raise ValueRefusedError(f"the objective {sweep.objective[:50]!r} cannot be recorded: {error}") from error
 
 
 def _refuse_another(parent: Job, given: Sweep) -> None:

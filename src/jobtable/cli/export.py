@@ -9,7 +9,7 @@ import typer
 
 from jobtable.cli.options import AsJson, StoreUrl, file_to_write, open_store
 from jobtable.cli.output import bar, print_fields, print_json
-from jobtable.reference import table_named
+from jobtable.cli.own_tables import Modules, chosen_table
 from jobtable.store.exports import export_table
 
 app = typer.Typer(rich_markup_mode=None)
@@ -19,6 +19,7 @@ app = typer.Typer(rich_markup_mode=None)
 def export(
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table, as `jobtable tables list` names it.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file; one that is there is replaced at the end.")],
+    module: Modules = None,
     store: StoreUrl = None,
     as_json: AsJson = False,
 ) -> None:
@@ -33,7 +34,8 @@ def export(
     """
     target = file_to_write(file)
     with open_store(store) as opened, bar("Writing items") as shown:
-        made = export_table(opened, table_named(table.removeprefix(opened.prefix)), target, shown.advance)
+        chosen = chosen_table(table.removeprefix(opened.prefix), module)
+        made = export_table(opened, chosen, target, shown.advance)
     if as_json:
         print_json(made)
     else:

@@ -10,7 +10,7 @@ import typer
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import bar, print_fields, print_json
-from jobtable.reference import table_named
+from jobtable.cli.own_tables import Modules, chosen_table
 from jobtable.store.exports import Mode, check_export, import_table
 
 app = typer.Typer(rich_markup_mode=None)
@@ -26,6 +26,7 @@ def import_file(
             "replace: everything that is there is deleted first."
         ),
     ] = "refuse",
+    module: Modules = None,
     yes: Yes = False,
     store: StoreUrl = None,
     as_json: AsJson = False,
@@ -40,10 +41,11 @@ def import_file(
         jobtable import jobs.jsonl --store file:copy.db
     """
     found = check_export(file)
+    table = chosen_table(found.table, module)
     if existing == "replace":
         confirm(f"Delete everything that is in the table {found.table} first?", yes=yes)
     with open_store(store) as opened, bar("Storing items", found.items) as shown:
-        import_table(opened, table_named(found.table), file, existing, shown.advance)
+        import_table(opened, table, file, existing, shown.advance)
     if as_json:
         print_json(found)
     else:

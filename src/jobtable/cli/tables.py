@@ -1,4 +1,4 @@
-"""`jobtable tables`: make and complete the tables of the systems, compare them with deployed ones, describe them."""
+"""`jobtable tables`: make and complete tables, compare them with deployed ones, describe them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_json, print_list, print_text
+from jobtable.cli.own_tables import Modules, tables_of
 from jobtable.conversations.entities import CONVERSATION_INDEX
 from jobtable.dynamodb.template import cloudformation_template
 from jobtable.model import Table
@@ -44,10 +45,11 @@ ConversationIndex = Annotated[
 ]
 
 
-def _chosen(systems: list[System] | None, conversation_index: bool = True) -> list[Table]:
-    """The tables of the chosen systems, each once."""
-    names = [system.value for system in systems] if systems else list(SYSTEMS)
+def _chosen(systems: list[System] | None, modules: list[str] | None, conversation_index: bool = True) -> list[Table]:
+    """The tables of the chosen systems and modules, each once; those of all systems where none is chosen."""
+    names = [system.value for system in systems or ()] if systems or modules else list(SYSTEMS)
     chosen = {table.name: table for name in names for table in SYSTEMS[name]}
+    chosen |= {table.name: table for table in tables_of(modules)}
     if conversation_index:
         return list(chosen.values())
     return [_without_conversation_index(table) for table in chosen.values()]
@@ -61,6 +63,7 @@ def _without_conversation_index(table: Table) -> Table:
 def create(
     store: StoreUrl = None,
     system: Systems = None,
+    module: Modules = None,
     delete_existing: Annotated[
         bool, typer.Option("--delete-existing", help="Delete the tables first, with everything in them.")
     ] = False,
@@ -76,7 +79,7 @@ def create(
     """
     done: list[dict[str, Any]] = []
     with open_store(store) as opened:
-        chosen, there = _chosen(system, conversation_index), _deployed(opened)
+        chosen, there = _chosen(system, module, conversation_index), _deployed(opened)
         if delete_existing:
             _delete(opened, [table for table in chosen if opened.table_name(table) in there], yes=yes)
             there = set()
@@ -101,6 +104,7 @@ def _delete(store: Store, doomed: list[Table], *, yes: bool) -> None:
 def update(
     store: StoreUrl = None,
     system: Systems = None,
+    module: Modules = None,
     conversation_index: ConversationIndex = True,
     as_json: AsJson = False,
 ) -> None:
@@ -111,12 +115,13 @@ def update(
     \b
     Example:
         jobtable tables update --store file:jobs.db
+        jobtable tables update --store file:jobs.db --module evals.model
     """
     with open_store(store) as opened:
         deployed = _deployed(opened)
         added = [
             {"table": opened.table_name(table), "added": each}
-            for table in _chosen(system, conversation_index)
+            for table in _chosen(system, module, conversation_index)
             if opened.table_name(table) in deployed
             for each in opened.tables.update(table)
         ]
@@ -124,7 +129,9 @@ def update(
 
 
 @app.command("list")
-def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson = False) -> None:
+def list_tables(
+    store: StoreUrl = None, system: Systems = None, module: Modules = None, as_json: AsJson = False
+) -> None:
     """List the tables that are declared, and whether they are deployed.
 
     \b
@@ -135,7 +142,7 @@ def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson 
         deployed = _deployed(opened)
         rows = [
             {"table": opened.table_name(t), "deployed": opened.table_name(t) in deployed, "entities": len(t.entities)}
-            for t in _chosen(system)
+            for t in _chosen(system, module)
         ]
     print_list(rows, lambda row: row, as_json=as_json, empty="There are no such tables.")
 
@@ -144,6 +151,7 @@ def list_tables(store: StoreUrl = None, system: Systems = None, as_json: AsJson 
 def diff(
     store: StoreUrl = None,
     system: Systems = None,
+    module: Modules = None,
     conversation_index: ConversationIndex = True,
     as_json: AsJson = False,
 ) -> None:
@@ -156,7 +164,7 @@ def diff(
     with open_store(store) as opened:
         found = [
             {"table": opened.table_name(table), "difference": difference}
-            for table in _chosen(system, conversation_index)
+            for table in _chosen(system, module, conversation_index)
             for difference in opened.tables.differences(table)
         ]
     print_list(found, lambda row: row, as_json=as_json, empty="Nothing differs.")
@@ -171,6 +179,7 @@ def template(
         typer.Option(metavar="NAME", help="What stands before the tables' names, as ?prefix=NAME in a store's URL."),
     ] = "",
     system: Systems = None,
+    module: Modules = None,
     conversation_index: ConversationIndex = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of YAML.")] = False,
 ) -> None:
@@ -179,10 +188,11 @@ def template(
     \b
     Example:
         jobtable tables template --prefix prod- > template.yaml
+        jobtable tables template --prefix prod- --system jobs --module evals.model > template.yaml
     """
     # Who only looks or takes jobs must not be able to make tokens, or to look at the answers to others' requests.
     of_servers = (AccessToken, AnsweredRequest)
-    made = cloudformation_template(_chosen(system, conversation_index), prefix=prefix, of_servers=of_servers)
+    made = cloudformation_template(_chosen(system, module, conversation_index), prefix=prefix, of_servers=of_servers)
     if as_json:
         print_json(made)
     else:

@@ -10,6 +10,7 @@ import pytest
 from tests.samples import Job, main
 
 from jobtable import connect
+from jobtable.errors import RequestRefused, TransactionFailedError, ValueRefusedError
 from jobtable.store import Store
 
 JOB = Job(job_id="1", created_at=datetime(2025, 11, 1, tzinfo=UTC), created_by="ann")
@@ -66,3 +67,60 @@ def test_a_key_takes_its_fields_by_name() -> None:
     key: Any = Job.key
     with pytest.raises(TypeError, match=r"Job.key\(job_id\) takes its fields by name: write Job.key\(job_id=...\)"):
         key("42")
+
+
+@pytest.mark.parametrize("verb", [Store.get, Store.find, Store.delete])
+def test_a_key_of_an_index_names_no_item(verb: Callable[[Store, Any], object]) -> None:
+    told = r"Job.by_status\(.*\) is a key of the index GSI1: query it, or name one item by Job.key\(job_id=...\)"
+    with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
+        verb(store, Job.by_status(status="PENDING", created_at=JOB.created_at))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda job: job.titel, "Job has no field 'titel'"),
+        (lambda job: "a" in job.tags, r"write Job.tags.contains\('a'\)"),
+        (lambda job: job.priority > 1 & job.attempts < 5, r"write \(Job.x > 1\) & \(Job.y < 2\)"),
+        (lambda job: job.queue | job.priority == 3, "put each comparison into brackets"),
+        (lambda job: job.limits.memory_mb, r"what is inside of a field is written Job.limits\['memory_mb'\]"),
+        (lambda job: job.status.name, "'Attribute' object has no attribute 'name'$"),
+    ],
+    ids=["field", "in", "and", "or", "inside", "nothing inside"],
+)
+def test_a_field_says_how_it_is_used(wrong: Callable[[Any], object], told: str) -> None:
+    with pytest.raises((TypeError, AttributeError), match=told):
+        wrong(Job)
+
+
+def test_a_field_is_changed_once_in_an_update() -> None:
+    with connect("memory:") as store, pytest.raises(ValueRefusedError, match=r"Job\.attempts is changed twice"):
+        store.update(Job.key(job_id="1"), Job.attempts.set(1), Job.attempts.increment())
+
+
+def test_a_transaction_says_what_was_in_its_way() -> None:
+    with connect("memory:") as store:
+        store.tables.create(main)
+        store.add(JOB)
+        tx = store.transaction()
+        tx.add(JOB)
+        tx.update(Job.key(job_id="2"), Job.attempts.set(1))
+        tx.put(JOB.replace(job_id="3"), when=Job.attempts == 7)
+        with pytest.raises(TransactionFailedError) as raised:
+            tx.commit()
+    assert str(raised.value).split(" it was not possible to ")[1].split("; ") == [
+        "add Job PK='JOB#1' SK='JOB': it is there already",
+        "update Job PK='JOB#2' SK='JOB': it is not there",
+        "put Job PK='JOB#3' SK='JOB': its condition does not hold",
+    ]
+
+
+def test_a_transaction_names_the_item_that_it_would_write_twice() -> None:
+    with connect("memory:") as store:
+        store.tables.create(main)
+        tx = store.transaction()
+        tx.put(JOB)
+        tx.put(JOB.replace(job_id="2"))
+        tx.delete(JOB)
+        with pytest.raises(RequestRefused, match="put Job PK='JOB#1' SK='JOB', delete Job PK='JOB#1' SK='JOB'"):
+            tx.commit()

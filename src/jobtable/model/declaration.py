@@ -138,8 +138,8 @@ class Declaration:
 
     def _key(self, name: str, key: Key, fields: Mapping[str, FieldSchema]) -> KeySchema:
         if key.index is not None and key.index not in self.table.indexes:
-            there = ", ".join(self.table.indexes) or "it has none"
-            raise DefinitionError(f"{self.name}.{name}: table {self.table.name} has no index {key.index}: {there}")
+            there = f"its indexes are: {', '.join(self.table.indexes)}" if self.table.indexes else "it has none"
+            raise DefinitionError(f"{self.name}.{name}: table {self.table.name} has no index {key.index}; {there}")
         index = self.table.indexes[key.index] if key.index is not None else None
         partition = index.partition if index else self.table.primary[:1]
         sort = index.sort if index else self.table.primary[1:]

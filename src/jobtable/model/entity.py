@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from inspect import unwrap
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from pydantic._internal._model_construction import ModelMetaclass  # pydantic has no public name for its metaclass
@@ -107,6 +107,14 @@ class Part(Record, metaclass=PartMeta):
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
 class EntityMeta(ModelMetaclass):
     """Tells the checker that entities are immutable and made with keywords."""
+
+    if not TYPE_CHECKING:  # which knows the fields itself
+
+        def __getattr__(cls, name: str) -> Any:  # noqa: N805 - of a class
+            try:
+                return super().__getattr__(name)
+            except AttributeError:
+                raise AttributeError(f"{cls.__name__} has no field {name!r}", name=name, obj=cls) from None
 
 
 class _FieldOfClass:

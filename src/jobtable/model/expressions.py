@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -74,6 +75,26 @@ class Attribute(Generic[T]):
 
     __iter__ = None
     """Not to be looped over: Python would ask for one element after the other, for ever."""
+
+    if not TYPE_CHECKING:  # which refuses all of this itself
+
+        def __getattr__(self, name: str) -> Any:
+            told = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if not name.startswith("_") and name not in self.__slots__:
+                with suppress(ValueRefusedError):
+                    told += f"; what is inside of a field is written {self[name]!r}"
+            raise AttributeError(told)
+
+        def __contains__(self, value: object) -> bool:
+            raise TypeError(f"whether something is in a field is asked of an item: write {self!r}.contains({value!r})")
+
+        def _without_brackets(self, _: object) -> Any:
+            raise TypeError(
+                "& and | bind tighter than comparisons: put each comparison into brackets, "
+                "write (Job.x > 1) & (Job.y < 2)"
+            )
+
+        __and__ = __rand__ = __or__ = __ror__ = _without_brackets
 
     @property
     def path(self) -> Path:

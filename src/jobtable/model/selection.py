@@ -156,7 +156,10 @@ class Selection(Generic[E_co]):
 
     def whole_key(self) -> dict[str, dict[str, Any]]:
         """The primary key that the selection names, in wire form; ValueRefusedError if it is not the whole one."""
-        if self.open_part is not None or self.key.index is not None:
+        if self.key.index is not None:
+            told = f"query it, or name one item by {self.entity.key.example}"
+            raise ValueRefusedError(f"{self} is a key of the index {self.key.index.name}: {told}")
+        if self.open_part is not None:
             raise ValueRefusedError(f"{self} does not name one item; give the whole primary key")
         return self.equal
 

@@ -114,7 +114,8 @@ class Table:
     def without_index(self, name: str) -> Table:
         """The same table as it is created without an index that its users can do without."""
         if name not in self.indexes:
-            raise DefinitionError(f"table {self.name} has no index {name}: {', '.join(self.indexes) or 'it has none'}")
+            there = f"its indexes are: {', '.join(self.indexes)}" if self.indexes else "it has none"
+            raise DefinitionError(f"table {self.name} has no index {name}; {there}")
         smaller = copy(self)
         smaller.indexes = {index.name: index for index in self.indexes.values() if index.name != name}
         return smaller

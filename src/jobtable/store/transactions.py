@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from jobtable.errors import TransactionCanceled, TransactionConflict, TransactionFailedError, ValueRefusedError
+from jobtable.errors import (
+    RequestRefused,
+    TransactionCanceled,
+    TransactionConflict,
+    TransactionFailedError,
+    ValueRefusedError,
+)
 from jobtable.model.conditions import Condition
 from jobtable.model.entity import Entity
 from jobtable.model.expressions import Update
@@ -98,7 +104,19 @@ class Transaction:
             self._send_again(error)
 
     def _send(self) -> None:
-        self._store.ask("TransactWriteItems", self._request(), f"transaction.{'+'.join(self._kinds)}", writes=True)
+        try:
+            self._store.ask("TransactWriteItems", self._request(), f"transaction.{'+'.join(self._kinds)}", writes=True)
+        except RequestRefused as error:
+            if not (twice := self._writes_to_one_item()):
+                raise
+            raise RequestRefused(f"{error.message}: {', '.join(twice)}", code=error.code) from error
+
+    def _writes_to_one_item(self) -> list[str]:
+        """The writes to the first item that has several, for a message."""
+        by_item: dict[str, list[str]] = {}
+        for write in self._writes:
+            by_item.setdefault(f"{write.schema.table.name} {write.key}", []).append(write.describe())
+        return next((writes for writes in by_item.values() if len(writes) > 1), [])
 
     def _send_again(self, conflict: TransactionCanceled) -> None:
         for _ in self._store.backoff.pauses():
@@ -140,8 +158,19 @@ class Transaction:
             item = reason.get("Item")
             current = entity_of(write.schema.table, item) if item else None
             failures.append(Failure(write.describe(), index, reason["Code"], reason.get("Message", ""), current))
-        told = "; ".join(f"{failure.action}: {failure.code}" for failure in failures) or error.message
+        told = "; ".join(f"{failure.action}: {_why(failure)}" for failure in failures) or error.message
         return TransactionFailedError(f"nothing was done, because it was not possible to {told}", tuple(failures))
+
+
+def _why(failure: Failure) -> str:
+    """Why an action was not possible, in words where there are better ones than its code."""
+    if failure.code != "ConditionalCheckFailed":
+        return failure.code
+    if failure.action.startswith("add "):
+        return "it is there already"
+    if failure.action.startswith("update ") and failure.current is None:
+        return "it is not there"
+    return "its condition does not hold"
 
 
 def _is_passing(error: TransactionCanceled) -> bool:

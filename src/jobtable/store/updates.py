@@ -113,7 +113,11 @@ def _key_changes(schema: EntitySchema, forms: _Forms) -> tuple[_KeyChange, ...]:
 def _refuse_foreign(schema: EntitySchema, forms: _Forms) -> None:
     if not forms:
         raise ValueRefusedError(f"{schema.name}: an update without changes")
+    seen = set()
     for form in forms:
+        if (form.field.name, form.steps) in seen:
+            raise ValueRefusedError(f"{form} is changed twice in one update; make one change of it")
+        seen.add((form.field.name, form.steps))
         if schema.fields.get(form.field.name) is not form.field:
             raise ValueRefusedError(f"{form} is no field of {schema.name}")
         if form.field.name in schema.primary.inputs:

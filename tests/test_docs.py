@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 import subprocess
@@ -10,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from jobtable import connect
 from jobtable.cli.main import ALIASES, COMMANDS, load
+from jobtable.errors import ConditionFailedError
 from tests.samples import Job, main
 from tests.web.pictures import MOST_BYTES
 
@@ -75,6 +78,55 @@ def test_the_examples_of_the_store_run() -> None:
             run(block, {"store": store, "Job": Job, "j": "1", "status": other})
         assert store.get(Job.key(job_id="1")).status == "RUNNING"
         assert store.find(Job.key(job_id="2")) is not None
+
+
+def test_the_recipes_work() -> None:
+    namespace: dict[str, Any] = {"__name__": "recipes"}
+    for block in python_blocks("docs/recipes.md"):
+        run(block, namespace)
+    _try_locks_and_edits(**namespace)
+    asyncio.run(_try_the_app(namespace["app"]))
+    _try_an_older_shape(namespace["store"], namespace["evals"], namespace["Result"])
+    namespace["test_a_lock_expires"]()
+    namespace["store"].close()
+
+
+def _try_locks_and_edits(store: Any, locked: Any, edit: Any, Lock: Any, Prompt: Any, **_: Any) -> None:  # noqa: N803
+    with locked("x", "ann"), pytest.raises(ConditionFailedError) as held, locked("x", "bob"):
+        pass
+    assert held.value.current.holder == "ann"
+    with locked("x", "bob"):
+        assert store.get(Lock.key(name="x")).holder == "bob"
+    assert store.find(Lock.key(name="x")) is None
+    store.add(Lock(name="x", holder="ann", expires_at=1))
+    with locked("x", "bob"):
+        pass
+    prompt = Prompt(name="first", text="a", changed_at="2025-01-01")
+    store.add(prompt)
+    assert edit(prompt, "b").version == 2
+    with pytest.raises(ConditionFailedError):
+        edit(prompt, "c")
+
+
+async def _try_the_app(app: Any) -> None:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+        new = {"name": "second", "text": "a", "changed_at": "2025-01-02T00:00:00Z"}
+        answers = [await client.post("/prompts", json=new) for _ in range(2)]
+        answers += [await client.get("/prompts/second"), await client.get("/prompts/none")]
+        answers += [await client.get("/prompts", params={"cursor": "made up"})]
+        assert [answer.status_code for answer in answers] == [201, 409, 200, 404, 400]
+        page = (await client.get("/prompts")).json()
+    assert [prompt["name"] for prompt in page["items"]] == ["second", "first"]
+
+
+def _try_an_older_shape(store: Any, table: Any, result: Any) -> None:
+    item = {"PK": {"S": "RUN#r"}, "SK": {"S": "RESULT#00001"}, "TYPE": {"S": "RESULT"}, "text": {"S": "yes"}}
+    store.backend.execute("PutItem", {"TableName": "evals", "Item": {**item, "score": {"S": "87%"}}})
+    assert store.tables.rekey(table) == 1
+    (found,) = store.query(result.by_score(run_id="r"))
+    assert (found.answer, found.score, found.model) == ("yes", 0.87, "unknown")
+    store.put(found)
+    assert store.get(result.key(run_id="r", number=1)) == result(run_id="r", number=1, answer="yes", score=0.87)
 
 
 @pytest.mark.parametrize("page", ["adopting", "embedded"])

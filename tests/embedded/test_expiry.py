@@ -14,7 +14,8 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.storage import Sized, Storage, Transaction, upkeep
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import BackendUnavailable, RequestRefused
-from jobtable.testing import FakeClock
+from jobtable.store import Store
+from jobtable.testing import FakeClock, Faults, FaultyBackend, let_expire
 
 DAY = 86_400
 
@@ -267,3 +268,12 @@ def test_an_expired_item_is_only_deleted_by_a_transaction_that_finds_it_expired(
         return upkeep._expire_some("tab", clock.seconds(), transaction)
 
     assert storage_of(backend).write(renew_then_expire) == 0
+
+
+def test_only_an_embedded_store_is_told_to_let_items_expire(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    switch(backend)
+    put(backend, "expired", int(clock.seconds()) - 5)
+    assert let_expire(Store(backend)) == 1
+    assert left(backend) == set()
+    with pytest.raises(TypeError, match="only the embedded engine"):
+        let_expire(Store(FaultyBackend(backend, Faults(), seed=1)))

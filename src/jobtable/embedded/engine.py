@@ -72,6 +72,10 @@ class EmbeddedBackend:
         """A value that differs once any process has written something; it may also differ without that."""
         return self._storage.change_mark()
 
+    def keep_up(self) -> int:
+        """Delete what has expired, and trim the journals, now and not within a minute; gives how many items expired."""
+        return self._storage.keep_up()
+
     def close(self) -> None:
         """Release the file. Closing twice is harmless."""
         self._storage.close()

@@ -4,6 +4,7 @@ Import what is needed from its module; the contract and the strategies need pyte
 """
 
 from jobtable.testing.clock import FakeClock
+from jobtable.testing.expiry import let_expire
 from jobtable.testing.faults import Faults, FaultyBackend
 
-__all__ = ["FakeClock", "Faults", "FaultyBackend"]
+__all__ = ["FakeClock", "Faults", "FaultyBackend", "let_expire"]

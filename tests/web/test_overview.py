@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from tests.web.conftest import Served
 
 from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Instance, Queue
+from jobtable.jobs.entities import Instance, InstanceJob, Queue
 from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import Health, InstanceStatus
+from jobtable.jobs.records import Health, InstanceStatus, Status
+from jobtable.web.pages import queues
 from jobtable.web.pages.overview import read_overview
 
 NOON = datetime(2025, 3, 14, 12, tzinfo=UTC)
@@ -128,3 +130,39 @@ def test_the_state_of_a_queue_says_that_no_worker_serves_it(serve: Callable[...,
     )
     for path in ("/", "/queues", "/queues/gpu"):
         assert "badge-no-worker" not in client.get(path).text, path
+
+
+def test_of_each_worker_it_is_told_what_it_runs_now(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve()
+    jobs, client = served.services.jobs, served.client(Accept="text/html")
+    served.services.store.batch_put(
+        Instance(instance_id=name, instance_type="m", launched_at=NOON, slots=4, status=InstanceStatus.RUNNING)
+        for name in ("busy", "idle")
+    )
+    for number in range(4):
+        jobs.submit(NewJob(name=f"job {number}", job_id=f"id {9 - number}", task="a:b", queue="q"))
+    leases = jobs.claim("q", limit=4, instance_id="busy", lease_seconds=60)
+    served.services.store.batch_put(
+        InstanceJob(
+            instance_id="busy", job_id=lease.job.job_id, assigned_at=lease.job.created_at, status=Status.RUNNING
+        )
+        for lease in leases
+    )
+    jobs.finish(leases[0], Outcome.completed())
+    page = client.get("/queues").text.partition('id="workers"')[2]
+    busy, idle = (page.partition(f"/workers/{name}")[2].partition("</tr>")[0] for name in ("busy", "idle"))
+    assert re.findall(">(job [0-9])</a>", busy) == ["job 3", "job 2"]
+    assert "and 1 more" in busy
+    assert "3 of 4" in busy
+    assert "nothing" in idle
+    assert "0 of 4" in idle
+    shown = client.get("/workers/busy").text
+    now, _, ran = shown.partition("<h2>Jobs")
+    assert re.findall(">(job [0-9])</a>", now) == ["job 3", "job 2", "job 1"]
+    assert re.findall(">(job [0-9])</a>", ran) == ["job 3", "job 2", "job 1", "job 0"], "the newest first"
+    assert "Nothing runs on it" in client.get("/workers/idle").text
+    monkeypatch.setattr(queues, "_MOST_RUNNING", 1)
+    idle = client.get("/queues").text.partition("/workers/idle")[2].partition("</tr>")[0]
+    assert "nothing" not in idle, "what it runs may be among what was not looked at"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 
 from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import InstanceStatus
+from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.jobs.serving import ServedQueues
 from jobtable.store import Page
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
@@ -19,6 +20,8 @@ from jobtable.web.pages.frame import render
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _MOST_WORKERS = 100
+_MOST_HELD = 100
+_MOST_RUNNING = 300
 _MOST_GONE = 20
 _MOST_EXAMINED = 2000
 """Of workers that have ended in one way; with more, some of the newest may not be shown."""
@@ -39,7 +42,26 @@ def show_queues(request: Request, queries: TheQueries, cursor: str = "") -> Resp
         workers=workers.items,
         served=_served(workers),
         gone=_last_gone(queries),
+        running=_read_running(queries),
     )
+
+
+class Running:
+    """What workers run now, as far as it was looked at."""
+
+    def __init__(self, page: Page[Job]) -> None:
+        self.is_whole = page.cursor is None
+        self._by_worker: dict[str | None, list[Job]] = defaultdict(list)
+        for job in page.items:
+            self._by_worker[job.instance_id].append(job)
+
+    def on(self, worker: Instance) -> list[Job]:
+        """The jobs that a worker runs, the newest first."""
+        return self._by_worker.get(worker.instance_id, [])
+
+
+def _read_running(queries: JobQueries) -> Running:
+    return Running(queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_MOST_RUNNING))
 
 
 def _live_workers(queries: JobQueries) -> Page[Instance]:
@@ -95,16 +117,17 @@ def show_worker(
     store: TheStore,
     cursor: str = "",
 ) -> Response:
-    """One worker: what it runs and ran."""
+    """One worker: what it runs and ran. The store has its jobs by their ids: of each page the newest come first."""
     worker = store.get(Instance.key(instance_id=instance_id))
-    page = queries.list_jobs_of_instance(instance_id).page(cursor or None, size=50)
-    jobs = store.batch_get(Job.key(job_id=each.job_id) for each in page.items)
-    held = list(zip(page.items, jobs, strict=True))
+    page = queries.list_jobs_of_instance(instance_id).page(cursor or None, size=_MOST_HELD)
+    places = sorted(page.items, key=lambda place: place.assigned_at, reverse=True)
+    held = list(zip(places, store.batch_get(Job.key(job_id=each.job_id) for each in places), strict=True))
     return render(
         request,
         "worker.html",
         title=f"Worker {instance_id}",
         worker=worker,
+        running=_read_running(queries),
         held=held,
         cursor=page.cursor,
         is_first=not cursor,

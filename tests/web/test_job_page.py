@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -120,3 +121,48 @@ def test_what_was_told_before_a_job_began_anew_is_a_line_of_its_own(watched: Wat
     assert last["x"] == [0, 1]
     assert earlier["x"] == [0, 1, 2, 3, 1, 1, 2]
     assert earlier["y"].index(None) == 4, "a gap, where a line would lead back"
+
+
+ENDS_INSIDE = """place => {
+    const text = document.createRange();
+    text.selectNodeContents(place);
+    return text.getBoundingClientRect().bottom <= place.getBoundingClientRect().bottom;
+}"""
+
+
+def test_of_a_long_traceback_and_a_long_log_the_end_is_seen(watched: Watched, open_server: Served) -> None:
+    lease = claimed(open_server, name="deep", queue="deep")
+    with JobContext(open_server.services.jobs, lease) as context:
+        for number in range(200):
+            context.log(f"line {number}")
+    frames = "\n".join(f"  File 'a.py', line {number}" for number in range(100))
+    open_server.services.jobs.finish(lease, Outcome.failed(f"ValueError: no\n{frames}\nValueError: no"))
+    page = watched.page
+    page.goto(f"/jobs/{lease.job.job_id}")
+    page.locator('[data-live-state][data-state="live"]').wait_for()
+    traceback = page.locator("[data-region=summary] pre")
+    assert traceback.evaluate("pre => pre.scrollHeight > pre.clientHeight")
+    assert traceback.evaluate(ENDS_INSIDE), "where it was raised"
+    log = page.locator("[data-log]")
+    assert log.evaluate("log => log.scrollHeight - log.clientHeight - log.scrollTop") < 4
+    assert not page.get_by_label("follow").is_checked()
+
+
+def test_the_log_of_a_job_can_be_downloaded_as_soon_as_it_has_ended(watched: Watched, open_server: Served) -> None:
+    jobs = open_server.services.jobs
+    lease = claimed(open_server, name="prints", queue="prints")
+    open_live(watched.page, f"/jobs/{lease.job.job_id}")
+    with closing(jobs.recording.log_text(lease)) as text:
+        text.append(b"printed\n")
+        text.finish()
+    jobs.finish(lease, Outcome.completed())
+    watched.page.get_by_role("link", name="Full text of run 1").wait_for()
+
+
+def test_a_new_status_is_read_aloud(watched: Watched, open_server: Served) -> None:
+    lease = claimed(open_server, name="heard", queue="heard")
+    open_live(watched.page, f"/jobs/{lease.job.job_id}")
+    told = watched.page.locator("header").get_by_role("status")
+    expect(told).to_have_text("running")
+    open_server.services.jobs.finish(lease, Outcome.failed("no"))
+    expect(told).to_have_text("failed")

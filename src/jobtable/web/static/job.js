@@ -274,7 +274,7 @@ log.addEventListener("scroll", stopFollowingWhoReads);
 log.addEventListener("shown", follow);
 document.addEventListener("theme", drawMetrics);
 readSeries();
-follow();
+log.scrollTop = log.scrollHeight; // the end tells how a job went, though nothing more comes
 drawMetrics();
 countSeconds();
 setInterval(countSeconds, 1000);

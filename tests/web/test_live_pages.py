@@ -15,6 +15,7 @@ from tests.web.conftest import Served
 from tests.web.world import TASKS
 
 from jobtable.access.entities import Role
+from jobtable.jobs.definition import NewJob
 from jobtable.sweeps.parameters import Choice, FloatRange
 from jobtable.sweeps.sweep import Sweep
 
@@ -461,6 +462,38 @@ def test_several_jobs_are_acted_on_with_one_word_about_it(page: Page, served: Se
     assert not everything.is_checked()
     assert page.locator("[data-tick]:checked").count() == 0
     expect(page.locator("[data-selection]")).to_be_hidden()
+
+
+def test_all_jobs_that_match_are_acted_on_and_not_only_those_of_the_page(page: Page, served: Served) -> None:
+    jobs = served.services.jobs
+    made = jobs.submit_many(NewJob(name=f"flock {number}", task="m:f", queue="flock") for number in range(60))
+    jobs.submit(NewJob(name="another", task="m:f", queue="flock"))
+    page.goto("/jobs?status=pending&text=flock+")
+    questions: list[str] = []
+
+    def accept(dialog: Dialog) -> None:
+        questions.append(dialog.message)
+        dialog.accept()
+
+    page.on("dialog", accept)
+    page.get_by_label("Choose all jobs of this page").check()
+    page.get_by_role("button", name="Choose all that match").click()
+    page.get_by_text("All 60 that match chosen").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.locator(".toast", has_text="60 done").wait_for()
+    assert questions == ["Cancel 60 jobs and everything under them?"]
+    assert {jobs.queries.get_job(job.job_id).status for job in made} == {"CANCELLED"}
+    page.goto("/jobs?status=cancelled&text=flock+")
+    page.get_by_label("Choose flock 57").check()
+    expect(page.get_by_role("button", name="Choose all that match")).to_be_hidden()
+    page.get_by_label("Choose flock 58").check()
+    page.get_by_role("button", name="Retry").click()
+    page.locator(".toast", has_text="2 done").wait_for()
+    page.get_by_label("Choose flock 59").check()
+    page.get_by_role("button", name="Delete").click()
+    page.locator(".toast", has_text="1 done").wait_for()
+    assert questions[1:] == ["Delete 1 job and everything under it?"], "to retry a few harms nothing"
+    assert served.client().get(f"/api/v1/jobs/{made[59].job_id}").status_code == 404
 
 
 def test_a_description_is_cleared(watched: Watched, served: Served) -> None:

@@ -84,32 +84,70 @@ function startFromWhatIsShown() {
   showSelection();
 }
 
-if (news) {
-  document.addEventListener("regions", startFromWhatIsShown);
-  startFromWhatIsShown();
-}
-
 // --- acting on several ---
 
 function ticks() {
   return [...document.querySelectorAll("[data-tick]")];
 }
 
+const mostMatching = 500; // each is acted on by a request of its own, of which the server answers so many a minute
+const mostSearches = 10;
+let matching; // the ids of all that match, once they are chosen
+
+const chosenIds = () => matching ?? ticks().filter((tick) => tick.checked).map((tick) => tick.value);
+
+function howMany(count) {
+  if (!matching) return `${count} chosen`;
+  return count < mostMatching ? `All ${count} that match chosen` : `The newest ${count} that match chosen`;
+}
+
 function showSelection() {
-  const chosen = ticks().filter((tick) => tick.checked);
   const bar = document.querySelector("[data-selection]");
   if (!bar) return;
+  const chosen = chosenIds();
+  const isWholePage = chosen.length > 0 && ticks().every((tick) => tick.checked);
   bar.hidden = chosen.length === 0;
-  bar.querySelector("[data-selected]").textContent = `${chosen.length} chosen`;
-  document.querySelector("[data-tick-all]").checked = chosen.length > 0 && chosen.length === ticks().length;
+  bar.querySelector("[data-selected]").textContent = howMany(chosen.length);
+  document.querySelector("[data-tick-all]").checked = isWholePage;
+  const chooseMatching = bar.querySelector("[data-choose-matching]");
+  if (chooseMatching) chooseMatching.hidden = !isWholePage || matching !== undefined;
   const compare = bar.querySelector("[data-compare]");
   compare.hidden = chosen.length < 2 || chosen.length > Number(compare.dataset.compare);
-  compare.href = `/compare?${new URLSearchParams(chosen.map((tick) => ["id", tick.value]))}`;
+  compare.href = `/compare?${new URLSearchParams(chosen.map((id) => ["id", id]))}`;
 }
 
 document.addEventListener("change", (event) => {
   if (event.target.dataset.tickAll !== undefined) for (const tick of ticks()) tick.checked = event.target.checked;
-  if (event.target.closest(".tick")) showSelection();
+  if (!event.target.closest(".tick")) return;
+  matching = undefined;
+  showSelection();
+});
+
+async function findMatching() {
+  const query = new URL(firstPage).searchParams;
+  query.set("limit", mostMatching);
+  const found = [];
+  for (let searched = 0; searched < mostSearches && found.length < mostMatching; searched += 1) {
+    const page = await askServer(`/api/v1/jobs?${query}`);
+    found.push(...page.items.map((job) => job.job_id));
+    if (!page.cursor) break;
+    query.set("cursor", page.cursor);
+  }
+  return found.slice(0, mostMatching);
+}
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-choose-matching]");
+  if (!button) return;
+  button.disabled = true;
+  try {
+    matching = await findMatching();
+    document.querySelector("[data-selection] [data-act-many]").focus(); // the button is hidden now
+  } catch (error) {
+    toast(error.message, true);
+  }
+  button.disabled = false;
+  showSelection();
 });
 
 function tellHowItWent(done, problems) {
@@ -117,23 +155,35 @@ function tellHowItWent(done, problems) {
   toast(`${done} done, ${problems.length} refused: ${problems[0]}${problems.length > 1 ? " …" : ""}`, true);
 }
 
+// What harms is asked about, and whatever is done to more than one sees.
+function isWanted(button, count) {
+  const harms = button.dataset.harms !== undefined;
+  if (!harms && !matching) return true;
+  const under = harms ? ` and everything under ${count === 1 ? "it" : "them"}` : "";
+  return confirm(`${button.textContent.trim()} ${count} job${count === 1 ? "" : "s"}${under}?`);
+}
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-act-many]");
-  if (!button || (button.dataset.confirm && !confirm(button.dataset.confirm))) return;
+  const ids = chosenIds();
+  if (!button || !isWanted(button, ids.length)) return;
+  const { actMany: path, method } = button.dataset;
+  const told = document.querySelector("[data-selected]");
   button.disabled = true;
-  let done = 0;
   const problems = [];
-  for (const tick of ticks().filter((each) => each.checked)) {
-    try {
-      await askServer(button.dataset.actMany.replace("{id}", encodeURIComponent(tick.value)), { method: "POST" });
-      done += 1;
-    } catch (error) {
-      problems.push(error.message);
-    }
-    tick.checked = false;
+  for (const [number, id] of ids.entries()) {
+    told.textContent = `${number} of ${ids.length} so far`;
+    await askServer(path.replace("{id}", encodeURIComponent(id)), { method }).catch((error) => problems.push(error.message));
   }
-  tellHowItWent(done, problems);
+  for (const tick of ticks()) tick.checked = false;
+  matching = undefined;
+  tellHowItWent(ids.length - problems.length, problems);
   button.disabled = false;
   showSelection();
-  document.querySelector("[data-tick-all]").focus(); // the button is hidden with the selection
+  document.querySelector("[data-tick-all]")?.focus(); // the button is hidden with the selection
 });
+
+if (news) {
+  document.addEventListener("regions", startFromWhatIsShown);
+  startFromWhatIsShown();
+}

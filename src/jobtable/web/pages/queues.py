@@ -16,6 +16,7 @@ from jobtable.store import Page
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import render
+from jobtable.web.queue_pace import read_pace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -102,6 +103,7 @@ def show_queue(
         title=f"Queue {queue_name}",
         queue=queue,
         served=_served(_live_workers(queries)),
+        pace=read_pace(store, queue) if queue.waiting_count else None,
         places=places,
         cursor=page.cursor,
         is_first=not cursor,

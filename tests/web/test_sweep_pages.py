@@ -50,6 +50,9 @@ def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable
     }
     assert [row[-1] for row in coordinates["rows"]] == [101, 102, 3, 4]
     assert re.findall(r"/jobs/s-\d*(\d).>\d</a></td>", shown) == ["0", "1", "2", "3"]
+    best = shown.partition('data-region="best"')[2].partition("</section>")[0]
+    told = " ".join(re.sub("<[^>]+>", " ", best.replace("&nbsp;", " ")).split())
+    assert "Next comes trial 1 with 102, 0.99% away." in told
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -62,6 +62,7 @@ def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")]
         next_job=next_job,
         waiting=_why_waiting(services, next_job),
         trials=shown,
+        runner_up=_runner_up(best),
         compared=[trial.job_id for trial in shown if trial.value is not None][:_MOST_COMPARED],
         drawn=f"of the first {len(trials):,} trials" if is_cut else "",
         names=names,
@@ -91,6 +92,15 @@ def _why_waiting(services: Services, job: Job | None) -> Waiting | None:
 def _ranked(trials: list[TrialResult], is_max: bool) -> list[TrialResult]:
     """Trials that have a value, the best first."""
     return sorted(trials, key=lambda trial: trial.value or 0.0, reverse=is_max)
+
+
+def _runner_up(best: list[TrialResult]) -> tuple[TrialResult, float | None] | None:
+    """The second of the trials that completed, and by which share its value is away from the first; None if it is 0."""
+    completed = [trial for trial in best if trial.status is Status.COMPLETED]
+    if len(completed) < 2:
+        return None
+    first, second = (trial.value or 0.0 for trial in completed[:2])
+    return completed[1], abs((second - first) / first) if first else None
 
 
 def _history(completed: list[TrialResult], stopped: list[TrialResult], objective: str, is_max: bool) -> dict[str, Any]:

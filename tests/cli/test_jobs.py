@@ -326,6 +326,7 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
         ("params: {}", "a job needs a task"),
         ("- a", "holds no definition"),
         ("task: train", "the task of the job cannot be 'train': write MODULE:FUNCTION"),
+        ("task: my module:f", "the task of the job cannot be 'my module:f': write MODULE:FUNCTION"),
         ("task: [m:f]", "the task of the job cannot be ['m:f']: write MODULE:FUNCTION"),
         ("a: [", "job.yaml is not understood: line 1, column 5: "),
         ("task: m:f\nparams: {a: 1}\nparams: {b: 2}", "line 2, column 1: params stands there twice"),

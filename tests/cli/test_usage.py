@@ -61,3 +61,14 @@ def test_a_wrong_value_is_told_in_one_line_of_our_own_words(cli: CommandLine, op
 )
 def test_what_is_possible_is_told(cli: CommandLine, arguments: str, told: str) -> None:
     assert told in complaint(cli, *arguments.split())
+
+
+@pytest.mark.parametrize("command", ["jobs show", "jobs logs", "queues show", "jobs list --queue", "journeys show"])
+def test_a_variable_of_the_shell_that_is_not_set_is_told_as_what_it_is(cli: CommandLine, command: str) -> None:
+    refused = cli.run(*command.split(), "", code=1).stderr
+    assert refused == "Error: an id or a name that was given is empty\n"
+
+
+def test_the_source_of_a_journey_is_a_file_and_may_be_elsewhere(cli: CommandLine) -> None:
+    assert "'' is a directory" in complaint(cli, "journeys", "create", "")
+    assert "is no file" in cli.run("journeys", "create", "gone.db").stderr

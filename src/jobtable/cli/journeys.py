@@ -39,7 +39,10 @@ Skip = Annotated[
 @app.command()
 def create(
     source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="The SQLite file to transform, where workers can read it.")
+        Path,
+        typer.Argument(
+            metavar="SOURCE", dir_okay=False, help="The SQLite file to transform, where workers can read it."
+        ),
     ],
     name: Annotated[str, typer.Option("--name", help="What people call it.")] = "Product catalogue",
     journey_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id. Without it: a new one.")] = None,
@@ -83,6 +86,8 @@ def create(
             updated_at=now,
         )
         services.journeys.create_from_template(journey, template, with_example_rules=rules)
+        if settings.server is None and not source.exists():
+            say(f"There is no file {source.absolute()} here: the journey fails unless its workers find one.")
         _print_journey(services.journeys.get_complete_journey(journey.journey_id, consistent=True), as_json=as_json)
 
 

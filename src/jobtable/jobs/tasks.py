@@ -156,7 +156,7 @@ def task_of(function: Callable[..., Any]) -> Task:
 def is_path(path: str) -> bool:
     """Whether a text has the form `module:function`."""
     module_name, _, function_name = path.partition(":")
-    return bool(module_name and function_name)
+    return bool(module_name and function_name) and path.split() == [path]
 
 
 def resolve(path: str) -> Task:

@@ -151,7 +151,7 @@ class Dependencies:
         queue meanwhile: by that it is told that the job has ended, should it not begin.
         """
         edges = self._edges_to(dependency.job_id)
-        if _counted(edges) < dependency.dependents:
+        if _counted(edges) < self._queries.get_job(dependency.job_id).dependents:
             raise ConflictError(
                 f"job {dependency.job_id} cannot begin anew yet: the index does not show all who wait for it; "
                 "retry it again in a moment"

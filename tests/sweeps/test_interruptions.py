@@ -1,19 +1,26 @@
-"""Every verb of sweeps in a process that dies between any two of its writes, and what becomes of it then."""
+"""Every verb of sweeps in a process that dies between any two of its writes, or with another one in between."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.interruptions import Surroundings, interleaved
 from tests.jobs.deaths import Verb, check_all_deaths, one_by_one, run
-from tests.jobs.engines import LEASE_SECONDS
+from tests.jobs.engines import LEASE_SECONDS, check_records
 from tests.sweeps import sweep_tasks
+from tests.sweeps.driving import Driver
 
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import main
+from jobtable.jobs.records import Status
+from jobtable.jobs.transitions import SETTLING_TIME
 from jobtable.sweeps.adaptation import Adaptation
 from jobtable.sweeps.parameters import float_range
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
+from jobtable.testing import FakeClock
 
 TRIALS = 4
 
@@ -84,3 +91,50 @@ VERBS = {
 @pytest.mark.parametrize("name", VERBS)
 def test_after_a_death_a_sweep_comes_to_its_end(name: str, does_it_again: bool) -> None:
     check_all_deaths(VERBS[name], does_it_again=does_it_again)
+
+
+# --- two at once ------------------------------------------------------------------------------------------------------
+
+
+def extend(jobs: Jobs) -> None:
+    Sweeps(jobs).extend("s", total=TRIALS + 3)
+
+
+def submit_plain(jobs: Jobs) -> None:
+    jobs.queues.ensure("default")
+    Sweeps(jobs).submit(plane(stopper=None), sweep_id="s")
+
+
+def go_on(jobs: Jobs) -> None:
+    """What workers do, until nothing is left for them."""
+    assert isinstance(jobs.clock, FakeClock)
+    for _ in range(3):
+        Driver(jobs, jobs.clock).run()
+        jobs.clock.sleep(SETTLING_TIME.total_seconds() + 1)
+        jobs.promote_due("default")
+
+
+def come_to_the_end(jobs: Jobs) -> None:
+    """Whoever resumes a sweep that was stopped gets every trial that it has."""
+    go_on(jobs)
+    if Sweeps(jobs).get_progress("s").status is Status.STOPPED:
+        resume(jobs)
+        go_on(jobs)
+    progress = Sweeps(jobs).get_progress("s")
+    assert (progress.status, progress.completed) == (Status.COMPLETED, progress.total)
+
+
+Act = Callable[[Jobs], object]
+TWO_AT_ONCE: dict[str, tuple[Act, Act, Act]] = {
+    "plan, and stop": (submit_plain, work, stop),
+    "stop, and run the last trials": (one_by_one(submit_plain, work), stop, work),
+    "stop again, and resume": (one_by_one(submit_plain, work, stop), stop, resume),
+    "extend, and stop": (one_by_one(submit_plain, work, work), extend, stop),
+}
+
+
+@pytest.mark.parametrize("name", TWO_AT_ONCE)
+def test_a_sweep_that_was_stopped_at_any_time_is_resumed_to_its_end(name: str) -> None:
+    before, act, other = TWO_AT_ONCE[name]
+    here = Surroundings((main,), check_records, come_to_the_end)
+    assert list(interleaved(here, before, lambda jobs, _: act(jobs), lambda jobs, _: other(jobs)))

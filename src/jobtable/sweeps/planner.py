@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import JobStateError, ValueRefusedError
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -74,15 +74,15 @@ class Planner:
         self._jobs = jobs
 
     def plan(self, sweep_id: str, generation: int, *, is_inline: bool) -> int:
-        """Make the trials of a generation; gives their number.
+        """Make the trials of a generation; gives their number: none if the generations before have reached the target.
 
-        None are made for a sweep that has ended, or has reached its target in the generations before.
+        JobStateError if the sweep has ended.
 
         `is_inline` says whether the sweep's task may run in a worker's own process.
         """
         parent = self._jobs.queries.get_job(sweep_id)
         if parent.is_final:
-            return 0
+            raise JobStateError(f"sweep {sweep_id} is {parent.status}: no more trials are made")
         sweep = sweep_of(parent)
         has_next = generation + 1 < sweep.generation_count()
         following = new_planning(sweep_id, parent.created_by, sweep, generation + 1)

@@ -133,6 +133,9 @@ class Sweeps:
             self._jobs.retry(planning.job_id, by=by, tree=True)
         self.submit(sweep, sweep_id=sweep_id)
         Extension(self._jobs).plan_the_rest(sweep_id, sweep.trial_count(), by)
+        parent = get_parent(self._store, sweep_id)
+        if parent.is_final and parent.status is not Status.COMPLETED:  # it was stopped when all of it was done
+            self._jobs.retry(sweep_id, by=by)
         return len(requeued)
 
     def _awaited_by(self, job_id: str) -> Iterator[Job]:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from jobtable import connect
 from jobtable.cli import output
 from jobtable.cli.output import ExitCode, bar, exit_code_of, line_of, print_fields, print_json, print_table, say
 from jobtable.errors import (
@@ -22,6 +23,7 @@ from jobtable.errors import (
     StorageError,
     TableNotFound,
 )
+from jobtable.jobs.entities import Queue
 
 ROWS: list[dict[str, Any]] = [
     {"job": "5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11", "status": "FAILED", "name": "a name " * 9, "attempts": 3},
@@ -130,7 +132,9 @@ def test_errors_have_codes(error: JobtableError, code: ExitCode) -> None:
 
 def test_an_error_is_one_line() -> None:
     assert line_of(StorageError("first\n  second")) == "Error: first second"
-    assert "jobtable tables create" in line_of(TableNotFound("gone: create it with store.tables.create(...)"))
+    with connect("memory:") as store, pytest.raises(TableNotFound) as raised:
+        store.get(Queue.key(queue_name="gpu"))
+    assert line_of(raised.value).endswith(": jobtable; create the tables with `jobtable tables create`")
 
 
 def test_no_bar_is_drawn_where_no_one_looks_on(capsys: pytest.CaptureFixture[str]) -> None:

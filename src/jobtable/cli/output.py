@@ -77,7 +77,7 @@ _ON_THE_COMMAND_LINE = {
     "has no place for objects: name one, as in": "has no place for objects: name one with --objects, as in",
     "choose to merge, or to replace what is there": "say --existing merge, or --existing replace",
     "choose to merge or to replace it": "say --existing merge, or --existing replace",
-    "create it with store.tables.create(...)": "create the tables with `jobtable tables create`",
+    "create it with store.tables.create(...), or `": "create the tables with `",
     "send it as 'Authorization: Bearer TOKEN', or log in at /login": "set JOBTABLE_TOKEN (`jobtable tokens create`)",
 }
 """What programs are told to do, and people on the command line do in another way."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
@@ -47,7 +48,9 @@ def _imported(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:  # whatever a module raises while it is imported
-        raise typer.BadParameter(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+        advice = f"; start this in the folder that has it (this is {Path.cwd()}), or install it"
+        told = f"{type(error).__name__}: {error}{advice if isinstance(error, ModuleNotFoundError) else ''}"
+        raise typer.BadParameter(f"{name} cannot be imported: {told}") from error
 
 
 def _tables_in(module: ModuleType) -> Iterator[Table]:

@@ -285,7 +285,7 @@ class Store:
         except TableNotFound as error:
             if not (names := " or ".join(_tables_of(request))):  # a request to a stream names no table
                 raise
-            told = f"{error.message}: {names}; create it with store.tables.create(...)"
+            told = f"{error.message}: {names}; create it with store.tables.create(...), or `jobtable tables create`"
             raise TableNotFound(told, code=error.code) from error
         except RequestError as error:
             if error.message.startswith(_NO_INDEX):

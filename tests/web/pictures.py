@@ -48,7 +48,7 @@ def _take(browser: Browser, running: Up) -> None:
     running.read_until(r"^Sweep +COMPLETED", _DEMO_SECONDS)
     best = json.loads(fetch(f"{address}/api/v1/sweeps/demo-sweep"))["best"]["job_id"]
     _shoot(browser, f"{address}/jobs/{best}", "job", height=1205)
-    _shoot(browser, f"{address}/sweeps/demo-sweep", "sweep", height=1000)
+    _shoot(browser, f"{address}/sweeps/demo-sweep", "sweep", height=960)
     _shoot(browser, f"{address}/conversations/demo-town-hall?layer=1", "conversation", height=1050)
     _shoot(browser, f"{address}/journeys/JRN-DEMO", "journey", height=830, scheme_is_dark=True)
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from queue import SimpleQueue
 
 import pytest
 from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
@@ -33,6 +34,7 @@ class Task:
         self.stdout = io.TextIOWrapper(os.fdopen(end, "wb"), line_buffering=True)
         self.sender = LineSender([self.stdout], capture.key)
         self.context = JobContext(run.jobs, run.lease, flush_seconds=NEVER, sender=self.sender)
+        self.capture = capture
         capture.on_flushed = self.sender.hear
 
     def print(self, text: str, end: str = "\n") -> None:
@@ -105,6 +107,23 @@ def test_what_is_flushed_or_closed_is_stored() -> None:
         task.context.close()
         task.context.log("four")
         assert run.messages() == ["one", "two", "three", "four"]
+
+
+def test_threads_that_flush_at_once_all_wait_for_an_answer() -> None:
+    run = run_in_memory()
+    with task_of(run) as task:
+        task.context.log("one")
+        hear, answers = task.sender.hear, SimpleQueue[Flushed]()
+        task.capture.on_flushed = answers.put
+        threads = [threading.Thread(target=task.sender.flush) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        waiting = [answers.get(timeout=30) for _ in threads]
+        assert all(thread.is_alive() for thread in threads)
+        for answer in waiting:
+            hear(answer)
+        for thread in threads:
+            thread.join()
 
 
 def test_a_flush_that_fails_says_so_and_loses_nothing() -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import select
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,7 +79,8 @@ class LineSender:
         self._process_id = os.getpid()
         self._numbers = count(1)
         self._wishes: dict[int, SimpleQueue[Flushed]] = {}
-        self._is_behind = False
+        self._lock = threading.RLock()  # a handler of a signal may log, too
+        self._sent = self._stored = 0
         self._broken: Flushed | None = None
 
     def send(self, line: JobLog, message: str) -> bool:
@@ -95,30 +97,29 @@ class LineSender:
             try:
                 self._send_line(line, is_whole)
             finally:
-                self._is_behind = True
+                with self._lock:
+                    self._sent += 1
         if not is_whole:
             self._send_text(as_full_text(line, message))
         return is_stored_there
 
     def flush(self) -> None:
         """Return when the worker has stored all that was sent, or raise; it keeps what it could not store."""
-        if os.getpid() != self._process_id or not self._is_behind:
+        sent = self._sent
+        if os.getpid() != self._process_id or self._stored >= sent:
             return
-        self._is_behind = False
         number, answers = next(self._numbers), SimpleQueue[Flushed]()
         self._wishes[number] = answers
         try:
             if self._broken is None:
                 self._write(f"{_FLUSH}{number}")
             answer = self._broken or answers.get()
-        except BaseException:
-            self._is_behind = True
-            raise
         finally:
             del self._wishes[number]
         if answer.problem is not None:
-            self._is_behind = True
             raise IncompleteBatchError(answer.problem) if answer.is_passing else JobtableError(answer.problem)
+        with self._lock:
+            self._stored = max(self._stored, sent)
 
     def hear(self, answer: Flushed) -> None:
         """Take an answer of the worker."""

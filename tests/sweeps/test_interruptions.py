@@ -117,9 +117,8 @@ def go_on(jobs: Jobs) -> None:
 def come_to_the_end(jobs: Jobs) -> None:
     """Whoever resumes a sweep that was stopped gets every trial that it has."""
     go_on(jobs)
-    if Sweeps(jobs).get_progress("s").status is Status.STOPPED:
-        resume(jobs)
-        go_on(jobs)
+    resume(jobs)
+    go_on(jobs)
     progress = Sweeps(jobs).get_progress("s")
     assert (progress.status, progress.completed) == (Status.COMPLETED, progress.total)
 

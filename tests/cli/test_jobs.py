@@ -186,7 +186,7 @@ def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> N
     first = submit(cli, TRAIN, "--tag", "old")
     cli.work()
     second = submit(cli, TRAIN, "--user", "ann")
-    third = submit(cli, TRAIN, "--queue", "gpu")
+    third = submit(cli, TRAIN, "--queue", "gpu", "--param", "learning_rate=0.25")
     assert ids(cli.json("jobs", "list")) == [third, second, first]
     assert ids(cli.json("jobs", "list", "--limit", "2")) == [third, second]
     assert ids(cli.json("jobs", "list", "--status", "completed")) == [first]
@@ -194,6 +194,9 @@ def test_jobs_are_listed_by_every_filter_the_newest_first(cli: CommandLine) -> N
     assert ids(cli.json("jobs", "list", "--user", "ann", "--status", "completed")) == []
     assert ids(cli.json("jobs", "list", "--queue", "gpu")) == [third]
     assert ids(cli.json("jobs", "list", "--tag", "old")) == [first]
+    assert ids(cli.json("jobs", "list", "--task", TRAIN)) == [third, second, first]
+    assert ids(cli.json("jobs", "list", "--task", FAIL)) == []
+    assert ids(cli.json("jobs", "list", "--text", "learning_rate=0.25")) == [third]
     assert ids(cli.json("jobs", "list", "--parent", first)) == []
     assert cli.run("jobs", "list", "--status", "failed").stderr == "There are no such jobs.\n"
     cli.run("jobs", "list", "--queue", "none", code=ExitCode.NOT_FOUND)

@@ -214,7 +214,8 @@ def test_a_table_is_restored_with_whole_indexes_from_one_whose_index_is_not(
     backend.execute("UpdateTable", ADDITION)
     monkeypatch.setattr(filling, "FILLED_AT_ONCE", ITEMS)
     restore = {"SourceTableName": "tab", "TargetTableName": "copy", "UseLatestRestorableTime": True}
-    (described,) = backend.execute("RestoreTableToPointInTime", restore)["TableDescription"]["GlobalSecondaryIndexes"]
+    backend.execute("RestoreTableToPointInTime", restore)
+    (described,) = backend.execute("DescribeTable", {"TableName": "copy"})["Table"]["GlobalSecondaryIndexes"]
     assert (described["IndexStatus"], described["ItemCount"]) == ("ACTIVE", ITEMS)
     assert backend.execute("Query", QUERY | {"TableName": "copy"})["Count"] == ITEMS
 

@@ -202,7 +202,9 @@ def test_the_latest_state_and_the_options_of_the_restored_table(backend: Embedde
     assert "GlobalSecondaryIndexes" not in description
     assert description["ProvisionedThroughput"]["WriteCapacityUnits"] == 3
     assert description["RestoreSummary"]["SourceTableArn"].endswith(":table/tab")
-    assert description["RestoreSummary"]["RestoreInProgress"] is False
+    assert (description["TableStatus"], description["RestoreSummary"]["RestoreInProgress"]) == ("CREATING", True)
+    described = backend.execute("DescribeTable", {"TableName": "restored"})["Table"]
+    assert (described["TableStatus"], described["RestoreSummary"]["RestoreInProgress"]) == ("ACTIVE", False)
 
 
 def test_a_restored_table_has_the_units_that_are_asked_for(backend: EmbeddedBackend) -> None:

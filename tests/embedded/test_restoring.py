@@ -108,8 +108,8 @@ def restore(backend: EmbeddedBackend, **others: Any) -> Request:
     return description
 
 
-def described(backend: EmbeddedBackend) -> Request:
-    description: Request = backend.execute("DescribeTable", {"TableName": "restored"})["Table"]
+def described(backend: EmbeddedBackend, name: str = "restored") -> Request:
+    description: Request = backend.execute("DescribeTable", {"TableName": name})["Table"]
     return description
 
 
@@ -232,8 +232,9 @@ def test_a_table_of_few_items_with_many_changes_is_large(backend: EmbeddedBacken
     clock.advance(5)
     for number in range(3, ITEMS):
         delete(backend, number)
-    assert restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)["TableStatus"] == "ACTIVE"
-    assert restore(backend, RestoreDateTime=moment)["TableStatus"] == "CREATING"
+    restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)
+    restore(backend, RestoreDateTime=moment)
+    assert (described(backend, "latest")["TableStatus"], described(backend)["TableStatus"]) == ("ACTIVE", "CREATING")
     while step(backend):
         pass
     assert (len(items(backend, "restored")), len(items(backend, "latest"))) == (ITEMS, 3)
@@ -248,8 +249,9 @@ def test_large_items_before_changes_make_a_restore_large(
     put(backend, 1, "x" * 1000)
     clock.advance(5)
     put(backend, 1, "x")
-    assert restore(backend, RestoreDateTime=clock.seconds() - 5)["TableStatus"] == "CREATING"
-    assert restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)["TableStatus"] == "ACTIVE"
+    restore(backend, RestoreDateTime=clock.seconds() - 5)
+    restore(backend, TargetTableName="latest", UseLatestRestorableTime=True)
+    assert (described(backend, "latest")["TableStatus"], described(backend)["TableStatus"]) == ("ACTIVE", "CREATING")
 
 
 Change = tuple[int, str]

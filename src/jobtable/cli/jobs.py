@@ -60,6 +60,13 @@ def list_jobs(
         str | None, typer.Option("--parent", metavar="ID", help="Only the children of this job, the oldest first.")
     ] = None,
     tag: Annotated[str | None, typer.Option("--tag", help="Only those with this tag.")] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", metavar="MODULE:FUNCTION", help="Only those that run this task.")
+    ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", help="Only those with this in their name, task or a param, as in rate=0.01."),
+    ] = None,
     limit: Limit = 50,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
@@ -70,9 +77,10 @@ def list_jobs(
     \b
     Example:
         jobtable jobs list --status failed --queue gpu
+        jobtable jobs list --task training:train --text rate=0.01
     """
     with open_services(store, objects) as services:
-        wanted = JobFilter(status=status, user=user, queue=queue, tag=tag)
+        wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text)
         found = islice(_selected(services.jobs, wanted, parent, limit), limit)
         is_narrowed = parent is not None or wanted != JobFilter()
         print_list(found, row, as_json=as_json, empty="There are no such jobs." if is_narrowed else _NO_JOBS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.descriptions import describe_table
+from jobtable.embedded.descriptions import describe_restored
 from jobtable.embedded.names import source_table, table_arn, table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, optional_moment, table_of_arn
 from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
@@ -66,7 +66,7 @@ def update(storage: Storage, request: Request) -> Response:
 def restore(storage: Storage, request: Request) -> Response:
     """RestoreTableToPointInTime: the items as they were at the end of that second, or are now, in a new table.
 
-    A large one is CREATING until it has them all.
+    A large one is CREATING until it has them all. As in DynamoDB, the answer says so of every table.
     """
     check_constraints("RestoreTableToPointInTime", request)
     source, target = _source(request), request["TargetTableName"]
@@ -83,7 +83,7 @@ def restore(storage: Storage, request: Request) -> Response:
         # The second as a whole: what was committed in it is part of the state.
         first_undone = journal.sequence_after(transaction, record.id, int(moment) + 1 - 1e-6)
         restored = restoring.begin(transaction, record.id, wanted_record, first_undone)
-        return {"TableDescription": describe_table(transaction, restored, now)}
+        return {"TableDescription": describe_restored(transaction, restored, now)}
 
     return storage.write(action)
 

@@ -13,6 +13,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from tests.cli.conftest import CommandLine
 
 from jobtable.app import Services
+from jobtable.cli.up import looks
 from jobtable.demo import NEEDED_BY_ITS_JOBS
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Instance
@@ -249,6 +251,11 @@ def test_a_worker_that_dies_is_started_again(tmp_path: Path) -> None:
         running.read_until("The worker ended with code -9; it is started again", _START_SECONDS)
         running.read_until("Working on", _START_SECONDS)
         assert running.interrupt() == 0
+
+
+def test_workers_that_die_again_and_again_are_started_ever_more_seldom() -> None:
+    dead = iter([False, True, True, False, *[True] * 7])
+    assert list(islice(looks(lambda: next(dead)), 12)) == [1, 1, 2, 4, 1, 2, 4, 8, 16, 32, 60, 60]
 
 
 def test_the_worker_ends_with_a_server_that_is_killed_and_gives_its_job_back(tmp_path: Path) -> None:

@@ -93,13 +93,13 @@ class LocalWorkers:
             said = self._said.read().strip().splitlines()
         raise TaskError(f"every worker has ended: {said[-1] if said else f'code {self._started[0].returncode}'}")
 
-    def replace_dead(self) -> None:
-        """Start a worker in the place of each one that has ended, and say so."""
-        for place, worker in enumerate(self._started):
-            code = worker.poll()
-            if code is not None:
-                say(f"The worker ended with code {code}; it is started again.")
-                self._started[place] = self._start()
+    def replace_dead(self) -> bool:
+        """Start a worker in the place of each one that has ended, and say so; False if none has."""
+        dead = [(place, worker) for place, worker in enumerate(self._started) if worker.poll() is not None]
+        for place, worker in dead:
+            say(f"The worker ended with code {worker.returncode}; it is started again.")
+            self._started[place] = self._start()
+        return bool(dead)
 
     def poll(self, look: Callable[[], T], is_done: Callable[[T], bool], show: Callable[[T], None]) -> T:
         """Look again and again until it is done; gives what was seen last. Raises if no worker is left."""

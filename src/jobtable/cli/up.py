@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # needs an extra, and is slow to import
     from uvicorn import Server
 
 app = typer.Typer(rich_markup_mode=None)
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 1.0, 60.0
 SYSTEM_QUEUES = ("journeys", "conversations", "albums")
 """The queues of the systems' own jobs, which a worker of the whole product serves beside those of the settings."""
 
@@ -126,10 +126,19 @@ def _kept_alive(workers: LocalWorkers) -> AbstractContextManager[None]:
     """Start a worker again that dies while the block runs."""
 
     def keep(is_over: threading.Event) -> None:
-        while not is_over.wait(_LOOK_SECONDS):
-            workers.replace_dead()
+        for seconds in looks(workers.replace_dead):
+            if is_over.wait(seconds):
+                return
 
     return beside(keep, "watch over the worker")
+
+
+def looks(replace_dead: Callable[[], bool]) -> Iterator[float]:
+    """How long to wait before each look at the workers: ever longer while they die as often as they are started."""
+    seconds = _LOOK_SECONDS
+    while True:
+        yield seconds
+        seconds = min(2 * seconds, _LONGEST_LOOK_SECONDS) if replace_dead() else _LOOK_SECONDS
 
 
 @contextmanager

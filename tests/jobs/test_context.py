@@ -31,7 +31,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.checkpoints import Checkpoint
 from jobtable.jobs.context import JobContext
-from jobtable.jobs.entities import JobMetric, JobStatus
+from jobtable.jobs.entities import Job, JobMetric, JobStatus
 from jobtable.jobs.locations import JobObjects
 from jobtable.jobs.log_lines import LONGEST_MESSAGE_BYTES
 from jobtable.jobs.logging_handler import JobLogHandler
@@ -228,7 +228,8 @@ def test_a_long_message_of_progress_is_cut(run: Run) -> None:
 
 
 def test_progress_that_the_job_has_no_room_for_is_told_in_the_log_and_holds_up_nothing() -> None:
-    run = run_in_memory({"large": "x" * 398_000})
+    run = run_in_memory({"large": "x" * 370_000})
+    run.jobs.store.update(Job.key(job_id=run.job_id), Job.description.set("of another program" * 1_600))
     with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
         context.progress(50, "m" * 15_000)
         context.checkpoint(b"state")

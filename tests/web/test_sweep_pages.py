@@ -116,7 +116,7 @@ def test_why_a_sweep_has_failed_keeps_its_lines(serve: Callable[..., Served]) ->
     driver.run()
     shown = served.client(Accept="text/html").get("/sweeps/s").text
     problem = re.search(
-        r'<p class="reason problem">(.*?)</p><pre class="code" tabindex="0">(.*?)</pre>', shown, re.DOTALL
+        r'<p class="reason problem">(.*?)</p><pre class="code code-end" tabindex="0">(.*?)</pre>', shown, re.DOTALL
     )
     assert problem is not None
     assert "tests.web.tasks has no nothing" in problem[1]

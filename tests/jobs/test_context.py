@@ -37,6 +37,7 @@ from jobtable.jobs.log_lines import LONGEST_MESSAGE_BYTES
 from jobtable.jobs.logging_handler import JobLogHandler
 from jobtable.jobs.records import LogLevel
 from jobtable.jobs.reports import stored_number
+from jobtable.model.expressions import attribute_of
 from jobtable.objects import ObjectInfo, Source
 from jobtable.store import Backoff, Store
 from jobtable.store.backend import Request, Response
@@ -229,7 +230,8 @@ def test_a_long_message_of_progress_is_cut(run: Run) -> None:
 
 def test_progress_that_the_job_has_no_room_for_is_told_in_the_log_and_holds_up_nothing() -> None:
     run = run_in_memory({"large": "x" * 370_000})
-    run.jobs.store.update(Job.key(job_id=run.job_id), Job.description.set("of another program" * 1_600))
+    longer = attribute_of(Job.description).set("of another program" * 1_600)
+    run.jobs.store.update(Job.key(job_id=run.job_id), longer)
     with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
         context.progress(50, "m" * 15_000)
         context.checkpoint(b"state")

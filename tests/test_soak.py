@@ -15,7 +15,7 @@ kept = []
 for number in range(30):
     kept.append(open(sys.executable))
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-subprocess.Popen(["true"])
+kept.append(subprocess.Popen(["true"]))
 kept.append(b"x" * (100 << 20))
 print("begins", flush=True)
 time.sleep(600)

@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.samples import Job, main
+from tests.samples import Comment, Job, JobMetric, main
 
 from jobtable import connect
 from jobtable.errors import RequestRefused, TransactionFailedError, ValueRefusedError
+from jobtable.model import Attr, Entity, Key, Table, camel_case, default, unchanged
 from jobtable.store import Store
 
 JOB = Job(job_id="1", created_at=datetime(2025, 11, 1, tzinfo=UTC), created_by="ann")
@@ -91,6 +92,76 @@ def test_a_key_of_an_index_names_no_item(verb: Callable[[Store, Any], object]) -
 def test_a_field_says_how_it_is_used(wrong: Callable[[Any], object], told: str) -> None:
     with pytest.raises((TypeError, AttributeError), match=told):
         wrong(Job)
+
+
+METRIC = JobMetric(job_id="1", metric_name="loss", timestamp=JOB.created_at, value=0.5)
+OF_ANOTHER: Any = JobMetric.value
+WITH_A_FOREIGN_FIELD: list[Callable[[Store], object]] = [
+    lambda store: store.put(JOB, when=OF_ANOTHER > 1),
+    lambda store: store.put(JOB, when=unchanged(METRIC, OF_ANOTHER)),
+    lambda store: store.put(JOB, when=unchanged(JOB, OF_ANOTHER)),
+    lambda store: store.delete(JOB, when=(Job.attempts == 1) | ~(OF_ANOTHER.size() > 1)),
+    lambda store: store.update(JOB, Job.attempts.set(1), when=Job.attempts < OF_ANOTHER),
+    lambda store: store.update(JOB, OF_ANOTHER.set(1)),
+    lambda store: store.query(Job.by_user(created_by="ann"), where=OF_ANOTHER.exists()),
+    lambda store: store.count(Job.by_user(created_by="ann"), where=OF_ANOTHER.is_in(1, 2)),
+    lambda store: store.values(Job.by_user(created_by="ann"), OF_ANOTHER),
+    lambda store: store.values(Job.by_user(created_by="ann"), Job.status, where=OF_ANOTHER.between(1, 2)),
+    lambda store: store.scan(Job, where=OF_ANOTHER == 1),
+    lambda store: store.transaction().check(JOB, OF_ANOTHER == 1),
+]
+
+
+@pytest.mark.parametrize("act", WITH_A_FOREIGN_FIELD)
+def test_a_field_of_another_entity_is_refused(act: Callable[[Store], object]) -> None:
+    told = r"JobMetric\.value is no field of Job, which has none of that name"
+    with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
+        act(store)
+
+
+def test_a_field_of_another_entity_is_told_from_one_of_the_same_name() -> None:
+    of_comment: Any = Comment.created_at
+    told = r"Comment\.created_at is no field of Job: write Job\.created_at"
+    with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
+        store.put(JOB, when=of_comment == JOB.created_at)
+
+
+def test_the_fields_of_an_entity_are_also_those_of_one_that_derives_from_it() -> None:
+    plans = Table("plans", pk="PK", type_attribute="TYPE")
+
+    class Plan(Entity, table=plans, type="PLAN"):
+        key = Key("PLAN#{plan_id}")
+        plan_id: str
+        state: Attr[str] = default("new")
+        step_count: Attr[int] = default(1)
+
+    class TrialPlan(Plan, table=plans, type="TRIAL_PLAN", alias=camel_case):
+        key = Key("TRIAL#{plan_id}")
+
+    with connect("memory:") as store:
+        store.tables.create(plans)
+        trial = TrialPlan(plan_id="1")
+        store.put(trial, when=Plan.state.missing())
+        assert store.update(trial, Plan.state.set("old"), when=Plan.state == "new").state == "old"
+        assert store.count(TrialPlan.key(plan_id="1"), where=Plan.state == "old") == 1
+        # Its items call this one stepCount.
+        told = r"Plan\.step_count is no field of TrialPlan: write TrialPlan\.step_count"
+        with pytest.raises(ValueRefusedError, match=told):
+            store.put(trial, when=Plan.step_count == 2)
+        with pytest.raises(ValueRefusedError, match=r"TrialPlan\.state is no field of Plan"):
+            store.put(Plan(plan_id="1"), when=TrialPlan.state == "new")
+
+
+def test_a_class_of_the_same_name_is_told_by_its_module() -> None:
+    def declared() -> Any:
+        class Job(Entity, table=Table("other-jobs", pk="job_id")):
+            job_id: str
+
+        return Job
+
+    told = rf"Job\.job_id is no field of Job, the one of {Job.__module__}"
+    with connect("memory:") as store, pytest.raises(ValueRefusedError, match=told):
+        store.put(JOB, when=declared().job_id == "1")
 
 
 def test_a_field_is_changed_once_in_an_update() -> None:

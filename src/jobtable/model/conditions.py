@@ -10,10 +10,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jobtable.errors import DefinitionError
 from jobtable.model.plain_values import wire_form
+
+if TYPE_CHECKING:
+    from jobtable.model.schema import EntitySchema, FieldSchema
 
 WireForm = dict[str, Any]
 _GIVEN_LATER: WireForm = {}
@@ -22,8 +25,10 @@ _GIVEN_LATER: WireForm = {}
 class Placeholders:
     """The names and values of one request's expressions; a second set in one request takes another letter."""
 
-    def __init__(self, letter: str = "n", *, pk: str | None = None) -> None:
+    def __init__(self, letter: str = "n", *, schema: EntitySchema | None = None, pk: str | None = None) -> None:
         self._letter = letter
+        self._schema = schema
+        """The entity that the expressions are for, whose fields alone they may have; None where there is none."""
         self.pk = pk
         """The attribute that every item has, where it is not known that there is an item."""
         self._known: dict[str, str] = {}
@@ -37,6 +42,11 @@ class Placeholders:
             placeholder = self._known[name] = f"#{self._letter}{len(self._known)}"
             self.names[placeholder] = name
         return placeholder
+
+    def check(self, field: FieldSchema) -> None:
+        """Refuse a field that is not one of the entity's."""
+        if self._schema is not None and self._schema.fields.get(field.name) is not field:
+            self._schema.refuse_foreign(field)
 
     def path(self, steps: tuple[str | int, ...]) -> str:
         """A document path."""
@@ -210,13 +220,18 @@ class Value(Operand):
 
 
 class Path(Operand):
-    __slots__ = ("_name", "steps")
+    """A field, or a place inside it."""
 
-    def __init__(self, steps: tuple[str | int, ...]) -> None:
-        self.steps = steps
+    __slots__ = ("_field", "_name", "steps")
+
+    def __init__(self, field: FieldSchema, inside: tuple[str | int, ...] = ()) -> None:
+        self._field = field
+        self.steps = steps = (*field.path, *inside)
+        """From the item to the place."""
         self._name = str(steps[0]) if len(steps) == 1 else None
 
     def write(self, placeholders: Placeholders) -> str:
+        placeholders.check(self._field)
         return placeholders.path(self.steps) if self._name is None else placeholders.name(self._name)
 
 
@@ -275,8 +290,12 @@ class AttributeIs(Condition):
 
     steps: tuple[str | int, ...]
     wire_form: WireForm
+    field: FieldSchema | None = None
+    """The field that has the attribute, where it is one of an entity."""
 
     def write(self, placeholders: Placeholders) -> str:
+        if self.field is not None:
+            placeholders.check(self.field)
         return f"{placeholders.path(self.steps)} = {placeholders.value(self.wire_form)}"
 
 

@@ -61,7 +61,7 @@ class Attribute(Generic[T]):
         self._to_wire = self._kind.to_wire
         self._forms: dict[Action, UpdateForm] = {}
         self._slot = slot if steps else field
-        self._path = Path((*field.path, *steps))
+        self._path = Path(field, steps)
         self._default = None if steps else field.default
         """What entities have where the item lacks the attribute; None where that is nothing."""
 
@@ -413,6 +413,8 @@ def write_updates(clauses: Iterable[tuple[Clause, str]]) -> str:
 
 def unchanged(entity: Entity, *attributes: Attribute[Any]) -> Condition:
     """That the item has in these fields what the entity had when it was read."""
+    for each in attributes:
+        type(entity).__schema__.refuse_foreign(each.field)
     return joined("AND", tuple([is_as_read(entity, each.field) for each in attributes]))
 
 
@@ -423,18 +425,18 @@ def is_as_read(entity: Entity, field: FieldSchema) -> Condition:
     if forms is not None and field.name in forms:
         read, stored = forms[field.name]
         if read == value:
-            return AttributeIs(field.path, stored)
+            return AttributeIs(field.path, stored, field)
     if value is None:
-        is_null = AttributeIs(field.path, {"NULL": True})
+        is_null = AttributeIs(field.path, {"NULL": True}, field)
         return is_null if field.default is not None else _is_missing(field) | is_null
     if field.is_absent(value):
         return _is_missing(field)
-    condition = AttributeIs(field.path, field.kind.to_wire(value))
-    return OrDefault(Path(field.path), condition) if value == field.default else condition
+    condition = AttributeIs(field.path, field.kind.to_wire(value), field)
+    return OrDefault(Path(field), condition) if value == field.default else condition
 
 
 def _is_missing(field: FieldSchema) -> Condition:
-    return Function("attribute_not_exists", (Path(field.path),))
+    return Function("attribute_not_exists", (Path(field),))
 
 
 def attribute_of(given: Any) -> Attribute[Any]:

@@ -137,6 +137,15 @@ class FieldSchema:
         except (ValueRefusedError, TypeError, AttributeError, KeyError):
             return False
 
+    def is_as(self, other: FieldSchema) -> bool:
+        """Whether it says the same of an item as a field of another entity."""
+        return (self.path, self.is_key_only, self.info.annotation, self.default) == (
+            other.path,
+            other.is_key_only,
+            other.info.annotation,
+            other.default,
+        )
+
     @property
     def may_be_missing(self) -> bool:
         """Whether an item without the attribute can be read."""
@@ -267,6 +276,23 @@ class EntitySchema:
     def take_sharer(self, cls: type[Entity]) -> None:
         """Note an entity, declared later, that shares its keys with this one: neither overwrites the other's items."""
         object.__setattr__(self, "shares_keys_with", (*self.shares_keys_with, cls))
+
+    def refuse_foreign(self, field: FieldSchema) -> None:
+        """Refuse a field that is none of the entity's, nor of an entity from which this one has it as it is."""
+        own = self.fields.get(field.name)
+        if own is field or (own is not None and own.is_as(field) and self._derives_from_owner_of(field)):
+            return
+        if field.owner == self.name:
+            told = f", the one of {self.cls.__module__}"
+        elif own is None:
+            told = ", which has none of that name"
+        else:
+            told = f": write {self.name}.{field.name}"
+        raise ValueRefusedError(f"{field.owner}.{field.name} is no field of {self.name}{told}")
+
+    def _derives_from_owner_of(self, field: FieldSchema) -> bool:
+        schemas = (vars(base).get("__schema__") for base in self.cls.__mro__)
+        return any(isinstance(each, EntitySchema) and each.fields.get(field.name) is field for each in schemas)
 
     def describe(self, key: Mapping[str, Any]) -> str:
         """What is under a primary key, as people call it: `job 5f3c`, or `journey stage` and the fields of its key."""

@@ -46,7 +46,7 @@ def query_request(
     schema = selected(selection)
     if bounds.between is not None and (bounds.after is not None or bounds.before is not None):
         raise ValueRefusedError(f"{selection}: give either between, or after and before")
-    placeholders = Placeholders()
+    placeholders = Placeholders(schema=schema)
     texts = [f"{placeholders.name(name)} = {placeholders.value(wire)}" for name, wire in selection.equal.items()]
     texts += _range_text(selection, bounds, placeholders)
     request: Request = {"KeyConditionExpression": " AND ".join(texts)}

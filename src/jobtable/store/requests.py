@@ -99,7 +99,7 @@ def _where_it_is_own(schema: EntitySchema, when: Condition | bool | None) -> dic
     if when is None:
         return _where_no_other_is(schema)
     condition = all_of(_is_own_or_none(schema), as_condition(when))
-    return _conditional(condition, Placeholders(pk=schema.table.pk))
+    return _conditional(condition, Placeholders(schema=schema, pk=schema.table.pk))
 
 
 @lru_cache(maxsize=4096)
@@ -114,7 +114,7 @@ def update(target: Target, updates: Sequence[Update], when: Condition | bool | N
     key = key_of(target)
     given = target.values if isinstance(target, Selection) else {n: getattr(target, n) for n in schema.primary.inputs}
     plan = UpdatePlan(schema, updates, given, None if isinstance(target, Selection) else target)
-    placeholders = Placeholders()
+    placeholders = Placeholders(schema=schema)
     expression = plan.write(placeholders)
     condition = all_of(_is_there(schema), as_condition(when), *plan.conditions)
     members = {"Key": key, "UpdateExpression": expression}
@@ -173,7 +173,7 @@ def delete(target: Target, when: Condition | bool | None) -> Write:
 def check(target: Target, when: Condition | bool) -> Write:
     """Let a transaction happen only if an item is in this state."""
     schema, key = schema_of(target), key_of(target)
-    placeholders = Placeholders(pk=schema.table.pk)
+    placeholders = Placeholders(schema=schema, pk=schema.table.pk)
     return Write("check", schema, key, {"Key": key} | _conditional(as_condition(when), placeholders))
 
 

@@ -235,7 +235,7 @@ class Store:
         condition = as_condition(where)
         if schema.table.type_attribute:
             condition = all_of(AttributeIs((schema.table.type_attribute,), {"S": schema.type_name}), condition)
-        placeholders = Placeholders()
+        placeholders = Placeholders(schema=schema)
         request: Request = {} if condition is None else {"FilterExpression": condition.write(placeholders)}
         placeholders.add_to(request)
         scan = Scan(self._asker(f"{schema.name}.scan"), self._on_table(schema.table, request), segments)

@@ -118,8 +118,7 @@ def _refuse_foreign(schema: EntitySchema, forms: _Forms) -> None:
         if (form.field.name, form.steps) in seen:
             raise ValueRefusedError(f"{form} is changed twice in one update; make one change of it")
         seen.add((form.field.name, form.steps))
-        if schema.fields.get(form.field.name) is not form.field:
-            raise ValueRefusedError(f"{form} is no field of {schema.name}")
+        schema.refuse_foreign(form.field)
         if form.field.name in schema.primary.inputs:
             raise ValueRefusedError(f"{form} is part of the primary key; delete the item and add it anew")
 

@@ -307,6 +307,19 @@ def test_an_entity_that_was_read_can_be_copied_and_sent(copied: Any) -> None:
     assert encode(copied(read)) == {**item, "foreign": {"S": "kept"}}
 
 
+@pytest.mark.parametrize("change", [{"value": {"S": "0.5"}}, {"step": {"N": "3.0"}}, {"unit": {"NULL": True}}])
+def test_entities_are_equal_whatever_form_their_fields_have_in_the_items(change: dict[str, Any]) -> None:
+    metric = JobMetric(job_id="1", metric_name="loss", timestamp=NOON, value=0.5, step=3)
+    read = JobMetric.__schema__.codec.decode({**ITEM, **change})
+    assert read == metric
+    assert metric == read
+    assert read == copy.copy(read)
+    assert {read, metric} == {metric}
+    assert read != metric.replace(value=0.75)
+    assert read != JobMetric.__schema__.codec.decode({**ITEM, **change, "foreign": {"S": "also kept"}})
+    assert read != "a metric"
+
+
 def test_a_missing_list_is_a_new_one_each_time() -> None:
     codec = Job.__schema__.codec
     item = encode(Job(job_id="1", created_at=NOON, created_by="a"))

@@ -14,7 +14,16 @@ from jobtable.model import wire
 from jobtable.model.codec import EntityCodec, PartCodec
 from jobtable.model.declaration import Alias, Declaration, read_fields, refuse_shared_attributes
 from jobtable.model.expressions import Attribute
-from jobtable.model.instances import AS_READ, UNDECLARED, AsRead, begin, put_undeclared, shallow_copy
+from jobtable.model.instances import (
+    AS_READ,
+    UNDECLARED,
+    AsRead,
+    begin,
+    private_of,
+    put_undeclared,
+    shallow_copy,
+    without_forms,
+)
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
@@ -31,7 +40,7 @@ class PartMeta(ModelMetaclass):
     """Tells the checker that parts are immutable and made with keywords."""
 
 
-class Record(BaseModel, frozen=True):
+class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutable classes their hash
     """What entities and their parts share: immutable, strict about unknown arguments, keeping what they do not know."""
 
     model_config = ConfigDict(
@@ -76,6 +85,14 @@ class Record(BaseModel, frozen=True):
         """A copy with other values for some fields, validated as a whole; undeclared attributes come along."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self)(**{**values, **changes}).with_undeclared(self._undeclared)
+
+    if not TYPE_CHECKING:  # which would miss that hash
+
+        def __eq__(self, other: object) -> bool:
+            """Whether the fields and the undeclared attributes are the same, in whatever form they were read."""
+            if isinstance(other, Record) and (private_of(self)[AS_READ] or private_of(other)[AS_READ]):
+                return BaseModel.__eq__(without_forms(self), without_forms(other))
+            return super().__eq__(other)
 
     def __copy__(self) -> Self:
         return shallow_copy(self)

@@ -62,6 +62,13 @@ def shallow_copy(model: M) -> M:
     return copied
 
 
+def without_forms(model: M) -> M:
+    """A copy that does not know in which forms its item has the fields."""
+    copied = shallow_copy(model)
+    _put_private(copied, {**private_of(model), AS_READ: None})
+    return copied
+
+
 def copier(cls: type[BaseModel], fields: Iterable[FieldSchema]) -> Callable[[Any], Any]:
     """A generated function that copies an instance, with everything in it that can be changed."""
     writer = Source()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.samples import Comment, Job, JobMetric, main
+from tests.samples import Comment, Job, JobMetric, Status, main
 
 from jobtable import connect
 from jobtable.errors import RequestRefused, TransactionFailedError, ValueRefusedError
@@ -92,6 +92,43 @@ def test_a_key_of_an_index_names_no_item(verb: Callable[[Store, Any], object]) -
 def test_a_field_says_how_it_is_used(wrong: Callable[[Any], object], told: str) -> None:
     with pytest.raises((TypeError, AttributeError), match=told):
         wrong(Job)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (lambda: Job.priority.between(30, 4), r"Job\.priority is never between 30 and 4: give the lower end first"),
+        (lambda: Job.queue.between("b", "a"), r"Job\.queue is never between 'b' and 'a'"),
+        (
+            lambda: Job.status.between(Status.RUNNING, Status.DONE),
+            r"between <Status.RUNNING: 'RUNNING'> and <Status.DONE",
+        ),
+        (lambda: Job.job_config["x"].between(b"\xff", b"\x01"), r"Job\.job_config\['x'\] is never between"),
+    ],
+    ids=["number", "text", "enum", "binary"],
+)
+def test_the_lower_end_comes_first(wrong: Callable[[], object], told: str) -> None:
+    with pytest.raises(ValueRefusedError, match=told):
+        wrong()
+
+
+def test_the_lower_end_may_be_that_of_a_field() -> None:
+    upper: Any = Job.attempts
+    with connect("memory:") as store:
+        store.tables.create(main)
+        store.put(JOB.replace(priority=3, attempts=4))
+        assert store.count(Job.by_user(created_by="ann"), where=Job.priority.between(3, upper)) == 1
+        assert store.count(Job.by_user(created_by="ann"), where=Job.priority.between(3, 3)) == 1
+
+
+def test_the_lower_end_of_a_range_of_keys_comes_first() -> None:
+    earlier = JOB.created_at - timedelta(days=1)
+    with connect("memory:") as store:
+        jobs, told = Job.by_user(created_by="ann"), "created_at is never between .* and .*: give the lower end first"
+        with pytest.raises(ValueRefusedError, match=told):
+            store.query(jobs, between=(JOB.created_at, earlier))
+        with pytest.raises(ValueRefusedError, match="comment_id is never between 10 and 9: give the lower end first"):
+            store.query(Comment.key(job_id="1"), between=(10, 9))
 
 
 METRIC = JobMetric(job_id="1", metric_name="loss", timestamp=JOB.created_at, value=0.5)

@@ -156,11 +156,12 @@ class Attribute(Generic[T]):
 
     def _compare(self, operator: str, value: Any) -> Condition:
         condition = Comparison(self.path, operator, self._operand(value))
-        if self._default is None or isinstance(value, Attribute):
-            return condition
-        return self._for_default(condition, operator, value)
+        return condition if self._default is None else self._for_default(condition, operator, value)
 
     def _for_default(self, condition: Condition, operator: str, *values: Any) -> Condition:
+        for value in values:
+            if isinstance(value, Attribute):  # what that one has, only the item tells
+                return condition
         default, accepted = _comparable(self._default), [_comparable(self.accept(value)) for value in values]
         return for_default(self.path, condition, operator, HOLDS[operator](default, *accepted))
 
@@ -197,9 +198,12 @@ class Attribute(Generic[T]):
 
     __hash__ = None  # type: ignore[assignment]  # equality makes a condition
 
-    def between(self, low: T, high: T) -> Condition:
+    def between(self, low: T | Attribute[T], high: T | Attribute[T]) -> Condition:
         """From low to high, both included."""
-        condition = Between(self.path, self._operand(low), self._operand(high))
+        ends = self._operand(low), self._operand(high)
+        if isinstance(ends[0], Value) and isinstance(ends[1], Value):
+            refuse_swapped_ends(repr(self), (low, high), (ends[0].wire_form, ends[1].wire_form))
+        condition = Between(self.path, *ends)
         return condition if self._default is None else self._for_default(condition, "BETWEEN", low, high)
 
     def is_in(self, *values: T) -> Condition:
@@ -282,6 +286,17 @@ class Attribute(Generic[T]):
         if not isinstance(self._kind, wire.Many | wire.Numbers | wire.Anything):
             raise ValueRefusedError(f"{self!r} is not a list, so nothing can be appended to it")
         return Update(self, "append", elements)
+
+
+def refuse_swapped_ends(what: str, ends: tuple[Any, Any], forms: tuple[WireForm, WireForm]) -> None:
+    """Refuse a range of which the lower end is the higher one, as DynamoDB compares their forms."""
+    low, high = forms
+    ((tag, content),) = low.items()
+    order = plain_values.ORDERS.get(tag)
+    if order is not None and tag in high and order(content) > order(high[tag]):
+        raise ValueRefusedError(
+            f"{what} is never between {ends[0]!r:.100} and {ends[1]!r:.100}: give the lower end first"
+        )
 
 
 def _named(field: FieldSchema, steps: tuple[str | int, ...]) -> str:

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.conditions import AttributeIs, Condition, Placeholders, all_of, as_condition
+from jobtable.model.conditions import AttributeIs, Condition, Placeholders, WireForm, all_of, as_condition
+from jobtable.model.expressions import refuse_swapped_ends
 from jobtable.model.schema import EntitySchema, KeySchema
 from jobtable.model.selection import Selection
 from jobtable.store.backend import Request
@@ -145,8 +146,9 @@ def _text_range(selection: Selection[Any], bounds: Bounds) -> tuple[str, str]:
         return selection.prefix + form.render(field.accept(value)) + literal
 
     if bounds.between is not None:
-        low, high = bounds.between
-        return text(low), _last_behind(text(high)) if behind else text(high)
+        low, high = (text(end) for end in bounds.between)
+        refuse_swapped_ends(f"{selection}: {field.name}", bounds.between, ({"S": low}, {"S": high}))
+        return low, _last_behind(high) if behind else high
     low_text = selection.prefix or "\x00"
     high_text = _last_behind(selection.prefix)
     if bounds.after is not None:
@@ -178,17 +180,18 @@ def _natural_range(selection: Selection[Any], bounds: Bounds, placeholders: Plac
         return []
     name = placeholders.name(part.attribute)
 
-    def value(given: Any) -> str:
-        return placeholders.value(field.kind.to_wire(field.accept(given)))
+    def form(given: Any) -> WireForm:
+        return field.kind.to_wire(field.accept(given))
 
     if bounds.between is not None:
-        low, high = bounds.between
-        return [f"{name} BETWEEN {value(low)} AND {value(high)}"]
+        low, high = (form(end) for end in bounds.between)
+        refuse_swapped_ends(f"{selection}: {field.name}", bounds.between, (low, high))
+        return [f"{name} BETWEEN {placeholders.value(low)} AND {placeholders.value(high)}"]
     if bounds.after is not None and bounds.before is not None:
         raise ValueRefusedError(f"{selection}: give between instead of after and before")
     if bounds.after is not None:
-        return [f"{name} > {value(bounds.after)}"]
-    return [f"{name} < {value(bounds.before)}"]
+        return [f"{name} > {placeholders.value(form(bounds.after))}"]
+    return [f"{name} < {placeholders.value(form(bounds.before))}"]
 
 
 @lru_cache(maxsize=4096)

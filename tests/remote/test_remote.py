@@ -79,6 +79,49 @@ def test_many_jobs_are_submitted_in_few_requests(remote: Services) -> None:
     assert remote.jobs.queries.get_queue("many").job_count == 501
 
 
+def test_many_jobs_are_acted_on_in_few_requests(
+    served: Served, remote: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = remote.jobs.submit_many(NewJob(name=str(number), task="m:f", queue="acted on") for number in range(101))
+    ids = [job.job_id for job in made]
+    asked, write = list[str](), Server.write
+
+    def note(server: Server, method: str, path: str, *told: Any, **more: Any) -> Any:
+        asked.append(path)
+        return write(server, method, path, *told, **more)
+
+    monkeypatch.setattr(Server, "write", note)
+    cancelled = list(remote.jobs.many.cancel([*ids, "none"], message="enough"))
+    assert asked == ["/job-batches/cancel"] * 3
+    assert [each.job_id for each in cancelled] == [*ids, "none"]
+    assert {each.given.message for each in cancelled if each.given is not None} == {"enough"}
+    assert [type(each.error) for each in cancelled[-2:]] == [type(None), NotFoundError]
+    (stopped,) = remote.jobs.many.stop(ids[:1])
+    assert isinstance(stopped.error, JobStateError)
+    (retried,) = remote.jobs.many.retry(ids[:1])
+    assert retried.given == served.services.jobs.queries.get_job(ids[0])
+    waiting, deleted = remote.jobs.many.delete(ids[:2])
+    assert (type(waiting.error), deleted.error) == (JobStateError, None)
+    assert deleted.given is not None
+    assert deleted.given > 1
+
+
+def test_behind_a_server_that_does_not_answer_no_job_is_tried(
+    remote: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+
+    def fail(_: Server, __: str, path: str, *___: Any, **____: Any) -> None:
+        asked.append(path)
+        raise BackendUnavailable("no answer")
+
+    monkeypatch.setattr(Server, "write", fail)
+    told = list(remote.jobs.many.cancel(map(str, range(150))))
+    assert asked == ["/job-batches/cancel"]
+    assert len(told) == 150
+    assert {str(each.error) for each in told} == {"InternalServerError: no answer"}
+
+
 def test_queues_are_created_and_changed(remote: Services) -> None:
     jobs = remote.jobs
     assert jobs.create_queue("a b?", max_concurrent_jobs=3).max_concurrent_jobs == 3

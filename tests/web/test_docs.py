@@ -20,6 +20,8 @@ def test_the_examples_run() -> None:
         exec(compile(block, "documentation", "exec", dont_inherit=True), namespace)
     submitted = asyncio.run(namespace["submit"]())
     assert submitted["status"] == "PENDING"
+    (refused,) = asyncio.run(namespace["cancel"](submitted["job_id"], "none"))
+    assert refused == "there is no job none"
     namespace["services"].close()
 
 

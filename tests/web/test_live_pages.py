@@ -16,6 +16,7 @@ from tests.web.world import TASKS
 
 from jobtable.access.entities import Role
 from jobtable.jobs.definition import NewJob
+from jobtable.jobs.records import Status
 from jobtable.sweeps.parameters import Choice, FloatRange
 from jobtable.sweeps.sweep import Sweep
 
@@ -477,12 +478,15 @@ def test_all_jobs_that_match_are_acted_on_and_not_only_those_of_the_page(page: P
         questions.append(dialog.message)
         dialog.accept()
 
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
     page.on("dialog", accept)
     page.get_by_label("Choose all jobs of this page").check()
     page.get_by_role("button", name="Choose all that match").click()
     page.get_by_text("All 60 that match chosen").wait_for()
     page.get_by_role("button", name="Cancel").click()
     page.locator(".toast", has_text="60 done").wait_for()
+    assert asked == [f"{served.url}/api/v1/job-batches/cancel"] * 2
     assert questions == ["Cancel 60 jobs and everything under them?"]
     assert {jobs.queries.get_job(job.job_id).status for job in made} == {"CANCELLED"}
     page.goto("/jobs?status=cancelled&text=flock+")
@@ -496,6 +500,36 @@ def test_all_jobs_that_match_are_acted_on_and_not_only_those_of_the_page(page: P
     page.locator(".toast", has_text="1 done").wait_for()
     assert questions[1:] == ["Delete 1 job and everything under it?"], "to retry a few harms nothing"
     assert served.client().get(f"/api/v1/jobs/{made[59].job_id}").status_code == 404
+
+
+def test_who_acts_on_many_sees_how_far_it_is_and_what_was_left_when_the_server_is_lost(
+    page: Page, served: Served
+) -> None:
+    jobs = served.services.jobs
+    made = jobs.submit_many(NewJob(name=f"herd {number}", task="m:f", queue="herd") for number in range(130))
+    jobs.cancel(made[129].job_id)
+    page.goto("/jobs?text=herd+")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_label("Choose all jobs of this page").check()
+    page.get_by_role("button", name="Choose all that match").click()
+    page.get_by_text("All 130 that match chosen").wait_for()
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+        if len(held) == 1:
+            route.continue_()
+
+    page.route("**/job-batches/stop", hold)
+    page.get_by_role("button", name="Stop").click()
+    page.locator("[data-selected]", has_text="50 of 130 so far").wait_for()
+    held[1].abort()
+    told = page.locator(".toast", has_text="49 done, 1 refused: ")
+    told.wait_for()
+    expect(told).to_contain_text("The server does not answer. Look at the other 80 again.")
+    assert len(held) == 2
+    stopped = [jobs.queries.get_job(job.job_id).status for job in made]
+    assert (stopped.count(Status.STOPPED), stopped.count(Status.PENDING)) == (49, 80)
 
 
 def test_a_description_is_cleared(watched: Watched, served: Served) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
-from typing import Annotated
+from itertools import groupby, islice
+from typing import Annotated, TypeVar
 
 import typer
 
@@ -24,11 +24,13 @@ from jobtable.cli.output import (
     print_text,
     say,
 )
-from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.listing import JobFilter, in_chunks, newest_first
+from jobtable.jobs.many import ActedOn, act_on_each
 from jobtable.jobs.records import Status
+
+T = TypeVar("T")
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 app.command("submit")(job_submission.submit)
@@ -159,9 +161,7 @@ def cancel(
         jobtable jobs cancel 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
-    _change_each(
-        store, objects, ids, lambda jobs, job_id: jobs.cancel(job_id, by=by, message=message, tree=not alone), as_json
-    )
+    _change_all(store, objects, lambda jobs: jobs.many.cancel(ids, by=by, message=message, tree=not alone), as_json)
 
 
 @app.command()
@@ -181,9 +181,7 @@ def stop(
         jobtable jobs stop 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --message "good enough"
     """
     by = resolved(user=user).settings.user
-    _change_each(
-        store, objects, ids, lambda jobs, job_id: jobs.stop(job_id, by=by, message=message, tree=not alone), as_json
-    )
+    _change_all(store, objects, lambda jobs: jobs.many.stop(ids, by=by, message=message, tree=not alone), as_json)
 
 
 @app.command()
@@ -202,7 +200,7 @@ def retry(
         jobtable jobs retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     by = resolved(user=user).settings.user
-    _change_each(store, objects, ids, lambda jobs, job_id: jobs.retry(job_id, by=by, tree=tree), as_json)
+    _change_all(store, objects, lambda jobs: jobs.many.retry(ids, by=by, tree=tree), as_json)
 
 
 @app.command()
@@ -219,7 +217,9 @@ def prioritise(
     Example:
         jobtable jobs prioritise 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --priority 900
     """
-    _change_each(store, objects, ids, lambda jobs, job_id: jobs.prioritise(job_id, priority), as_json)
+    _change_all(
+        store, objects, lambda jobs: act_on_each(ids, lambda job_id: jobs.prioritise(job_id, priority)), as_json
+    )
 
 
 @app.command()
@@ -238,13 +238,9 @@ def delete(
         jobtable jobs delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
     """
     confirm(f"Delete {len(ids)} job(s) with logs, metrics, checkpoints and files?", yes=yes)
-    deleted: list[dict[str, object]] = []
-
-    def act(jobs: Jobs, job_id: str) -> None:
-        deleted.append({"job": job_id, "items": jobs.delete(job_id, tree=tree)})
-
     with open_services(store, objects) as services:
-        code = _each(services.jobs, ids, act)
+        done, code = _told(services.jobs.many.delete(ids, tree=tree))
+    deleted = [{"job": each.job_id, "items": each.given} for each in done]
     if as_json:
         print_json(deleted)
     else:
@@ -253,13 +249,13 @@ def delete(
     raise typer.Exit(code)
 
 
-def _change_each(
-    store: str | None, objects: str | None, ids: Iterable[str], change: Callable[[Jobs, str], Job], as_json: bool
+def _change_all(
+    store: str | None, objects: str | None, change: Callable[[Jobs], Iterable[ActedOn[Job]]], as_json: bool
 ) -> None:
-    """Change jobs one by one, and print how they are then."""
-    changed: list[Job] = []
+    """Change jobs, and print how they are then."""
     with open_services(store, objects) as services:
-        code = _each(services.jobs, ids, lambda jobs, job_id: changed.append(change(jobs, job_id)))
+        done, code = _told(change(services.jobs))
+    changed = [each.given for each in done if each.given is not None]
     if as_json:
         print_json(changed)
     elif changed:
@@ -277,13 +273,15 @@ def _changed_row(job: Job) -> dict[str, object]:
     }
 
 
-def _each(jobs: Jobs, ids: Iterable[str], act: Callable[[Jobs, str], None]) -> ExitCode:
-    """Act on every job, also behind one on which it cannot be done; gives the code of the first such error."""
-    code = ExitCode.OK
-    for job_id in ids:
-        try:
-            act(jobs, job_id)
-        except JobtableError as error:
-            say(line_of(error))
+def _told(acted: Iterable[ActedOn[T]]) -> tuple[list[ActedOn[T]], ExitCode]:
+    """Those jobs with which it was done, and the code of the first error; each error is told once, as it comes."""
+    done, code = list[ActedOn[T]](), ExitCode.OK
+    for line, group in groupby(acted, key=lambda each: each.error and line_of(each.error)):
+        alike = list(group)
+        error = alike[0].error
+        if error is None or line is None:
+            done += alike
+        else:
+            say(f"{line} (the same holds for {len(alike) - 1} more)" if len(alike) > 1 else line)
             code = code or exit_code_of(error)
-    return code
+    return done, code

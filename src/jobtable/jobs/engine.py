@@ -15,6 +15,7 @@ from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.instances import Instances
 from jobtable.jobs.leases import Lease
+from jobtable.jobs.many import ManyJobs
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.recording import Recording
@@ -34,8 +35,8 @@ T = TypeVar("T")
 class Jobs:
     """Jobs in one store, with their large things in one object store. Any thread may use it.
 
-    The verbs are those of the parts: submission.py, queues.py, control.py, deletion.py, dependencies.py, claims.py
-    and runs.py describe what each of them promises.
+    The verbs are those of the parts: submission.py, queues.py, control.py, deletion.py, many.py, dependencies.py,
+    claims.py and runs.py describe what each of them promises.
     """
 
     def __init__(
@@ -106,6 +107,11 @@ class Jobs:
         """Close the store and the object store."""
         self.store.close()
         self.objects.close()
+
+    @property
+    def many(self) -> ManyJobs:
+        """What people do with jobs, done with many."""
+        return ManyJobs(self)
 
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         """What the tasks of a system ask for in the name of the job that they run; elsewhere it asks a server."""

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_core import to_jsonable_python
 
+from jobtable.errors import JobtableError
 from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, Queue
+from jobtable.jobs.many import ActedOn, ManyJobs
 from jobtable.objects import ObjectStore
-from jobtable.remote.server import Server, path_of
+from jobtable.remote.server import Server, error_of, path_of
 from jobtable.store import Store
 
+T = TypeVar("T")
+
 _JOBS_A_REQUEST = 500
+_ACTED_ON_A_REQUEST = 50
+_ACTION_TIMEOUT_SECONDS = 600.0
+"""With each job, everything under it may be ended or deleted."""
 
 
 class ServerJobs(Jobs):
@@ -40,6 +47,11 @@ class ServerJobs(Jobs):
         self.retry = self._retry
         self.prioritise = self._prioritise
         self.delete = self._delete
+
+    @property
+    def many(self) -> ManyJobs:
+        """What people do with jobs, done with many by one request."""
+        return ServerManyJobs(self, self._server)
 
     def _submit(self, new: NewJob) -> Job:
         return Job.model_validate(self._server.create("/jobs", _body(new)))
@@ -106,6 +118,60 @@ class ServerJobs(Jobs):
 
     def _queue(self, method: str, name: str, *verb: str, body: Any = None) -> Queue:
         return Queue.model_validate(self._server.write(method, path_of("queues", name, *verb), body))
+
+
+class ServerManyJobs(ManyJobs):
+    """The same verbs, on a server: a request for every fifty jobs."""
+
+    def __init__(self, jobs: Jobs, server: Server) -> None:
+        super().__init__(jobs)
+        self._server = server
+
+    def cancel(
+        self, job_ids: Iterable[str], *, by: str = "local", message: str | None = None, tree: bool = True
+    ) -> Iterator[ActedOn[Job]]:
+        """Cancel jobs."""
+        return self._act("cancel", job_ids, _job_of, message=message, tree=tree)
+
+    def stop(
+        self, job_ids: Iterable[str], *, by: str = "local", message: str | None = None, tree: bool = True
+    ) -> Iterator[ActedOn[Job]]:
+        """Stop jobs."""
+        return self._act("stop", job_ids, _job_of, message=message, tree=tree)
+
+    def retry(self, job_ids: Iterable[str], *, by: str = "local", tree: bool = False) -> Iterator[ActedOn[Job]]:
+        """Let jobs begin anew."""
+        return self._act("retry", job_ids, _job_of, tree=tree)
+
+    def delete(self, job_ids: Iterable[str], *, tree: bool = False) -> Iterator[ActedOn[int]]:
+        """Delete jobs; gives the number of items of each."""
+        return self._act("delete", job_ids, lambda outcome: int(outcome["count"]), tree=tree)
+
+    def _act(
+        self, verb: str, job_ids: Iterable[str], given: Callable[[dict[str, Any]], T], **told: Any
+    ) -> Iterator[ActedOn[T]]:
+        """Act on jobs some at a time; behind a request that fails as a whole, none is sent any more."""
+        waiting = iter(job_ids)
+        while some := list(islice(waiting, _ACTED_ON_A_REQUEST)):
+            try:
+                answer = self._server.write(
+                    "POST",
+                    f"/job-batches/{verb}",
+                    {"job_ids": some, **told},
+                    timeout_seconds=_ACTION_TIMEOUT_SECONDS,
+                )
+            except JobtableError as error:
+                yield from (ActedOn(job_id, error=error) for job_id in (*some, *waiting))
+                return
+            for outcome in answer["outcomes"]:
+                if outcome["problem"] is None:
+                    yield ActedOn(outcome["job_id"], given(outcome))
+                else:
+                    yield ActedOn(outcome["job_id"], error=error_of(outcome["problem"], self._server.url))
+
+
+def _job_of(outcome: dict[str, Any]) -> Job:
+    return Job.model_validate(outcome["job"])
 
 
 _DEFAULTS = {each.name: each.default for each in fields(NewJob)}

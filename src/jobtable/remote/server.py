@@ -300,6 +300,11 @@ def path_of(*parts: str) -> str:
     return "".join(f"/{quote(part, safe='')}" for part in parts)
 
 
+def error_of(problem: Mapping[str, Any], url: str) -> JobtableError:
+    """The error that a problem tells of, as it would have been raised here."""
+    return _error(int(problem["status"]), problem, url)
+
+
 def _error(status: int, problem: Mapping[str, Any], url: str) -> JobtableError:
     """The error that the server met, as it would have been raised here."""
     detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")

@@ -18,6 +18,7 @@ from jobtable.web.api import (
     conversations,
     dependencies,
     instances,
+    job_batches,
     job_records,
     jobs,
     journey_runs,
@@ -45,6 +46,7 @@ from jobtable.web.problems import Problem
 
 _GROUPS = (
     jobs,
+    job_batches,
     job_records,
     dependencies,
     queues,

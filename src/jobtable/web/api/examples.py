@@ -22,6 +22,8 @@ _WHY = {"message": "the data was wrong"}
 BODIES: dict[str, Any] = {
     "submit_job": _JOB,
     "submit_jobs": [{**_JOB, "name": f"part {part}", "key": f"part-{part}"} for part in (1, 2)],
+    "cancel_jobs": {"job_ids": ["part-1", "part-2"], "message": "the data was wrong"},
+    "retry_jobs": {"job_ids": ["part-1", "part-2"]},
     "open_group": {"name": "nightly", "key": "nightly-2025-11-01"},
     "cancel_job": _WHY,
     "stop_job": _WHY,

@@ -6,7 +6,6 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
 
-from fastapi import Body as JsonBody
 from fastapi import Query
 from pydantic import BaseModel, Field
 
@@ -102,15 +101,6 @@ class NewPriority(Body):
 def submit_job(body: NewJobBody, jobs: TheJobs, caller: CallerOf) -> Job:
     """Submit a job. It starts when a worker of its queue is free and everything that it waits for is done."""
     return jobs.submit(body.new_job(caller.name))
-
-
-@creation.post("/job-batches", status_code=201)
-@allow(WRITE)
-def submit_jobs(
-    bodies: Annotated[list[NewJobBody], JsonBody(min_length=1, max_length=1000)], jobs: TheJobs, caller: CallerOf
-) -> list[Job]:
-    """Submit many jobs. If it is interrupted, the same request again finishes it, where the jobs have keys or ids."""
-    return jobs.submit_many(body.new_job(caller.name) for body in bodies)
 
 
 @creation.post("/job-groups", status_code=201)

@@ -90,15 +90,18 @@ function ticks() {
   return [...document.querySelectorAll("[data-tick]")];
 }
 
-const mostMatching = 500; // each is acted on by a request of its own, of which the server answers so many a minute
-const mostSearches = 10;
-let matching; // the ids of all that match, once they are chosen
+const mostMatching = 5000;
+const mostAPage = 500;
+const mostSearches = 20;
+const mostARequest = 50;
+let matching; // the ids of those that match, once they are chosen, and whether these are all
+let acting; // how far it is, while several are acted on
 
-const chosenIds = () => matching ?? ticks().filter((tick) => tick.checked).map((tick) => tick.value);
+const chosenIds = () => matching?.ids ?? ticks().filter((tick) => tick.checked).map((tick) => tick.value);
 
 function howMany(count) {
   if (!matching) return `${count} chosen`;
-  return count < mostMatching ? `All ${count} that match chosen` : `The newest ${count} that match chosen`;
+  return `${matching.areAll ? "All" : "The newest"} ${count} that match chosen`;
 }
 
 function showSelection() {
@@ -106,8 +109,8 @@ function showSelection() {
   if (!bar) return;
   const chosen = chosenIds();
   const isWholePage = chosen.length > 0 && ticks().every((tick) => tick.checked);
-  bar.hidden = chosen.length === 0;
-  bar.querySelector("[data-selected]").textContent = howMany(chosen.length);
+  bar.hidden = chosen.length === 0 && !acting;
+  bar.querySelector("[data-selected]").textContent = acting ?? howMany(chosen.length);
   document.querySelector("[data-tick-all]").checked = isWholePage;
   const chooseMatching = bar.querySelector("[data-choose-matching]");
   if (chooseMatching) chooseMatching.hidden = !isWholePage || matching !== undefined;
@@ -125,15 +128,15 @@ document.addEventListener("change", (event) => {
 
 async function findMatching() {
   const query = new URL(firstPage).searchParams;
-  query.set("limit", mostMatching);
-  const found = [];
-  for (let searched = 0; searched < mostSearches && found.length < mostMatching; searched += 1) {
+  query.set("limit", mostAPage);
+  const ids = [];
+  for (let searched = 0; searched < mostSearches && ids.length < mostMatching; searched += 1) {
     const page = await askServer(`/api/v1/jobs?${query}`);
-    found.push(...page.items.map((job) => job.job_id));
-    if (!page.cursor) break;
+    ids.push(...page.items.map((job) => job.job_id));
+    if (!page.cursor) return { ids, areAll: true };
     query.set("cursor", page.cursor);
   }
-  return found.slice(0, mostMatching);
+  return { ids, areAll: false };
 }
 
 document.addEventListener("click", async (event) => {
@@ -150,9 +153,10 @@ document.addEventListener("click", async (event) => {
   showSelection();
 });
 
-function tellHowItWent(done, problems) {
-  if (!problems.length) return toast(`${done} done`);
-  toast(`${done} done, ${problems.length} refused: ${problems[0]}${problems.length > 1 ? " …" : ""}`, true);
+function tellHowItWent({ done, problems, lost, left }) {
+  const refused = problems.length ? `, ${problems.length} refused: ${problems[0]}${problems.length > 1 ? " …" : ""}` : "";
+  const unknown = lost ? `. ${lost} Look at the other ${left} again.` : "";
+  toast(`${done} done${refused}${unknown}`, problems.length > 0 || lost !== undefined);
 }
 
 // What harms is asked about, and whatever is done to more than one sees.
@@ -163,22 +167,36 @@ function isWanted(button, count) {
   return confirm(`${button.textContent.trim()} ${count} job${count === 1 ? "" : "s"}${under}?`);
 }
 
+// Some at a time, so that it is seen how far it is. Of those that were sent when the server is lost nobody knows.
+async function actOn(ids, path, more) {
+  const problems = [];
+  for (let tried = 0; tried < ids.length; tried += mostARequest) {
+    acting = `${tried} of ${ids.length} so far`;
+    showSelection();
+    try {
+      const body = { job_ids: ids.slice(tried, tried + mostARequest), ...more };
+      const { outcomes } = await askServer(path, { method: "POST", body });
+      problems.push(...outcomes.filter(({ problem }) => problem).map(({ problem }) => problem.detail));
+    } catch (error) {
+      return { done: tried - problems.length, problems, lost: error.message, left: ids.length - tried };
+    }
+  }
+  return { done: ids.length - problems.length, problems };
+}
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-act-many]");
   const ids = chosenIds();
-  if (!button || !isWanted(button, ids.length)) return;
-  const { actMany: path, method } = button.dataset;
-  const told = document.querySelector("[data-selected]");
-  button.disabled = true;
-  const problems = [];
-  for (const [number, id] of ids.entries()) {
-    told.textContent = `${number} of ${ids.length} so far`;
-    await askServer(path.replace("{id}", encodeURIComponent(id)), { method }).catch((error) => problems.push(error.message));
-  }
+  if (!button || acting || !isWanted(button, ids.length)) return;
+  const { actMany: path, harms } = button.dataset;
+  const all = [...document.querySelectorAll("[data-act-many]")];
+  for (const each of all) each.disabled = true;
+  const told = await actOn(ids, path, harms === undefined ? {} : { tree: true });
+  acting = undefined;
+  for (const each of all) each.disabled = false;
   for (const tick of ticks()) tick.checked = false;
   matching = undefined;
-  tellHowItWent(ids.length - problems.length, problems);
-  button.disabled = false;
+  tellHowItWent(told);
   showSelection();
   document.querySelector("[data-tick-all]")?.focus(); // the button is hidden with the selection
 });

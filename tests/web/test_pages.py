@@ -20,6 +20,7 @@ from jobtable.conversations.pipeline import Stage, stage_job_id
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.receipts.ocr import OcrService
+from jobtable.web.api.examples import BODIES
 from jobtable.web.guard import READ, WRITE, rule_of
 from jobtable.web.pages import conversations, jobs, receipts, sweeps
 from jobtable.web.pages.frame import NAVIGATION
@@ -333,6 +334,22 @@ def test_all_jobs_under_a_job_can_be_seen(world: World, browser: httpx.Client, m
         address = following[1] if following else ""
     assert seen == [f"child {number}</a>" for number in range(3)]
     assert f'href="/jobs/{world.group}#children">Back to the first page' in listed
+
+
+def test_a_worker_that_has_not_registered_is_named_and_not_linked(served: Served, browser: httpx.Client) -> None:
+    engine = served.services.jobs
+    for number in range(2):
+        engine.submit(NewJob(name="x", task="a:b", queue="afar", job_id=f"afar {number}"))
+    engine.claim("afar", limit=2, instance_id="somebody else", lease_seconds=60)
+    pages = ("/", "/jobs/afar%200", "/compare?id=afar%200&id=afar%201")
+    for page in pages:
+        shown = browser.get(page).text
+        assert "somebody else" in shown
+        assert "/workers/somebody" not in shown, page
+    registered = served.client().put("/api/v1/instances/somebody%20else", json=BODIES["register_instance"])
+    assert registered.is_success
+    for page in pages:
+        assert 'href="/workers/somebody%20else"' in browser.get(page).text, page
 
 
 def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, browser: httpx.Client) -> None:

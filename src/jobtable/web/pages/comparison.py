@@ -16,6 +16,7 @@ from jobtable.store import Store
 from jobtable.web.dependencies import TheStore
 from jobtable.web.durations import NOTHING
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.known_workers import known_workers
 from jobtable.web.pages.frame import render, setting_text
 from jobtable.web.pages.metric_series import last_values
 
@@ -65,6 +66,7 @@ def show_comparison(
         title="Compare jobs",
         jobs=jobs,
         is_alone=is_alone,
+        known_workers=known_workers(store, jobs),
         sections=[(title, rows) for title, values in sections if (rows := _rows(values))],
     )
 

@@ -19,6 +19,7 @@ from jobtable.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
+from jobtable.web.known_workers import known_workers
 from jobtable.web.pages.comparison import MOST_COMPARED
 from jobtable.web.pages.frame import render
 from jobtable.web.pages.metric_series import metric_series
@@ -117,6 +118,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         waiting=jobs.why_waiting(job),
         has_copies=why_no_copy(job) is None,
         groups=groups,
+        known_workers=known_workers(store, [job]),
         timing=jobs.timing_of(job, percent=groups[job_id].percent if job_id in groups else None),
         parent=parent,
         owner=owner_of(job, parent),

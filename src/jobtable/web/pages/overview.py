@@ -20,6 +20,7 @@ from jobtable.store import Store
 from jobtable.web.dependencies import AllServices
 from jobtable.web.group_progress import GroupProgress, read_group_progress
 from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.known_workers import known_workers
 from jobtable.web.pages.frame import render, render_fragment
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -65,6 +66,8 @@ class Overview:
     running: list[Job]
     groups: dict[str, GroupProgress]
     """How far those of them are that are groups."""
+    known_workers: frozenset[str]
+    """Those of their workers that have registered."""
     failed: list[Job]
     """Those that failed last, and have not been retried."""
     ended: list[Job]
@@ -115,6 +118,7 @@ def read_overview(services: Services) -> Overview:
         workers=list(queries.list_instances_by_status(InstanceStatus.RUNNING)),
         running=running,
         groups=read_group_progress(store, running),
+        known_workers=known_workers(store, running),
         failed=_failed_last(services),
         ended=_ended_last(store, FINAL),
         throughput=_throughput(services, now),

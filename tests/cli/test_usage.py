@@ -63,10 +63,21 @@ def test_what_is_possible_is_told(cli: CommandLine, arguments: str, told: str) -
     assert told in complaint(cli, *arguments.split())
 
 
-@pytest.mark.parametrize("command", ["jobs show", "jobs logs", "queues show", "jobs list --queue", "journeys show"])
-def test_a_variable_of_the_shell_that_is_not_set_is_told_as_what_it_is(cli: CommandLine, command: str) -> None:
-    refused = cli.run(*command.split(), "", code=1).stderr
-    assert refused == "Error: an id or a name that was given is empty\n"
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("jobs show", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
+        ("jobs logs", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
+        ("queues show", "Queue: queue_name is empty, and PK (QUEUE#{queue_name}) is made of it"),
+        ("jobs list --queue", "Queue: queue_name is empty, and PK (QUEUE#{queue_name}) is made of it"),
+        ("journeys show", "Journey: journey_id is empty, and PK (JOURNEY#{journey_id}) is made of it"),
+    ],
+)
+def test_a_variable_of_the_shell_that_is_not_set_is_told_as_what_it_is(
+    cli: CommandLine, command: str, told: str
+) -> None:
+    cli.run("tables", "create")
+    assert cli.run(*command.split(), "", code=1).stderr == f"Error: {told}\n"
 
 
 def test_the_source_of_a_journey_is_a_file_and_may_be_elsewhere(cli: CommandLine) -> None:

@@ -253,17 +253,22 @@ def test_a_key_of_an_index_is_not_empty_or_too_long_where_another_may_be_missing
         ),
         (
             lambda: Job(job_id="", created_at=NOON, created_by="a", job_config=1e300),
-            r"Job: PK \(JOB#\{job_id\}\): a part of a key is empty",
+            r"Job: job_id is empty, and PK \(JOB#\{job_id\}\) is made of it",
         ),
         (
             lambda: Job(job_id="1", created_at=NOON, created_by="a", queue=""),
-            r"Job: GSI3PK \(QUEUE#\{queue\}\): a part of a key is empty",
+            r"Job: queue is empty, and GSI3PK \(QUEUE#\{queue\}\) is made of it",
         ),
     ],
 )
 def test_who_puts_a_value_that_does_not_fit_is_told_the_field_and_the_key(entity: Any, message: str) -> None:
     with pytest.raises(ValueRefusedError, match=message):
         requests.put(entity(), None)
+
+
+def test_who_asks_by_an_empty_part_of_a_key_is_told_the_field() -> None:
+    with pytest.raises(ValueRefusedError, match=r"^metric_name \(METRIC#\{metric_name\}#\{timestamp\}\): .* is empty$"):
+        JobMetric.key(job_id="1", metric_name="")
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

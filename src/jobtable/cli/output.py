@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -81,7 +80,6 @@ _ON_THE_COMMAND_LINE = {
     "send it as 'Authorization: Bearer TOKEN', or log in at /login": "set JOBTABLE_TOKEN (`jobtable tokens create`)",
 }
 """What programs are told to do, and people on the command line do in another way."""
-_EMPTY_KEY = re.compile(r"\w+: \w+ \([^)]*\): a part of a key is empty")
 _COLOUR_OF_WORD = {
     "PENDING": "yellow",
     "RUNNING": "cyan",
@@ -238,7 +236,6 @@ def line_of(error: JobtableError) -> str:
     """The error as one line."""
     # Who got no answer has no code of DynamoDB's: to call that an internal error of a server would mislead.
     text = " ".join((error.message if isinstance(error, BackendUnavailable) else str(error)).split())
-    text = _EMPTY_KEY.sub("an id or a name that was given is empty", text)
     for said, meant in _ON_THE_COMMAND_LINE.items():
         text = text.replace(said, meant)
     if isinstance(error, NotFoundError) and error.kind in LISTING_OF_KIND:

@@ -52,7 +52,7 @@ class KeyCodec:
             if part.natural is not None:
                 return self._encode_natural(part.natural, values[part.natural.name])
         except ValueRefusedError as error:
-            raise ValueRefusedError(f"{self._schema.name}: {part.attribute} ({part}): {error}") from error
+            raise ValueRefusedError(f"{self._schema.name}: {_refusal(part, values, error)}") from error
         return {"S": part.constant}
 
     def describe(self, item: Mapping[str, Any]) -> str:
@@ -157,6 +157,15 @@ class KeyCodec:
             sizes |= {part.attribute: _MOST_SORT_BYTES for part in key.sort}
             sizes |= {part.attribute: _MOST_PARTITION_BYTES for part in key.partition}
         return sizes
+
+
+def _refusal(part: KeyPart, values: Mapping[str, Any], error: ValueRefusedError) -> str:
+    """Why a key attribute cannot be made, with the field that is to blame where one is empty."""
+    fields = () if part.template is None else part.template.fields
+    empty = next((name for name in fields if values[name] == ""), None)
+    if empty is None:
+        return f"{part.attribute} ({part}): {error}"
+    return f"{empty} is empty, and {part.attribute} ({part}) is made of it"
 
 
 def _write_text(template: Template, writer: Source, texts: dict[str, str]) -> str:

@@ -106,7 +106,10 @@ class Template:
             if part.form is None:
                 pieces.append(part.literal)
             elif part.field in values:
-                pieces.append(part.form.render(values[part.field]))
+                try:
+                    pieces.append(part.form.render(values[part.field]))
+                except ValueRefusedError as error:
+                    raise ValueRefusedError(f"{part.field} ({self.text}): {error}") from error
             else:
                 break
         return "".join(pieces)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -23,12 +25,14 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.runner import StopFlag, run_task
 from jobtable.journeys.entities import Journey, LogEntry, StageDefinition, journeys
 from jobtable.journeys.execution import StageRun
+from jobtable.journeys.hold import ExecutionLost
+from jobtable.journeys.locations import Place, key_of
 from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, ReportType, StageStatus
 from jobtable.journeys.runner import QUEUE, JourneyRunner
 from jobtable.journeys.stage import Stage
 from jobtable.journeys.stage_jobs import END_JOB, STAGE_JOB, JourneyJobs
 from jobtable.journeys.step_log import RECENT_LINES
-from jobtable.objects import ObjectStore
+from jobtable.objects import ObjectStore, sweep
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 
@@ -469,6 +473,51 @@ def test_a_worker_that_lost_its_lease_writes_nothing(quick: World) -> None:
     assert [run.status.value for run in one.steps] == ["completed", "running", "pending"]
     quick.work()
     assert Scripted.ran == ["one.first", "one.second", *ALL_STEPS[1:]]
+    quick.check_sums()
+
+
+def test_a_worker_that_lost_its_lease_replaces_no_object_of_the_one_that_has_it(quick: World) -> None:
+    """Objects are put before the records that name them, so the stale ones are there before their write is refused."""
+    left: list[str] = []
+
+    def come_late(step: Stage) -> None:
+        step.log_info("by the zombie")
+        step.report("by the zombie")
+        if not left:
+            quick.jobs.release(lease, "taken for dead")
+            left.append("the other worker's")
+            script(one__second=come_in_time)
+            quick.work()
+            with contextlib.suppress(ExecutionLost):
+                step.write_file("found.txt", source=b"by the zombie")
+                left.append("file")
+
+    def come_in_time(step: Stage) -> None:
+        step.log_info("in time")
+        step.report("in time")
+        step.write_file("found.txt", source=b"in time")
+
+    script(one__second=come_late)
+    quick.runner.run("J1")
+    (lease,) = quick.jobs.claim(QUEUE, limit=1, instance_id="zombie", lease_seconds=60)
+    context = JobContext(quick.jobs, lease)
+    assert run_task(lease.job.definition, StopFlag(), lambda: context).has_stopped
+    assert quick.journey().status is JourneyStatus.COMPLETED
+    (one,) = quick.executions("one")
+    log = one.steps[1].log
+    assert log is not None
+    lines = [line["message"] for line in quick.records.get_job_logs("J1", "one", one.job_id, "second")]
+    assert (lines, log.lines) == (["in time"], 1)
+    made = quick.records.get_job_reports("J1", one.job_id, "one", ReportType.CUSTOM)
+    assert [report["title"] for report in made] == ["in time"]
+    assert quick.jobs.objects.get(Place("J1", "one", one.job_id).file("second", "found.txt")) == b"in time"
+    assert left == ["the other worker's"], "a file is refused before it is put"
+    for entry in quick.verbs.list_job_logs(one.job_id):
+        assert hashlib.sha256(quick.jobs.objects.get(key_of(entry.s3_location or ""))).hexdigest() == log.sha256
+    stale = {found.key for found in quick.jobs.objects.list("journeys")}
+    sweep(quick.jobs.objects, quick.records.is_referenced, prefix="journeys", grace=timedelta(0))
+    stale -= {found.key for found in quick.jobs.objects.list("journeys")}
+    assert stale == {Place("J1", "one", one.job_id).log("second"), Place("J1", "one", one.job_id).report("second")}
     quick.check_sums()
 
 

@@ -178,6 +178,7 @@ class StageRun:
 
     def write_file(self, name: Sequence[str], source: Source) -> ObjectInfo:
         """Store a file of the current step."""
+        self._hold.check()
         return self._objects.put(self._place.file(self._step.step_id, *name), source)
 
     def open_file(self, stage_id: str | None, step_id: str, name: Sequence[str]) -> BinaryIO:
@@ -242,7 +243,7 @@ class StageRun:
         step_id = self._step.step_id if self._index < len(self.execution.steps) else ""
         self._log = StepLog(self.execution.job_id, step_id)
         if step_id and self._step.log is not None:
-            self._log.take_over(self._objects, self._place.log(step_id), self._step.log.lines)
+            self._log.take_over(self._objects, self._place.log(step_id, self._step.log.run), self._step.log.lines)
         self._counted = self._log.counts()
         return self._log
 
@@ -300,14 +301,17 @@ class StageRun:
         """
         logged = aggregates.since(self._counted, self._log.counts())
         entries: list[Entity] = []
-        if logged.total_logs:
-            info = self._log.store(self._objects, self._place.log(run.step_id))
-            run = run.replace(log=StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256))
+        key = self._place.log(run.step_id, self._hold.run)
+        # The log of an earlier run may still be replaced by that run's worker, which was taken for dead.
+        if logged.total_logs or (run.log is not None and run.log.run != self._hold.run):
+            info = self._log.store(self._objects, key)
+            stored = StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256, run=self._hold.run)
+            run = run.replace(log=stored)
         if is_over and len(self._log):
-            entries += self._log.entries(self.execution, self._place.log(run.step_id))
+            entries += self._log.entries(self.execution, key)
         if self._drafts:
             about = reports.step_summary(self.execution.job_id, run)
-            entries += [draft.store(self._objects, self.execution, about) for draft in self._drafts]
+            entries += [draft.store(self._objects, self.execution, about, self._hold.run) for draft in self._drafts]
             if run.status not in aggregates.ENDED:
                 run = run.replace(reports=(run.reports or 0) + len(self._drafts))
         self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
@@ -378,7 +382,7 @@ class StageRun:
         """Store the engine's reports, and end the execution."""
         about = reports.execution_summary(self.execution)
         made = [
-            self._engine_draft(content).store(self._objects, self.execution, about)
+            self._engine_draft(content).store(self._objects, self.execution, about, self._hold.run)
             for content in reports.engine_reports(self.execution)
         ]
         with held():
@@ -400,7 +404,8 @@ class StageRun:
         self.log(LogLevel.ERROR, f"the step failed: {message}", {"trace": trace})
         run, written = self._written(_finished(self._step, ExecutionStatus.FAILED, self.clock.now()))
         draft = self._engine_draft(reports.error_analysis(self.execution, run.step_id, error, trace))
-        report = draft.store(self._objects, self.execution, reports.execution_summary(self.execution))
+        about = reports.execution_summary(self.execution)
+        report = draft.store(self._objects, self.execution, about, self._hold.run)
         updates = [
             JobExecution.steps[self._index].set(run),
             self._metrics_with(written.logged),

@@ -21,6 +21,10 @@ class Hold:
     """The right to run an execution, and whom to tell of it: what the job engine gives to the run."""
 
     fence: Fence = no_fence
+    check: Callable[[], None] = lambda: None
+    """Raises ExecutionLost if another worker has the execution; whoever has it now may lose it the next moment."""
+    run: int | None = None
+    """The number of this run of the execution, if it is not the first."""
     should_stop: Callable[[], bool] = lambda: False
     log: Callable[[LogLevel, str], None] = lambda level, message: None
     progress: Callable[[float, str | None], None] = lambda percent, message: None

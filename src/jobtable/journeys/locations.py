@@ -34,17 +34,22 @@ class Place:
         """What the keys of all objects of a kind begin with."""
         return object_key(ROOT, self.journey_id, "stages", self.stage_id, "executions", self.job_id, kind.value)
 
-    def log(self, step_id: str) -> str:
-        """The key of a step's full log."""
-        return f"{self.prefix(Kind.LOG)}/{object_key(f'{step_id}.json')}"
+    def log(self, step_id: str, run: int | None = None) -> str:
+        """The key of a step's full log, as a run of the execution has stored it."""
+        return f"{self.prefix(Kind.LOG)}/{object_key(*_folder_of(run), f'{step_id}.json')}"
 
-    def report(self, name: str) -> str:
-        """The key of a report; the report of a step has the step's name."""
-        return f"{self.prefix(Kind.REPORT)}/{object_key(f'{name}.json')}"
+    def report(self, name: str, run: int | None = None) -> str:
+        """The key of a report, as a run has stored it; the report of a step has the step's name."""
+        return f"{self.prefix(Kind.REPORT)}/{object_key(*_folder_of(run), f'{name}.json')}"
 
     def file(self, step_id: str, *name: str) -> str:
         """The key of a file that a step makes."""
         return f"{self.prefix(Kind.FILE)}/{object_key(step_id, *name)}"
+
+
+def _folder_of(run: int | None) -> tuple[str, ...]:
+    """Each run after the first has a folder: a worker that was taken for dead replaces nothing that is not its own."""
+    return () if run is None else (f"run-{run}",)
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class ExecutionObject:
     place: Place
     kind: Kind
     rest: tuple[str, ...]
-    """What follows the kind: `step.json`, or the step and the name of a file."""
+    """What follows the kind: `step.json`, in the folder of a later run, or the step and the name of a file."""
 
 
 def journey_prefix(journey_id: str) -> str:

@@ -218,6 +218,8 @@ class StepLogFile(Part, alias=camel_case):
     lines: Count
     size: Count
     sha256: str
+    run: Count | None = None
+    """Which run of the execution has stored it, if it was not the first: each has a folder of its own."""
 
 
 class StepRun(Part, alias=camel_case):

@@ -41,7 +41,10 @@ class ExecutionRecords:
         if not runs and step_name is not None:
             raise NotFoundError(f"execution {job_id} of {stage_name} has no step {step_name}")
         return (
-            line for run in runs if run.log is not None for line in read_lines(self._objects, place.log(run.step_id))
+            line
+            for run in runs
+            if run.log is not None
+            for line in read_lines(self._objects, place.log(run.step_id, run.log.run))
         )
 
     def get_job_reports(
@@ -115,7 +118,7 @@ class ExecutionRecords:
         except NotFoundError:
             return False
         if found.kind is Kind.LOG:
-            return any(run.log is not None and place.log(run.step_id) == key for run in execution.steps)
+            return any(run.log is not None and place.log(run.step_id, run.log.run) == key for run in execution.steps)
         unfinished = {run.step_id for run in execution.steps if run.end_time is None}
         return found.rest[0] not in unfinished or execution.end_time is None
 

@@ -70,7 +70,9 @@ class ReportDraft:
         head = {"reportId": report_id, "reportType": content.type.value}
         self._write("{", {**head, "title": content.title, "summary": content.summary, **content.sections})
 
-    def store(self, objects: ObjectStore, execution: JobExecution, about: Mapping[str, Any]) -> JobReport:
+    def store(
+        self, objects: ObjectStore, execution: JobExecution, about: Mapping[str, Any], run: int | None = None
+    ) -> JobReport:
         """Put the report into object storage, and give the record that names it; what was stored stays so."""
         if self._record is not None:
             return self._record
@@ -80,7 +82,7 @@ class ReportDraft:
         self._file.seek(0)
         place = Place(execution.journey_id, execution.stage_id, execution.job_id)
         with self._file:
-            info = objects.put(place.report(self._name), self._file)
+            info = objects.put(place.report(self._name, run), self._file)
         buckets = execution.s3_config or DEFAULT_BUCKETS
         self._record = JobReport(
             journey_id=execution.journey_id,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from jobtable.errors import ConflictError, DefinitionError, JobStateError, NotFoundError
+from jobtable.errors import ConflictError, DefinitionError, JobStateError, LeaseLostError, NotFoundError
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
@@ -299,11 +299,19 @@ def _hold(context: JobContext) -> Hold:
     """What a stage may do in the name of its job."""
     job = context.lease.job
 
+    def check() -> None:
+        try:
+            context.jobs.refresh(context.lease)
+        except LeaseLostError as error:
+            raise ExecutionLost(str(error)) from error
+
     def log(level: LogLevel, message: str) -> None:
         context.log(message, level.name)
 
     return Hold(
         fence=partial(check_lease, lease=context.lease),
+        check=check,
+        run=context.epoch if context.epoch > 1 else None,
         should_stop=context.should_stop,
         log=log,
         progress=context.progress,

@@ -15,10 +15,12 @@ from jobtable.jobs.entities import (
     JobCheckpoint,
     JobDependency,
     JobGates,
+    JobLog,
     JobLogText,
     JobMetric,
     JobResource,
     JobStatus,
+    JobTimeline,
     QueueJob,
     main,
 )
@@ -34,7 +36,7 @@ from jobtable.testing import FakeClock
 
 LEASE_SECONDS = 30.0
 _RECORDED = (JobArtifact, JobCheckpoint, JobLogText)
-_UNDER_JOBS = (*_RECORDED, InstanceJob, JobGates, JobMetric, JobResource, JobStatus, QueueJob)
+_UNDER_JOBS = (*_RECORDED, InstanceJob, JobGates, JobLog, JobMetric, JobResource, JobStatus, JobTimeline, QueueJob)
 
 
 def engine(store: Store, clock: FakeClock | None = None) -> Jobs:

@@ -12,6 +12,7 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, JobtableError
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.logs import JobLogs
 from jobtable.store import Store
@@ -67,6 +68,12 @@ class Run:
 def claimed(jobs: Jobs) -> Lease:
     (lease,) = jobs.claim("default", limit=1, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
     return lease
+
+
+def make_job(store: Store, job_id: str) -> None:
+    """A job of which records can be stored, and nothing else."""
+    store.tables.create(main)
+    store.put(Job(job_id=job_id, name=job_id, created_at=store.clock.now(), created_by="test"))
 
 
 def run_on(store: Store, clock: FakeClock | None = None, config: Mapping[str, Any] | None = None) -> Run:

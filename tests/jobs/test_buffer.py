@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tests.jobs.runs import AwayBackend
+from tests.jobs.runs import AwayBackend, make_job
 
 from jobtable.errors import TableNotFound
 from jobtable.jobs.buffer import RecordBuffer
-from jobtable.jobs.entities import JobLog, main
+from jobtable.jobs.entities import JobLog
 from jobtable.jobs.log_lines import log_line
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
@@ -24,7 +24,7 @@ def backend() -> AwayBackend:
 def store(backend: AwayBackend) -> Store:
     clock = FakeClock()
     store = Store(backend, clock=clock, backoff=Backoff(attempts=2, clock=clock))
-    store.tables.create(main)
+    make_job(store, "j")
     return store
 
 
@@ -61,7 +61,7 @@ def test_a_writer_that_is_faster_than_the_store_waits(backend: AwayBackend, stor
 def test_a_writer_waits_when_the_store_is_behind_but_not_while_it_is_away(backend: AwayBackend) -> None:
     clock = FakeClock()
     with Store(backend, clock=clock, backoff=Backoff(attempts=1, clock=clock)) as store:
-        store.tables.create(main)
+        make_job(store, "j")
         buffer = RecordBuffer(store, "j", most_seconds=2)
         add(buffer, store, "early")
         clock.advance(2.5)

@@ -31,6 +31,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.checkpoints import Checkpoint
 from jobtable.jobs.context import JobContext
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Job, JobMetric, JobStatus
 from jobtable.jobs.locations import JobObjects
 from jobtable.jobs.log_lines import LONGEST_MESSAGE_BYTES
@@ -302,6 +303,7 @@ def test_what_is_no_metric_is_refused_at_once_and_spoils_nothing(told: dict[str,
 def test_the_objective_of_a_sweep_s_child_stands_under_the_sweep_too(each_store: Store) -> None:
     sweep = {"sweep_id": "sweep-1", "objective": "val_loss"}
     run = run_on(each_store, config={"sweep": sweep, "metrics_ttl_seconds": 60, "logs_ttl_seconds": 30})
+    run.jobs.open_group(NewJob(name="sweep", job_id="sweep-1"))
     with JobContext(run.jobs, run.lease, flush_seconds=NEVER) as context:
         context.metric("val_loss", 0.5, epoch=1)
         context.metric("val_loss", 0.25, epoch=2)

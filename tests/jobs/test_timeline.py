@@ -8,10 +8,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.jobs.runs import make_job
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, ConflictError
-from jobtable.jobs.entities import JobLog, JobTimeline, main
+from jobtable.jobs.entities import JobLog, JobTimeline
 from jobtable.jobs.timeline import Timeline, times_from
 from jobtable.store import Backoff, Store
 from jobtable.store.backend import Backend, Request, Response
@@ -49,7 +50,7 @@ def test_whatever_clocks_do_nothing_is_lost_and_order_is_the_order_of_writing(
     writes: list[tuple[int, timedelta, int]],
 ) -> None:
     with Store(EmbeddedBackend(None)) as store:
-        store.tables.create(main)
+        make_job(store, "j")
         writers = [Timeline(store, "j") for _ in range(3)]
         written: list[str] = []
         for writer, jump, count in writes:
@@ -60,7 +61,7 @@ def test_whatever_clocks_do_nothing_is_lost_and_order_is_the_order_of_writing(
 
 
 def test_two_writers_with_one_frozen_clock(each_store: Store) -> None:
-    each_store.tables.create(main)
+    make_job(each_store, "j")
     one, other = Timeline(each_store, "j"), Timeline(each_store, "j")
     for number in range(5):
         one.write([line(NOON, f"one {number}"), line(NOON, f"one {number} again")])
@@ -73,7 +74,7 @@ def test_two_writers_with_one_frozen_clock(each_store: Store) -> None:
 
 def test_a_lone_writer_keeps_its_own_times_and_reads_the_timeline_once() -> None:
     with Store(EmbeddedBackend(None)) as store:
-        store.tables.create(main)
+        make_job(store, "j")
         timeline = Timeline(store, "j")
         clock = FakeClock(NOON)
         with store.capacity.measure() as spent:
@@ -101,7 +102,7 @@ def test_what_was_stored_without_an_answer_is_not_stored_again(minutes: int) -> 
     clock = FakeClock()
     backend = Silent(None, clock=clock)
     with Store(backend, backoff=Backoff(attempts=2, clock=clock)) as store:
-        store.tables.create(main)
+        make_job(store, "j")
         timeline = Timeline(store, "j")
         records = [line(NOON, "once")]
         backend.is_silent = True
@@ -136,7 +137,7 @@ def test_a_writer_that_is_always_too_late_says_so_in_the_end() -> None:
     clock = FakeClock()
     backend = Moving(EmbeddedBackend(None))
     with Store(backend, clock=clock) as store:
-        store.tables.create(main)
+        make_job(store, "j")
         backend.other = Timeline(store, "j")
         with pytest.raises(ConflictError, match="job j: other writers were faster 200 times"):
             Timeline(store, "j").write([line(NOON, "mine")])

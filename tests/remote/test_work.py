@@ -154,6 +154,7 @@ class TestRun:
         assert objects_of(served, lease.job.job_id) == [record.s3_key]
 
     def test_the_reports_of_a_trial_stand_under_its_sweep(self, served: Served, work: ServerWork) -> None:
+        served.services.jobs.open_group(NewJob(name="sweep", job_id="far-sweep"))
         lease = claimed(served, work, config={"sweep": {"sweep_id": "far-sweep", "objective": "loss"}})
         with JobContext(work, lease) as context:
             context.metric("loss", 0.5)

@@ -27,7 +27,7 @@ class RecordWriter(Protocol):
     """Stores records: a job's timeline, or a server that has one."""
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Store up to 99 records, in their order. After a failure call it again with the same: none is stored twice."""
+        """Store up to 98 records, in their order. After a failure call it again with the same: none is stored twice."""
         ...
 
 

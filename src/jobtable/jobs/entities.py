@@ -54,6 +54,7 @@ class Job(JobRecord, table=main, type="JOB"):
 
     in_tree = Key("ROOT#{root_job_id}", "PARENT#{parent_job_id}#CREATED#{created_at}", index="GSI3")
 
+    created_at: Attr[Timestamp]
     status: Attr[Status] = default(Status.PENDING)
     priority: Attr[Priority] = default(500)
     tags: Attr[frozenset[str]] = default(frozenset())

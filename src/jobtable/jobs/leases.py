@@ -34,7 +34,9 @@ class Lease:
 
     def is_held_in(self, job: Job | None) -> bool:
         """Whether the job, as it is now, is still this worker's."""
-        return job is not None and job.status is Status.RUNNING and job.lease_epoch == self.epoch and has_lease(job)
+        if job is None or job.status is not Status.RUNNING or not has_lease(job):
+            return False
+        return (job.lease_epoch, job.instance_id) == (self.epoch, self.instance_id)
 
     def lost(self) -> LeaseLostError:
         """What to raise when it is not."""
@@ -84,8 +86,11 @@ def has_lease(job: Job) -> bool:
 
 
 def holds(lease: Lease) -> Condition:
-    """The condition under which a worker may write about its job."""
-    return (Job.lease_epoch == lease.epoch) & _RUNS_WITH_A_LEASE
+    """The condition under which a worker may write about its job.
+
+    A job that has the id of one that was deleted has its epochs again, but not in the name of the same worker.
+    """
+    return (Job.lease_epoch == lease.epoch) & (Job.instance_id == lease.instance_id) & _RUNS_WITH_A_LEASE
 
 
 _RUNS_WITH_A_LEASE = (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
@@ -94,6 +99,11 @@ _RUNS_WITH_A_LEASE = (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
 def check_lease(tx: Transaction, lease: Lease) -> None:
     """Let a transaction happen only while the lease is held."""
     tx.check(Job.key(job_id=lease.job.job_id), holds(lease))
+
+
+def is_known(lease: Lease) -> Condition:
+    """The condition under which a worker may tell more of a run, which it may have lost: nobody deletes the job."""
+    return (Job.created_at == lease.job.created_at) & Job.deleted_at.missing()
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from typing import IO
 
 from jobtable.clock import Clock
 from jobtable.errors import ObjectStoreError
-from jobtable.jobs.entities import JobLogText
+from jobtable.jobs.entities import Job, JobLogText
+from jobtable.jobs.leases import Lease, is_known, lost_if_refused
 from jobtable.jobs.locations import log_part_key, log_text_key
 from jobtable.objects import ObjectInfo, ObjectStore
 from jobtable.objects.store import CHUNK_SIZE, Readable
@@ -108,26 +109,44 @@ class ChunkReader:
 class RunText:
     """Where the full text of one run is kept: in parts while the run goes on, then as one object with its record."""
 
-    def __init__(self, store: Store, objects: ObjectStore, clock: Clock, job_id: str, epoch: int) -> None:
+    def __init__(self, store: Store, objects: ObjectStore, clock: Clock, lease: Lease) -> None:
         self._store = store
         self._objects = objects
         self._clock = clock
-        self._job_id = job_id
-        self._epoch = epoch
+        self._lease = lease
+        self._job_id = lease.job.job_id
+        self._epoch = lease.epoch
 
     def put_part(self, number: int, data: bytes, line_count: int) -> None:
-        """Keep one part, from 0, in place of what was there; with the first one a record tells of the text."""
+        """Keep one part, from 0, in place of what was there; with the first one a record tells of the text.
+
+        LeaseLostError if the job is gone; a run that was only lost keeps its own text, beside that of the next run.
+        """
+        self._refuse_if_gone()
         part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
         if number == 0:
-            self._store.put(self._record(part, line_count, part_count=1))
+            self._put_record(self._record(part, line_count, part_count=1))
 
     def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
-        """Make one object of the text, say so in the table, and remove the parts."""
+        """Make one object of the text, say so in the table, and remove the parts; LeaseLostError as above."""
+        self._refuse_if_gone()
         whole = self._objects.put(log_text_key(self._job_id, self._epoch), source)
         record = self._record(whole, line_count, sha256=whole.sha256)
-        self._store.put(record)
+        self._put_record(record)
         remove_parts(self._objects, self._job_id, self._epoch, part_count)
         return record
+
+    def _refuse_if_gone(self) -> None:
+        """Put nothing where another job may have its objects, which has the id of one that was deleted."""
+        job = self._store.find(Job.key(job_id=self._job_id))
+        if job is None or job.deleted_at is not None or job.created_at != self._lease.job.created_at:
+            raise self._lease.lost()
+
+    def _put_record(self, record: JobLogText) -> None:
+        """Name an object; if the job was deleted meanwhile, the sweep of orphans removes that."""
+        with lost_if_refused(self._lease), self._store.transaction() as tx:
+            tx.check(Job.key(job_id=self._job_id), is_known(self._lease))
+            tx.put(record)
 
     def _record(
         self, named: ObjectInfo, line_count: int, *, part_count: int = 0, sha256: str | None = None

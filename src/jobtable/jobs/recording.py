@@ -40,7 +40,7 @@ class Recording:
 
     def run_text(self, lease: Lease) -> RunText:
         """Where the full output of a run is kept."""
-        return RunText(self._store, self._objects, self._clock, lease.job.job_id, lease.epoch)
+        return RunText(self._store, self._objects, self._clock, lease)
 
     def checkpoints(self, lease: Lease) -> Checkpoints:
         """The checkpoints of a run's job."""

@@ -76,7 +76,7 @@ class JobRecord(Entity):
     job_id: str
     name: str
     description: str = ""
-    created_at: Timestamp
+    created_at: Attr[Timestamp]
     created_by: str
     status: Attr[Status] = default(Status.PENDING)
     priority: Attr[Priority] = default(500)

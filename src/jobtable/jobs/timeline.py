@@ -8,13 +8,13 @@ from itertools import chain
 from typing import TypeAlias
 
 from jobtable.errors import ConflictError, RequestError, TransactionFailedError
-from jobtable.jobs.entities import JobLog, JobMetric, JobTimeline
+from jobtable.jobs.entities import Job, JobLog, JobMetric, JobTimeline
 from jobtable.model import Selection
 from jobtable.store import Backoff, Store, Transaction
 from jobtable.store.transactions import MOST_ACTIONS
 
-MOST_RECORDS = MOST_ACTIONS - 1
-"""How many records are stored together: one action of the transaction is the timeline's own."""
+MOST_RECORDS = MOST_ACTIONS - 2
+"""How many records are stored together: the other actions of the transaction are for the timeline and for its job."""
 Timed: TypeAlias = JobLog | JobMetric
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -32,6 +32,8 @@ class Timeline:
         self._job_id = job_id
         self._known: datetime | None = None
         self._has_other_writers = False
+        self._begins = False
+        """Whether the transaction that is being made begins the timeline."""
         self._unanswered: tuple[Sequence[Timed], Transaction, Timed] | None = None
         """The records that were sent last, how, and the first of them with its time."""
         self._pauses = Backoff(
@@ -43,9 +45,10 @@ class Timeline:
         )
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Store up to 99 records, in their order, each at its own time or as soon behind it as there is room.
+        """Store up to 98 records, in their order, each at its own time or as soon behind it as there is room.
 
-        If the store does not answer, call it again with the same records: they are not stored twice.
+        If the store does not answer, call it again with the same records: they are not stored twice. What is told of
+        a job that was deleted is not wanted, and nobody could ever find it: it is not stored.
         """
         if self._unanswered is not None:
             before, sent, first = self._unanswered
@@ -61,9 +64,16 @@ class Timeline:
             ]
             for record in timed:
                 tx.put(record)
+            if self._begins:  # a timeline that is gone went with its job
+                tx.check(self._job(), Job.status.exists() & Job.deleted_at.missing())
             self._unanswered = (records, tx, timed[0])
 
-        self.commit([record.timestamp for record in records], put)
+        try:
+            self.commit([record.timestamp for record in records], put)
+        except TransactionFailedError:
+            job = self._store.find(self._job())
+            if job is not None and job.deleted_at is None:
+                raise
         self._unanswered = None
 
     def commit(
@@ -79,6 +89,7 @@ class Timeline:
             free_from = free_from or self._read()
             times = times_from(free_from, moments)
             until = times[-1] + _MICROSECOND
+            self._begins = free_from is None
             tx = self._store.transaction()
             self._move(tx, free_from, until)
             add(tx, times)
@@ -108,6 +119,9 @@ class Timeline:
         except TransactionFailedError:
             return self._store.find(_key_of(first)) == first
         return True
+
+    def _job(self) -> Selection[Job]:
+        return Job.key(job_id=self._job_id)
 
     def _read(self) -> datetime | None:
         found = self._store.find(JobTimeline.key(job_id=self._job_id))

@@ -67,7 +67,7 @@ class ServerRecords:
         self._left: list[tuple[str, dict[str, Any], str]] = []
 
     def write(self, records: Sequence[Timed]) -> None:
-        """Send up to 99 records. Each request has a key of its own, so none is stored twice if it is sent again.
+        """Send up to 98 records. Each request has a key of its own, so none is stored twice if it is sent again.
 
         What a run tells after it was lost is not wanted: its worker hears of the loss by its heartbeat.
         """
@@ -94,9 +94,8 @@ class ServerText(RunText):
     """Where a server keeps the full text of a run elsewhere."""
 
     def __init__(self, server: Server, lease: Lease, store: Store, objects: ObjectStore, clock: Clock) -> None:
-        super().__init__(store, objects, clock, lease.job.job_id, lease.epoch)
+        super().__init__(store, objects, clock, lease)
         self._server = server
-        self._lease = lease
 
     def put_part(self, number: int, data: bytes, line_count: int) -> None:
         """Send one part, from 0."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import BackendUnavailable
+from jobtable.errors import BackendUnavailable, RequestRefused
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, main
-from jobtable.jobs.heartbeats import Heartbeats, Wish
+from jobtable.jobs.heartbeats import MOST_AT_ONCE, Heartbeats, Wish
 from jobtable.jobs.instances import InstanceInfo, Registration
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.records import Health, InstanceStatus
@@ -32,8 +33,11 @@ class Switch:
         self._backend = EmbeddedBackend(None)
         self.is_off = False
         self.on_failure: Callable[[], None] = lambda: None
+        self.on_update: Callable[[], object] = lambda: None
 
     def execute(self, operation: str, request: Request) -> Response:
+        if operation == "UpdateItem":
+            self.on_update()
         if self.is_off:
             self.on_failure()
             raise BackendUnavailable("switched off")
@@ -122,6 +126,37 @@ def test_a_lease_that_someone_else_has_is_lost(jobs: Jobs, heartbeats: Heartbeat
     clock.advance(20)
     heartbeats.beat()
     assert [heartbeats.is_held(each) for each in held] == [False, True]
+
+
+def test_many_leases_are_renewed_at_once(
+    jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock, backend: Switch
+) -> None:
+    """One after the other, those of a worker with many jobs would take longer than a lease lasts."""
+    held = [heartbeats.hold(claimed(jobs), clock.monotonic()) for _ in range(2 * MOST_AT_ONCE)]
+    lost = held[3]
+    jobs.release(lost.lease, "taken away")
+    clock.advance(20)
+    backend.on_update = threading.Barrier(MOST_AT_ONCE, timeout=60).wait  # which only so many at once get through
+    heartbeats.beat()
+    assert [each for each in held if not heartbeats.is_held(each)] == [lost]
+    assert [each.lease.job.heartbeat for each in held if each is not lost] == [1] * (2 * MOST_AT_ONCE - 1)
+
+
+def test_of_many_leases_those_that_can_be_renewed_are(
+    jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock, backend: Switch
+) -> None:
+    held = [heartbeats.hold(claimed(jobs), clock.monotonic()) for _ in range(20)]
+    requests = count()
+
+    def fail_sometimes() -> None:
+        if next(requests) % 4 == 1:
+            raise RequestRefused("not this one", code="Refused")
+
+    backend.on_update = fail_sometimes
+    clock.advance(20)
+    with pytest.raises(RequestRefused):
+        heartbeats.beat()
+    assert sum(each.lease.job.heartbeat for each in held) == 15
 
 
 @pytest.mark.parametrize("wish", ["cancel", "stop"])

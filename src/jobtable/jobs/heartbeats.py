@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 
 from jobtable.errors import JobtableError, LeaseLostError
@@ -15,6 +16,8 @@ from jobtable.jobs.patience import is_passing
 
 _LOG = logging.getLogger("jobtable.worker")
 _LOOK_SECONDS = 1.0
+MOST_AT_ONCE = 16
+"""How many leases are renewed at once."""
 
 Wish = Literal["cancel", "stop"]
 
@@ -35,7 +38,7 @@ class Held:
 
 
 class Heartbeats:
-    """All leases of a worker, kept alive by one thread.
+    """All leases of a worker, kept alive by one thread, which lets others renew them where they are many.
 
     A lease that could not be renewed for its whole time counts as lost, whatever the reason: others may believe that
     this worker is dead. The time is measured from before the request that renewed it.
@@ -105,23 +108,35 @@ class Heartbeats:
 
     def beat(self) -> None:
         """Renew every lease that was not renewed just now; if some cannot be, raise after the others were."""
-        problem: JobtableError | None = None
-        for held in self._all():
-            now = self._clock.monotonic()
-            if held.is_lost or held.until - now > self._lease_seconds - self._interval / 2:
-                continue
-            try:
-                held.lease = self._jobs.heartbeat(held.lease)
-            except LeaseLostError:
-                held.lose()
-            except JobtableError as error:
-                problem = error
-            else:
-                held.until = now + self._lease_seconds
-                _tell(held, held.lease.job)
+        due = [held for held in self._all() if self._is_due(held)]
+        if len(due) > 1:
+            # Over a network each takes some milliseconds, and a worker may have thousands.
+            with ThreadPoolExecutor(min(len(due), MOST_AT_ONCE), "heartbeat") as threads:
+                problems = list(threads.map(self._renew, due))
+        else:
+            problems = [self._renew(held) for held in due]
         self._beat_instance()
-        if problem is not None:
-            raise problem
+        for problem in problems:
+            if problem is not None:
+                raise problem
+
+    def _is_due(self, held: Held) -> bool:
+        left = held.until - self._clock.monotonic()
+        return not held.is_lost and left <= self._lease_seconds - self._interval / 2
+
+    def _renew(self, held: Held) -> JobtableError | None:
+        """Renew one lease, or learn that it is lost; gives why neither was possible."""
+        now = self._clock.monotonic()
+        try:
+            held.lease = self._jobs.heartbeat(held.lease)
+        except LeaseLostError:
+            held.lose()
+        except JobtableError as error:
+            return error
+        else:
+            held.until = now + self._lease_seconds
+            _tell(held, held.lease.job)
+        return None
 
     def look(self) -> None:
         """Learn whether someone asks a job to end: one read of all of them, between heartbeats."""

@@ -128,9 +128,7 @@ def test_a_lease_that_someone_else_has_is_lost(jobs: Jobs, heartbeats: Heartbeat
     assert [heartbeats.is_held(each) for each in held] == [False, True]
 
 
-def test_many_leases_are_renewed_at_once(
-    jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock, backend: Switch
-) -> None:
+def test_many_leases_are_renewed_at_once(jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock, backend: Switch) -> None:
     """One after the other, those of a worker with many jobs would take longer than a lease lasts."""
     held = [heartbeats.hold(claimed(jobs), clock.monotonic()) for _ in range(2 * MOST_AT_ONCE)]
     lost = held[3]

@@ -21,6 +21,8 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.runner import StopFlag, run_task
 from jobtable.jobs.tasks import FailTask, StopTask, task
 from jobtable.store import Store
+from jobtable.store.backend import Request, Response
+from jobtable.store.sizes import item_size
 
 LARGE = "x" * 300_000
 
@@ -40,6 +42,52 @@ def claim(jobs: Jobs) -> list[Lease]:
 
 def statuses(jobs: Jobs) -> list[Status]:
     return [job.status for job in jobs.queries.list_jobs()]
+
+
+class MeasuringBackend:
+    """Counts what transactions touch as DynamoDB's documentation has it: by the sizes of the items, new or there."""
+
+    def __init__(self) -> None:
+        self._backend = EmbeddedBackend(None)
+        self.largest = 0
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == "TransactWriteItems":
+            actions = (body for action in request["TransactItems"] for body in action.values())
+            self.largest = max(self.largest, sum(map(self._size, actions)))
+        return self._backend.execute(operation, request)
+
+    def _size(self, action: Request) -> int:
+        if "Item" in action:
+            return item_size(action["Item"])
+        there = self._backend.execute("GetItem", {"TableName": action["TableName"], "Key": action["Key"]})
+        values = action.get("ExpressionAttributeValues", {})
+        return item_size(there.get("Item", {})) + item_size(values)
+
+    def close(self) -> None:
+        self._backend.close()
+
+
+def test_no_transaction_touches_more_than_the_service_allows() -> None:
+    backend = MeasuringBackend()
+    with Store(backend) as store:
+        jobs = engine(store)
+        group = jobs.open_group(NewJob(name="group"))
+        text = "x" * 200_000
+        jobs.submit_many(
+            NewJob(name=str(number), task="x:y", params={"text": text}, parent_job_id=group.job_id)
+            for number in range(40)
+        )
+        leases: list[Lease] = []
+        while some := claim(jobs):
+            leases += some
+        assert len(leases) == 40
+        assert jobs.finish_many([(lease, Outcome.completed(text[:150_000])) for lease in leases]) == []
+        jobs.seal(group.job_id)
+        check_records(jobs)
+        jobs.delete(group.job_id, tree=True)
+        assert statuses(jobs) == []
+    assert backend.largest < 4_000_000
 
 
 def test_jobs_are_submitted_that_are_too_large_for_one_transaction(jobs: Jobs) -> None:

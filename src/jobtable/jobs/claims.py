@@ -13,8 +13,9 @@ from jobtable.jobs.leases import Lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status
 from jobtable.jobs.starts import Starts
-from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition
+from jobtable.jobs.transitions import MOST_JOBS, Refused, Transition, length_of
 from jobtable.store import Store
+from jobtable.store.transactions import grouped
 
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
@@ -99,6 +100,7 @@ class Claims:
         if not jobs:
             return []
         crowd = self._crowds.get(queue, 1.0)
+        jobs = next(grouped(jobs, most, lambda pair: length_of(pair[1])))
         try:
             leases = self._take(there, jobs, instance_id, lease_seconds, instance)
         except Refused as refused:

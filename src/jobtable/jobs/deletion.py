@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import chain, islice
+from itertools import chain
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobStateError, TransactionFailedError
@@ -14,13 +14,14 @@ from jobtable.jobs.locations import job_prefix
 from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.reports import sweep_config_of
+from jobtable.jobs.transitions import length_of
 from jobtable.jobs.trees import Trees
 from jobtable.model import Entity, unchanged
 from jobtable.objects import ObjectStore
 from jobtable.store import Store, Undeclared
 from jobtable.store.backend import Item
 from jobtable.store.batches import Batches
-from jobtable.store.transactions import MOST_ACTIONS
+from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 
 class Deletion:
@@ -85,8 +86,7 @@ class Deletion:
         Only their ids are held: a job with its parameters and its result may have 400 KB, and there may be many.
         """
         going = dict.fromkeys(reversed(job_ids))
-        jobs = self._there(going)
-        while some := list(islice(jobs, MOST_ACTIONS)):
+        for some in grouped(self._there(going), MOST_ACTIONS, length_of):
             self.mark_as_going(some)
         return sum(self._delete_one(each, going.keys()) for each in self._there(going))
 

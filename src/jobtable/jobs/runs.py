@@ -25,10 +25,10 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
 from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.starts import Starts
-from jobtable.jobs.transitions import Refused, Transition, later
+from jobtable.jobs.transitions import Refused, Transition, later, length_of
 from jobtable.model import Condition, unchanged
 from jobtable.store import Store
-from jobtable.store.transactions import MOST_ACTIONS
+from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 _NOT_ASKED_TO_END = Job.requested.missing()
 """Holds only if nobody has asked for the end of the run since the worker's last heartbeat."""
@@ -383,9 +383,7 @@ def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease
     for pair in ended:
         by_kind.setdefault((pair[0].job.queue_name, _most_actions(pair[0])), []).append(pair)
     for (_, actions), pairs in by_kind.items():
-        most = (MOST_ACTIONS - 1) // actions
-        for first in range(0, len(pairs), most):
-            yield pairs[first : first + most]
+        yield from grouped(pairs, (MOST_ACTIONS - 1) // actions, lambda pair: length_of(pair[0].job, pair[1].result))
 
 
 def _most_actions(lease: Lease) -> int:

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from jobtable.clock import Clock
 from jobtable.errors import TransactionFailedError
 from jobtable.jobs.entities import Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import Status
-from jobtable.model import Condition, Update, unchanged
+from jobtable.model import Condition, Json, Update, unchanged
 from jobtable.store import Store
-from jobtable.store.transactions import MOST_ACTIONS
+from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES
 
 _MICROSECOND = timedelta(microseconds=1)
 SETTLING_TIME = timedelta(seconds=5)
 """If the process that ended a job has not told its dependents after this time, another one does."""
+_BYTES_BESIDE = 2_000
+"""What a job takes beside its configuration and its result, with its history and its place in the queue."""
 MOST_JOBS = (MOST_ACTIONS - 1) // 3
 """How many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
 
@@ -148,6 +152,15 @@ class Transition:
     def _own(self, job_id: str, actions: int = 1) -> None:
         first = len(self.tx)
         self._owners.update(dict.fromkeys(range(first, first + actions), job_id))
+
+
+def length_of(job: Job, result: Json = None) -> int:
+    """About how many bytes the item of a job has, with a result that it gets: for transactions that change many."""
+    try:
+        large = [job.job_config, job.result if result is None else result]
+        return _BYTES_BESIDE + sum(len(to_json(each)) for each in large if each is not None)
+    except PydanticSerializationError:  # no item can hold it, and it is to spoil no other's transaction
+        return PACKED_BYTES
 
 
 def later(now: datetime, last: datetime | None) -> datetime:

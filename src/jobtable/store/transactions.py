@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from jobtable.store.store import Store
 
 E = TypeVar("E", bound=Entity)
+T = TypeVar("T")
 MOST_ACTIONS = 100
 PACKED_BYTES = 2_000_000
-"""What is put into one transaction, by estimates: DynamoDB takes 4 MB."""
+"""What one transaction touches, by estimates. DynamoDB allows 4 MB, and counts an item that is changed as a whole."""
 _ACTION = {"add": "Put", "put": "Put", "update": "Update", "delete": "Delete", "check": "ConditionCheck"}
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 """Reasons that say nothing of the items: the same transaction may succeed when it is sent again."""
@@ -207,15 +208,20 @@ def _read_together(store: Store, request: Request, pattern: str) -> Response:
 
 
 def packed(entities: Iterable[E], most: int) -> Iterator[list[E]]:
-    """The entities in groups of so many at most that can be put in one transaction each."""
-    group: list[E] = []
+    """The entities in groups of so many at most that can be written in one transaction each."""
+    return grouped(entities, most, lambda entity: item_size(type(entity).__schema__.codec.encode(entity)))
+
+
+def grouped(things: Iterable[T], most: int, size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Whatever is written in groups of so many at most, each of which fits into one transaction by its sizes."""
+    group: list[T] = []
     size = 0
-    for entity in entities:
-        of_entity = item_size(type(entity).__schema__.codec.encode(entity))
-        if group and (len(group) == most or size + of_entity > PACKED_BYTES):
+    for thing in things:
+        of_thing = size_of(thing)
+        if group and (len(group) == most or size + of_thing > PACKED_BYTES):
             yield group
             group, size = [], 0
-        group.append(entity)
-        size += of_entity
+        group.append(thing)
+        size += of_thing
     if group:
         yield group

@@ -17,16 +17,21 @@ from jobtable.embedded import EmbeddedBackend
 from jobtable.store import Store
 from jobtable.testing import servers
 
-# No example is judged by the time that it takes: machines are busy. In CI the same examples every time, so that a
-# change is judged by itself; elsewhere new ones, to find what is new.
-hypothesis.settings.register_profile("jobtable", deadline=None, derandomize=bool(os.environ.get("CI")))
+REQUIRE_ALL = os.environ.get("JOBTABLE_REQUIRE_ALL") == "1"
+
+# No example is judged by the time that it, or drawing it, takes: machines are busy. In CI the same examples every
+# time, so that a change is judged by itself; elsewhere new ones, to find what is new.
+hypothesis.settings.register_profile(
+    "jobtable",
+    deadline=None,
+    derandomize=REQUIRE_ALL or bool(os.environ.get("CI")),
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("jobtable")
 
 # A shell that starts the tests in the background lets them ignore Ctrl-C, and all programs that they start too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-REQUIRE_ALL = os.environ.get("JOBTABLE_REQUIRE_ALL") == "1"
 
 
 def _served(name: str, server: AbstractContextManager[str]) -> Iterator[str]:

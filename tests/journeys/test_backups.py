@@ -433,7 +433,7 @@ def refused(data: bytes, path: Path, match: str = "") -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_a_damaged_file_is_refused(exported: bytes, tmp_path: Path, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(exported) - 1), "at")
     length = data.draw(st.integers(1, 300), "length")
@@ -577,7 +577,7 @@ def test_a_file_that_was_made_to_do_harm_is_refused(exported: bytes, tmp_path: P
 
 
 @given(at=st.integers(1, 700), value=st.integers(0, 255))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_whoever_alters_the_headers_gets_a_clear_answer(exported: bytes, tmp_path: Path, at: int, value: int) -> None:
     """Also where all checksums are right, reading gives what the manifest says, or an ArchiveError."""
     body = bytearray(exported[:-64])

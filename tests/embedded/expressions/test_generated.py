@@ -21,7 +21,11 @@ from jobtable.embedded.schema import KeyAttribute
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
-COMPARED = settings(max_examples=120, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+COMPARED = settings(
+    max_examples=120,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 
 SCALARS: st.SearchStrategy[AttributeValue] = st.sampled_from(
     [

@@ -27,7 +27,7 @@ _POISON: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "leave": ({"code": 3}, {}, "exit code 3"),
     "crash": ({}, {}, "SIGSEGV"),
     "kill_itself": ({"signum": 9}, {}, "SIGKILL"),
-    "eat": ({}, {"memory_mb": 200}, "its limit is 200 MB"),
+    "eat": ({"most_mb": 300}, {"memory_mb": 200}, "its limit is 200 MB"),
     "eat_at_once": ({"size_mb": 100_000}, {"memory_mb": 200}, "its limit is 200 MB"),
     "hang": ({}, {"timeout_seconds": 2, "grace_seconds": 1}, "timeout"),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -45,7 +46,8 @@ def outlive_the_lease(job: JobContext, folder: str) -> str:
     if job.epoch > 1:
         return "done"
     notes = Path(folder) / job.job_id
-    notes.with_suffix(".begun").touch()
+    notes.with_suffix(".new").write_text(str(os.getpid()))
+    notes.with_suffix(".new").rename(notes.with_suffix(".begun"))
     while not notes.with_suffix(".go").exists():
         time.sleep(0.02)
     lease = job._lease  # what a worker has, and a task should not use

@@ -20,6 +20,8 @@ from jobtable.jobs.worker import Worker
 
 _LEASE_SECONDS = 1.5
 _JOBS_PER_WORKER = 5
+_MANY = 10_000
+"""Leases as short as these are also lost by a machine that stands still for a moment."""
 
 
 def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str, object]]:
@@ -31,7 +33,7 @@ def run(trials: int = 200, seed: int = 1, at_once: int = 4) -> Iterator[dict[str
         for number in range(trials):
             for _ in range(_JOBS_PER_WORKER):
                 params = {"seconds": chance.uniform(0, 1.0)}
-                jobs.submit(NewJob(name="work", task="faults.tasks:work", params=params, most_interruptions=trials))
+                jobs.submit(NewJob(name="work", task="faults.tasks:work", params=params, most_interruptions=_MANY))
             _kill(workers.pop(0), chance.uniform(0, 1.5))
             if number + at_once < trials:
                 workers.append(start("faults.workers", url, _LEASE_SECONDS, 2))

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
 from jobtable.testing.servers import free_port
 
 PAGE = Path(__file__).parent.parent / "docs" / "tutorial.md"
@@ -88,7 +86,6 @@ def running(command: str, folder: Path, environment: dict[str, str]) -> Iterator
         process.wait(timeout=60)
 
 
-@pytest.mark.timeout(600)
 def test_a_reader_gets_to_the_end(tmp_path: Path) -> None:
     port, dynamodb_port = free_port(), free_port()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("JOBTABLE_", "AWS_"))}

@@ -99,7 +99,6 @@ def fetch(url: str) -> str:
         return str(answer.read().decode())
 
 
-@pytest.mark.timeout(600)
 def test_every_part_of_the_demonstration_comes_to_its_end_or_to_a_person(tmp_path: Path) -> None:
     with up(tmp_path, "--demo", "--slots", "2") as running:
         address = running.read_until("Jobtable is at", _START_SECONDS).split()[3]

@@ -27,7 +27,7 @@ def server() -> Iterator[ForkServer]:
 
 
 def wait_for(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < until
         time.sleep(0.01)

@@ -102,17 +102,29 @@ def test_a_lease_that_cannot_be_renewed_is_given_up_after_its_time(
     assert not heartbeats.is_held(held)
 
 
-def test_a_lease_that_could_not_be_renewed_is_renewed_soon(jobs: Jobs, clock: FakeClock, backend: Switch) -> None:
+def test_a_lease_that_could_not_be_renewed_is_renewed_soon(
+    jobs: Jobs, clock: FakeClock, backend: Switch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heartbeats = Heartbeats(jobs, 0.6, beat_instance=lambda: None, on_failure=lambda error: None)
     held = heartbeats.hold(claimed(jobs), clock.monotonic())
-    has_failed = threading.Event()
+    has_begun, has_failed = threading.Event(), threading.Event()
     backend.on_failure = has_failed.set
     backend.is_off = True
+    monotonic = clock.monotonic
+
+    def noted() -> float:
+        now = monotonic()
+        if threading.current_thread().name == "heartbeats":
+            has_begun.set()
+        return now
+
+    monkeypatch.setattr(clock, "monotonic", noted)
     heartbeats.start()
-    while not has_failed.wait(0.05):
-        clock.advance(0.05)
+    has_begun.wait()
+    clock.advance(0.3)  # the time of the first beat, and not yet the end of the lease
+    has_failed.wait()
     backend.is_off = False
-    until = time.monotonic() + 10
+    until = time.monotonic() + 120
     while held.lease.job.heartbeat == 0 and time.monotonic() < until:
         time.sleep(0.01)  # the clock stands still: the time of the next beat does not come
     heartbeats.close()

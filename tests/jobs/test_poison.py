@@ -25,10 +25,10 @@ POISON: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "leave_politely": ({"code": 4}, {}, "SystemExit: 4"),
     "crash": ({}, {"max_attempts": 2}, "ended by SIGSEGV"),
     "kill_itself": ({"signum": 9}, {}, "ended by SIGKILL, perhaps by the system because memory ran out"),
-    "eat": ({"pause_seconds": 0.1}, {"memory_mb": 150}, "MB, and its limit is 150 MB"),
+    "eat": ({"most_mb": 240}, {"memory_mb": 150}, "MB, and its limit is 150 MB"),
     "eat_at_once": ({"size_mb": 4000}, {"memory_mb": 150}, "out of memory"),
     "hang": ({}, {"timeout_seconds": 0.3, "grace_seconds": 0.2}, "timeout: it ran longer than 0.3 s"),
-    "sleep": ({"seconds": 60}, {"timeout_seconds": 0.3}, "timeout: it ran longer than 0.3 s"),
+    "sleep": ({"seconds": 600}, {"timeout_seconds": 0.3}, "timeout: it ran longer than 0.3 s"),
     "give_large": ({"size": 500_000}, {"max_attempts": 2}, "its result is too large: 500,002 bytes"),
     "give_object": ({}, {"max_attempts": 2}, "its result cannot be stored"),
     "refuse": ({}, {"max_attempts": 2}, "TaskError: nothing to be done"),
@@ -46,7 +46,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Jobs, dict
     for name, (params, limits, _) in POISON.items():
         new = NewJob(name=name, task=f"tests.jobs.worker_tasks:{name}", params=params, retry=AT_ONCE, **limits)
         ids[name] = jobs.submit(new).job_id
-        neighbour = NewJob(name="add", task="tests.jobs.worker_tasks:add", params={"a": 1, "b": 2}, timeout_seconds=30)
+        neighbour = NewJob(name="add", task="tests.jobs.worker_tasks:add", params={"a": 1, "b": 2}, timeout_seconds=600)
         ids[f"neighbour of {name}"] = jobs.submit(neighbour).job_id
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(REPOSITORY)

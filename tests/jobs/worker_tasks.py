@@ -141,16 +141,17 @@ def crash() -> None:
 def kill_itself(signum: int) -> None:
     """Ends by a signal."""
     os.kill(os.getpid(), signum)
-    time.sleep(60)
+    time.sleep(600)
 
 
 @task
-def eat(step_mb: int = 20, pause_seconds: float = 0.02) -> None:
-    """Takes memory until it is stopped."""
+def eat(most_mb: int, step_mb: int = 20) -> None:
+    """Takes memory, and keeps it until it is stopped."""
     eaten = []
-    while True:
+    for _ in range(0, most_mb, step_mb):
         eaten.append(b"x" * (step_mb << 20))
-        time.sleep(pause_seconds)
+        time.sleep(0.02)
+    time.sleep(600)
 
 
 @task
@@ -163,10 +164,25 @@ def eat_at_once(size_mb: int) -> int:
 def hang(marks: str | None = None) -> None:
     """Never ends, and takes no hint; starts a process that would outlive it."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     if marks is not None:
         Path(marks).write_text(f"{os.getpid()} {child.pid}")
-    time.sleep(120)
+    time.sleep(600)
+
+
+@task
+def hang_once(marks: str) -> str:
+    """Hangs in its first run."""
+    if not Path(marks).exists():
+        hang(marks)
+    return "ran again"
+
+
+@task
+def wait_for_file(path: str) -> None:
+    """Ends when the file is there, and takes no hint before."""
+    while not Path(path).exists():
+        time.sleep(0.02)
 
 
 @task
@@ -177,7 +193,7 @@ def sleep(seconds: float) -> str:
 
 
 @task
-def work_until_stopped(job: JobContext, most_seconds: float = 30.0) -> dict[str, Any]:
+def work_until_stopped(job: JobContext, most_seconds: float = 600.0) -> dict[str, Any]:
     """Ends when it is asked to."""
     until = time.monotonic() + most_seconds
     while time.monotonic() < until:
@@ -215,4 +231,4 @@ def draw() -> list[float]:
 def kill_parent() -> None:
     """Kills the process that started it."""
     os.kill(os.getppid(), signal.SIGKILL)
-    time.sleep(60)
+    time.sleep(600)

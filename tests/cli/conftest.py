@@ -43,14 +43,14 @@ class ServeProcess:
         self.greeting = self.process.stdout.readline()
         found = re.search(r"http://\S+", self.greeting)
         if found is None:
-            _, complaints = self.process.communicate(timeout=20)
+            _, complaints = self.process.communicate(timeout=120)
             pytest.fail(f"the server did not start: {self.greeting}{complaints}")
         self.url = found[0]
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str, str]:
         """Send a signal and wait; gives the exit code and what was printed since the greeting."""
         self.process.send_signal(number)
-        printed, complaints = self.process.communicate(timeout=30)
+        printed, complaints = self.process.communicate(timeout=120)
         return self.process.returncode, printed, complaints
 
 

@@ -45,7 +45,7 @@ def test_a_sweep_of_objects_names_what_it_compares(cli: CommandLine) -> None:
 def test_without_standard_input_it_is_refused(cli: CommandLine) -> None:
     command = [str(JOBTABLE), "objects", "sweep", "--store", cli.store]
     refused = subprocess.run(
-        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, timeout=60, check=False
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, timeout=240, check=False
     )
     assert refused.returncode == 2
     assert "There is no terminal to ask in: add --yes" in refused.stderr

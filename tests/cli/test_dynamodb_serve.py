@@ -58,7 +58,7 @@ def server(shared_server: ServeProcess) -> Iterator[ServeProcess]:
     client = dynamodb(shared_server.url)
     for name in client.list_tables()["TableNames"]:
         client.delete_table(TableName=name)
-        client.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 5})
+        client.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
     client.close()
 
 
@@ -95,7 +95,7 @@ def make_table(client: DynamoDBClient, name: str = "Jobs", **more: Any) -> None:
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         **more,
     )
-    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 5})
+    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
 
 
 def test_boto3_client(client: DynamoDBClient) -> None:
@@ -135,7 +135,7 @@ def test_boto3_client(client: DynamoDBClient) -> None:
     client.delete_item(TableName="Jobs", Key=key)
     assert "Item" not in client.get_item(TableName="Jobs", Key=key)
     client.delete_table(TableName="Jobs")
-    client.get_waiter("table_not_exists").wait(TableName="Jobs", WaiterConfig={"Delay": 1, "MaxAttempts": 5})
+    client.get_waiter("table_not_exists").wait(TableName="Jobs", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
     assert client.list_tables()["TableNames"] == []
 
 
@@ -312,7 +312,7 @@ def aws(server: ServeProcess, tmp_path: Path) -> Aws:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         program = str(Path(sys.executable).parent / "aws")
         command = [program, "dynamodb", *arguments, "--endpoint-url", server.url, "--output", "json"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
+        return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False, env=environment)
 
     return run
 
@@ -362,7 +362,7 @@ def test_backups_with_boto3(client: DynamoDBClient) -> None:
     restored = client.restore_table_from_backup(TargetTableName="Restored", BackupArn=arn)["TableDescription"]
     assert restored["RestoreSummary"].get("SourceBackupArn") == arn
     assert restored["RestoreSummary"]["RestoreInProgress"] is True
-    client.get_waiter("table_exists").wait(TableName="Restored", WaiterConfig={"Delay": 1, "MaxAttempts": 30})
+    client.get_waiter("table_exists").wait(TableName="Restored", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
     assert client.scan(TableName="Restored")["Count"] == 5
     client.delete_backup(BackupArn=arn)
     with pytest.raises(client.exceptions.BackupNotFoundException):
@@ -477,7 +477,7 @@ def test_the_greeting_names_the_address_and_the_health_line_answers(serve: Start
     server = serve("--memory")
     assert server.greeting == f"Serving DynamoDB on {server.url} (tables in memory); stop with Ctrl-C.\n"
     assert server.url.startswith("http://127.0.0.1:")
-    with urllib.request.urlopen(server.url, timeout=20) as answer:
+    with urllib.request.urlopen(server.url, timeout=120) as answer:
         assert answer.read().startswith(b"healthy: 127.0.0.1")
 
 

@@ -50,7 +50,7 @@ def test_an_execution_waits_for_a_person_and_goes_on() -> None:
     assert (forged.exit_code, len(forged.stderr.splitlines())) == (1, 1)
     complete = ("tasks", "complete", task["task_id"], "--token", token)
     closed = ["/bin/sh", "-c", 'exec "$@" <&-', "sh", str(JOBTABLE), *complete, "--answer", "-"]
-    assert "stdin is closed" in subprocess.run(closed, capture_output=True, text=True, timeout=60, check=False).stderr
+    assert "stdin is closed" in subprocess.run(closed, capture_output=True, text=True, timeout=240, check=False).stderr
     malformed = run(*complete, "--answer", "-", stdin='[{"year": 1}]')
     assert malformed.exit_code == 1
     assert "is no list of albums" in malformed.stderr

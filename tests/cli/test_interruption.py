@@ -17,7 +17,7 @@ def run(folder: Path, program: str, *arguments: str) -> tuple[int, str]:
         [sys.executable, "-c", f"{program}\nfrom jobtable.__main__ import run; run()", *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
         cwd=folder,
         # What ran the tests may have it ignored, and that is handed down.

@@ -17,7 +17,7 @@ from jobtable.testing.servers import free_port
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}
     return subprocess.run(
-        [str(JOBTABLE), *arguments], capture_output=True, text=True, timeout=60, check=False, env=environment
+        [str(JOBTABLE), *arguments], capture_output=True, text=True, timeout=240, check=False, env=environment
     )
 
 
@@ -74,7 +74,7 @@ def test_a_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
         ["/bin/sh", "-c", 'cd "$1" && rmdir "$1" && exec "$2" jobs list', "sh", str(tmp_path / "gone"), str(JOBTABLE)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert (done.returncode, done.stdout) == (2, "")
@@ -146,7 +146,7 @@ def test_output_that_cannot_be_written_is_one_line(cli: CommandLine, command: li
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
     assert (done.returncode, done.stderr) == (1, "Error: the output could not be written: No space left on device\n")
@@ -158,7 +158,7 @@ def test_the_output_is_utf_8_in_every_locale(cli: CommandLine, form: list[str]) 
     printed = subprocess.run(
         [JOBTABLE, "queues", "show", "q", "--store", cli.store, *form],
         capture_output=True,
-        timeout=60,
+        timeout=240,
         check=True,
         env=os.environ | {"PYTHONIOENCODING": "latin-1"},
     )

@@ -29,8 +29,8 @@ from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.testing.servers import free_port
 
 _JOBTABLE = [sys.executable, "-m", "jobtable"]
-_START_SECONDS = 60
-_DEMO_SECONDS = 240
+_START_SECONDS = 240
+_DEMO_SECONDS = 600
 _WAITING = """
 import time
 from jobtable.jobs.tasks import task
@@ -78,7 +78,7 @@ class Up:
     def interrupt(self) -> int:
         """Ctrl-C, and how it ended."""
         self.process.send_signal(signal.SIGINT)
-        _, rest = self.process.communicate(timeout=60)
+        _, rest = self.process.communicate(timeout=240)
         self.lines += rest.splitlines(keepends=True)
         return self.process.returncode
 
@@ -95,7 +95,7 @@ def up(folder: Path, *arguments: str) -> Iterator[Up]:
 
 
 def fetch(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return str(answer.read().decode())
 
 
@@ -167,7 +167,7 @@ def test_a_reader_of_what_is_said_may_go_away(cli: CommandLine, tmp_path: Path) 
         (ended,) = cli.json("jobs", "submit", "--task", "quick:run", "--wait", "--timeout", str(_START_SECONDS))
         assert ended["status"] == "COMPLETED"
         running.process.send_signal(signal.SIGTERM)
-        assert running.process.wait(timeout=60) == 0
+        assert running.process.wait(timeout=240) == 0
 
 
 def test_it_runs_where_every_stream_is_closed(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_it_runs_where_every_stream_is_closed(tmp_path: Path) -> None:
                     running.terminate()
                     break
                 time.sleep(0.05)
-            assert running.wait(timeout=60) == 0
+            assert running.wait(timeout=240) == 0
         finally:
             running.kill()
 
@@ -193,7 +193,7 @@ def test_a_signal_while_it_starts_ends_it(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert ended.stderr.endswith("Stopped.\n")
 
@@ -211,7 +211,7 @@ def test_what_cannot_be_is_one_line_and_an_exit_code(tmp_path: Path) -> None:
             (["--data", str(tmp_path), "--store", "memory:"], "give one of them"),
         ):
             ended = subprocess.run(
-                [*_JOBTABLE, "up", *arguments], check=False, capture_output=True, text=True, timeout=60
+                [*_JOBTABLE, "up", *arguments], check=False, capture_output=True, text=True, timeout=240
             )
             assert ended.returncode == 2
             assert told in ended.stderr
@@ -270,7 +270,7 @@ def test_the_worker_ends_with_a_server_that_is_killed_and_gives_its_job_back(tmp
             lambda: jobs.store.get(Instance.key(instance_id=worker.instance_id)).status is InstanceStatus.STOPPED
         )
         assert jobs.queries.get_job(job.job_id).status is Status.INTERRUPTED
-        running.process.communicate(timeout=60)  # returns when nobody holds its stderr any more
+        running.process.communicate(timeout=240)  # returns when nobody holds its stderr any more
 
 
 def _wait_until(is_so: Callable[[], bool]) -> None:

@@ -57,7 +57,7 @@ class Shell:
 
     def run(self, *arguments: str, code: int = 0) -> str:
         process = self.start(*arguments)
-        printed, said = process.communicate(timeout=60)
+        printed, said = process.communicate(timeout=240)
         assert process.returncode == code, printed + said
         return printed
 
@@ -98,12 +98,12 @@ def test_a_log_is_followed_and_a_job_waited_for_while_it_runs(shell: Shell) -> N
     assert json.loads(follower.stdout.readline())["message"] == "waits"
     waiter = shell.start("jobs", "wait", job_id, "--json")
     shell.run("jobs", "stop", job_id)
-    printed, _ = waiter.communicate(timeout=60)
+    printed, _ = waiter.communicate(timeout=240)
     assert (waiter.returncode, json.loads(printed)[0]["status"]) == (5, "STOPPED")
-    follower.communicate(timeout=60)
+    follower.communicate(timeout=240)
     assert follower.returncode == 0
     worker.send_signal(signal.SIGTERM)
-    _, said = worker.communicate(timeout=60)
+    _, said = worker.communicate(timeout=240)
     assert (worker.returncode, said.splitlines()) == (0, [said.splitlines()[0]])
 
 
@@ -114,7 +114,7 @@ def test_a_worker_that_is_stopped_says_what_it_waits_for(shell: Shell) -> None:
     assert follower.stdout is not None
     assert "waits" in follower.stdout.readline()
     worker.send_signal(signal.SIGINT)
-    _, said = worker.communicate(timeout=60)
+    _, said = worker.communicate(timeout=240)
     assert worker.returncode == 0
     assert "stopping: running jobs have 45 s to end, then they are given back; a second signal" in said
 
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_a_follower_at_once_and_quietly(shell: Shell) -> None:
     assert follower.stdout is not None
     assert "waits" in follower.stdout.readline()
     follower.send_signal(signal.SIGINT)
-    printed, said = follower.communicate(timeout=60)
+    printed, said = follower.communicate(timeout=240)
     assert (follower.returncode, printed, said) == (130, "", "")
 
 
@@ -140,7 +140,7 @@ def test_a_reader_that_goes_away_is_no_error_with_a_traceback(shell: Shell) -> N
     reader.stdout.close()
     assert reader.stderr is not None
     assert reader.stderr.read() == ""
-    reader.wait(timeout=60)
+    reader.wait(timeout=240)
 
 
 def test_a_worker_needs_a_store_that_others_see(cli: CommandLine) -> None:

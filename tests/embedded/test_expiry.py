@@ -198,7 +198,7 @@ def test_it_happens_by_itself_in_the_background(monkeypatch: pytest.MonkeyPatch)
     switch(backend)
     put(backend, "expired", int(time.time()) - 1)
     put(backend, "stays", int(time.time()) + 1000)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 240
     while left(backend) != {"stays"} and time.monotonic() < deadline:
         time.sleep(0.01)
     assert left(backend) == {"stays"}
@@ -218,8 +218,7 @@ def test_the_thread_runs_only_while_there_is_something_to_do(monkeypatch: pytest
     first = thread()
     assert first is not None
     switch(backend, enabled=False)
-    first.join(20)
-    assert not first.is_alive()
+    first.join()
     switch(backend)
     second = thread()
     assert second is not None
@@ -244,7 +243,7 @@ def test_a_failing_disk_does_not_end_the_thread(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(storage._writer, "run", failing)
     switch(backend)
     put(backend, "expired", int(time.time()) - 1)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 240
     while left(backend) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert left(backend) == set()

@@ -81,7 +81,7 @@ def new_index(backend: EmbeddedBackend) -> dict[str, Any]:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 240
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
@@ -75,3 +78,12 @@ def everything(storage: Storage, index: str | None = None, name: str = "tab") ->
         table = table_of(view, name)
         chosen = None if index is None else table.indexes[index]
         return [from_json(stored) for _, stored in view.range(table, chosen, b"", None)]
+
+
+def open_files(folder: Path) -> list[str]:
+    """The files of a folder that this process has open; what other tests have left open is none of them."""
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            found.append(os.readlink(f"/proc/self/fd/{number}"))
+    return [name for name in found if name.startswith(f"{folder}/")]

@@ -19,7 +19,7 @@ from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.embedded.tables import OPERATIONS
 
 _FOLDER = str(Path(package.__file__).parent)
-_LONGEST_SECONDS = 30.0
+_LONGEST_SECONDS = 240.0
 """After so long a write counts as one that never ends; most need a thousandth of a second."""
 
 

@@ -21,6 +21,7 @@ from tests.embedded.storage.samples import (
     get,
     item,
     key_schema,
+    open_files,
     put,
     put_action,
     table_of,
@@ -234,7 +235,7 @@ def test_many_threads_lose_nothing(storage: Storage) -> None:
     assert inconsistencies(storage) == []
 
 
-def test_threads_that_end_leave_no_open_files_behind(storage: Storage) -> None:
+def test_threads_that_end_leave_no_open_files_behind(storage: Storage, path: Path) -> None:
     def read_together(barrier: threading.Barrier) -> None:
         with storage.read() as view:
             barrier.wait()
@@ -249,10 +250,10 @@ def test_threads_that_end_leave_no_open_files_behind(storage: Storage) -> None:
             thread.join()
 
     run_threads()
-    opened = len(os.listdir("/proc/self/fd"))
+    opened = sorted(open_files(path.parent))
     for _ in range(5):
         run_threads()
-    assert len(os.listdir("/proc/self/fd")) == opened
+    assert sorted(open_files(path.parent)) == opened
 
 
 ADD_INDEX = {

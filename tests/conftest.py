@@ -55,7 +55,9 @@ def dynamodb_local_url() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def dynamodb_local(dynamodb_local_url: str) -> Iterator[DynamoDBBackend]:
     """A backend on it, for all tests of this process: it takes longer to make one than most of them run."""
-    backend = DynamoDBBackend(None, endpoint_url=dynamodb_local_url, access_key="a", secret_key="b", max_attempts=1)
+    backend = DynamoDBBackend(
+        None, endpoint_url=dynamodb_local_url, access_key="a", secret_key="b", max_attempts=1, read_timeout=240
+    )
     yield backend
     backend.close()
 

@@ -163,7 +163,7 @@ class Deployment:
             yield greeting.split()[3]
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
+            process.communicate(timeout=240)
 
 
 def test_server_and_worker_share_nothing_but_tables_and_bucket(
@@ -182,8 +182,8 @@ def test_server_and_worker_share_nothing_but_tables_and_bucket(
         deployed.command("worker", "--until-empty")
         shown = json.loads(deployed.command(*through, "jobs", "show", job_id, "--json"))
         files = json.loads(deployed.command(*through, "jobs", "artifacts", job_id, "--json"))
-        page = httpx.get(f"{address}/jobs/{job_id}", headers={"Authorization": f"Bearer {token}"}, timeout=20)
-        assert httpx.get(f"{address}/api/v1/jobs", timeout=20).status_code == 401
+        page = httpx.get(f"{address}/jobs/{job_id}", headers={"Authorization": f"Bearer {token}"}, timeout=120)
+        assert httpx.get(f"{address}/api/v1/jobs", timeout=120).status_code == 401
     assert (shown["job"]["status"], shown["job"]["result"]) == ("COMPLETED", 42)
     assert [(file["name"], file["size_bytes"]) for file in files] == [("model.txt", 7)]
     assert (page.status_code, "model.txt" in page.text) == (200, True)

@@ -83,7 +83,7 @@ def test_processes(tmp_path: Path) -> None:
     processes = [start_process(url, task.task_id, token, share) for share in shares]
     outcomes = [""] * ANSWERS
     for share, process in zip(shares, processes, strict=True):
-        printed, _ = process.communicate(timeout=60)
+        printed, _ = process.communicate(timeout=240)
         for number, outcome in zip(share, json.loads(printed), strict=True):
             outcomes[number] = outcome
     check(jobs, task, outcomes)

@@ -194,7 +194,7 @@ class ScriptedServer:
             def do_POST(self) -> None:
                 outer.sent.append(self.rfile.read(int(self.headers["Content-Length"])))
                 if not outer.answers:
-                    outer.is_released.wait(30)
+                    outer.is_released.wait()
                     return
                 status, answer = outer.answers.pop(0)
                 self.send_response(status)

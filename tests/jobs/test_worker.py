@@ -25,7 +25,7 @@ from jobtable.jobs import log_text, patience, process_slots, processes, worker
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job, main
+from jobtable.jobs.entities import Job, main
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import InstanceStatus, Status
@@ -393,7 +393,7 @@ def test_what_a_dead_worker_ran_ends_and_is_taken_over(bench: Bench) -> None:
     bench.wait_for(lambda: not any(is_running(pid) for pid in pids))
     # A worker with so short a lease would lose it on a machine that stands still for a moment: it gets it now.
     [instance] = bench.jobs.queries.list_instances_by_status(InstanceStatus.RUNNING)
-    bench.jobs.store.update(instance, Instance.lease_seconds.set(1.0))
+    bench.jobs.store.put(instance.replace(lease_seconds=1.0))
     bench.jobs.store.update(Job.key(job_id=job_id), Job.lease_seconds.set(1.0))
     report = Worker(bench.opener, ["default"], until_empty=True).run()
     assert report.recovered == 1

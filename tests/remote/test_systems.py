@@ -257,8 +257,8 @@ class TestAlbums:
         run_jobs(served.services.jobs, "albums")
         assert remote.albums.get_execution("e1").status is ExecutionStatus.COMPLETED
         assert remote.album_watch.expire_due().looked_at == 0
-        today = remote.store.clock.now().date()
-        counted = served.client(Role.FULL).post(f"/api/v1/workflow-metrics/{today}/compute").json()
+        day = remote.albums.get_execution("e1").created_at.date()
+        counted = served.client(Role.FULL).post(f"/api/v1/workflow-metrics/{day}/compute").json()
         assert counted["step_functions"]["execution_count"] == 1
 
     def test_is_retried_and_deleted(self, served: Served, remote: Services) -> None:

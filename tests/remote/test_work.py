@@ -48,6 +48,7 @@ from jobtable.remote.server import Server
 from jobtable.remote.work import ServerWork, open_work
 from jobtable.store import Store
 from jobtable.testing.clock import FakeClock
+from jobtable.testing.servers import free_port
 from jobtable.web.recovery import Recovery
 
 TASKS = "tests.remote.tasks"
@@ -307,7 +308,7 @@ class TestWorker:
 
     def test_is_asked_to_stop(self, served: Served) -> None:
         jobs = served.services.jobs
-        job = jobs.submit(NewJob(name="wait", task=f"{TASKS}:wait", queue="stop"))
+        job = jobs.submit(NewJob(name="wait", task=f"{TASKS}:wait", queue="stop", grace_seconds=600))
         thread = threading.Thread(target=self.worker(served, "stop", until_empty=True).run)
         thread.start()
         while served.services.store.query(JobLog.key(job_id=job.job_id)).first() is None:
@@ -319,20 +320,21 @@ class TestWorker:
 
     def test_a_server_that_dies_and_comes_back_costs_no_attempt(self, tmp_path: Path) -> None:
         """The job does not even begin anew; only what the server was storing when it died may be there twice."""
-        with up(tmp_path, "--no-worker") as server:
-            url = re.search(r"http://\S+?:(\d+)", server.read_until("http://", seconds=60))
+        port = str(free_port())  # which no outgoing connection gets while the server is away
+        with up(tmp_path, "--no-worker", "--port", port) as server:
+            url = re.search(r"http://\S+?:\d+", server.read_until("http://", seconds=240))
             assert url is not None
             with Services.open(f"file:{tmp_path / 'jobtable.db'}") as services:
                 job = services.jobs.submit(NewJob(name="walk", task=f"{TASKS}:walk", params={"steps": 20}))
-                worker = Worker(partial(open_work, url[0], None), ["default"], until_empty=True)
+                worker = Worker(partial(open_work, url[0], None), ["default"], lease_seconds=600, until_empty=True)
                 thread = threading.Thread(target=worker.run)
                 thread.start()
                 while services.store.query(JobLog.key(job_id=job.job_id)).first() is None:
                     time.sleep(0.05)
                 server.process.kill()
                 server.process.communicate()
-                with up(tmp_path, "--no-worker", "--port", url[1]) as again:
-                    again.read_until("http://", seconds=60)
+                with up(tmp_path, "--no-worker", "--port", port) as again:
+                    again.read_until("http://", seconds=240)
                     thread.join()
                     assert again.interrupt() == 0
                 ended = services.jobs.queries.get_job(job.job_id)

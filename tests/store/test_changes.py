@@ -155,7 +155,7 @@ def test_what_other_processes_change_is_told(tmp_path: Path) -> None:
             "with connect(sys.argv[1]) as store: store.batch_put(Note(name=str(n)) for n in range(2500))"
         )
         root = Path(__file__).parents[2]
-        subprocess.run([sys.executable, "-c", program, url], cwd=root, check=True, timeout=60)
+        subprocess.run([sys.executable, "-c", program, url], cwd=root, check=True, timeout=240)
         told = [change.after for change in drain(feed)]
     assert told == [Note(name=str(number)) for number in range(2500)]
 

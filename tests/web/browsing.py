@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,16 @@ from playwright.sync_api import Browser, Page, expect
 from tests.web.conftest import Served
 
 LIVE = '[data-live-state][data-state="live"]'
-expect.set_options(timeout=20_000)
+LONGEST_MILLISECONDS = 120_000
+"""No page on a busy machine takes so long."""
+expect.set_options(timeout=LONGEST_MILLISECONDS)
+_KEEP_WHAT_IS_TOLD = """
+    window.told = [];
+    new MutationObserver((changes) => {
+        const added = changes.flatMap((change) => [...change.addedNodes]);
+        window.told.push(...added.filter((node) => node.classList?.contains("toast")).map((node) => node.textContent));
+    }).observe(document, { childList: true, subtree: true });
+"""
 
 
 class Watched:
@@ -21,7 +31,8 @@ class Watched:
             viewport={"width": width, "height": 900},
             color_scheme="dark" if scheme == "dark" else "light",
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(LONGEST_MILLISECONDS)
+        context.add_init_script(_KEEP_WHAT_IS_TOLD)
         self.page: Page = context.new_page()
         self.complaints: list[str] = []
         self.page.on("console", lambda message: self._note(message.type, message.text))
@@ -53,6 +64,25 @@ def open_live(page: Page, path: str) -> None:
     with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):
         page.goto(path)
     page.locator(LIVE).wait_for(state="attached")
+
+
+def told_on(page: Page) -> list[str]:
+    """What the page has told in passing since it was opened."""
+    told: list[str] = page.evaluate("window.told")
+    return told
+
+
+def wait_until_told(page: Page, text: str) -> None:
+    """Wait for what a page tells in passing: whoever looks late does not see it any more."""
+    page.wait_for_function("text => window.told.some((each) => each.includes(text))", arg=text)
+
+
+def wait_for_viewers(page: Page, served: Served, count: int) -> None:
+    """Wait until so many streams are open; the server sees a moment later that one was closed."""
+    deadline = time.monotonic() + LONGEST_MILLISECONDS / 1000
+    while served.app.state.feed.viewers != count:
+        assert time.monotonic() < deadline, f"{served.app.state.feed.viewers} streams are open"
+        page.wait_for_timeout(20)
 
 
 class Run:

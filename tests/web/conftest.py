@@ -11,10 +11,12 @@ import pytest
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Error, sync_playwright
 from tests.conftest import REQUIRE_ALL
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jobtable.access.entities import Role
 from jobtable.app import Services
 from jobtable.settings import Settings
+from jobtable.web.connections import HeldConnections
 from jobtable.web.server import address_of, bind, create_app, server_on
 
 CHROMIUM = "/usr/bin/chromium"
@@ -45,7 +47,7 @@ class Served:
         """A client with a token of a role, or without one."""
         if role is not None:
             headers["Authorization"] = f"Bearer {self.token(role)}"
-        client = httpx.Client(base_url=self.url, headers=headers, timeout=20)
+        client = httpx.Client(base_url=self.url, headers=headers, timeout=120)
         self._clients.append(client)
         return client
 
@@ -53,6 +55,15 @@ class Served:
         """A new token."""
         text: str = self.app.state.tokens.create(role, name=role.value).text
         return text
+
+    def connected(self) -> list[H11Protocol]:
+        """The connections that are open."""
+        return [each for each in list(self._server.server_state.connections) if isinstance(each, H11Protocol)]
+
+    def waiting(self) -> list[H11Protocol]:
+        """Those of them of which the server knows that it waits for the other side."""
+        held: HeldConnections = self._server._held  # type: ignore[attr-defined]  # the server is one of our own
+        return list(held._waiting)
 
     def stop(self) -> None:
         """End the server and close what it used."""

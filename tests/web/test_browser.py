@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
 from playwright.sync_api import Browser, Route
 from tests.running import run_jobs
-from tests.web.browsing import Watched, watch
+from tests.web.browsing import Watched, wait_until_told, watch
 from tests.web.conftest import Served
 from tests.web.test_pages import paths
 from tests.web.world import IMAGE_ID, World, make_world
@@ -177,14 +177,14 @@ def test_a_job_tells_how_long_it_runs_and_when_it_may_end(watched: Watched, serv
     page, jobs = watched.page, served.services.jobs
     job = jobs.submit(NewJob(name="long", task="a:b", queue="long"))
     (lease,) = jobs.claim("long", limit=1, instance_id="w", lease_seconds=60)
-    jobs.store.update(Job.key(job_id=job.job_id), Job.started_at.set(job.created_at - timedelta(minutes=60)))
+    jobs.store.update(Job.key(job_id=job.job_id), Job.started_at.set(job.created_at - timedelta(minutes=65)))
     page.goto(f"/jobs/{job.job_id}")
     page.locator('[data-live-state][data-state="live"]').wait_for()
     elapsed, estimated = (
         page.locator("[data-elapsed]"),
         page.locator("[data-region=summary] div", has_text="Estimated end"),
     )
-    elapsed.get_by_text(re.compile(r"^1 h \d+ s$")).wait_for()
+    elapsed.get_by_text(re.compile(r"^1 h \d+ min$")).wait_for()
     assert estimated.count() == 0
     jobs.report(lease, progress=25)
     estimated.get_by_text("in 3 h").wait_for()
@@ -254,7 +254,7 @@ def test_a_job_is_retried_and_several_are_cancelled(watched: Watched, served: Se
     page.get_by_label("Choose all jobs of this page").check()
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Cancel").click()
-    page.get_by_text("3 done").wait_for()
+    wait_until_told(page, "3 done")
     assert {served.services.jobs.queries.get_job(each["job_id"]).status for each in made} == {"CANCELLED"}
 
 
@@ -405,6 +405,8 @@ def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
 
     page.route("**/jobs", hold)
     page.get_by_role("button", name="Delete").click()
+    while not visits:
+        page.wait_for_timeout(50)
     page.wait_for_timeout(2_000)
     assert len(visits) == 1
     visits[0].continue_()
@@ -440,7 +442,7 @@ def test_a_queue_is_deleted_only_if_it_is_empty(watched: Watched, served: Served
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto("/queues/short-lived")
     page.get_by_role("button", name="Delete").click()
-    page.get_by_text("queue short-lived cannot be deleted: 1 job waits or runs in it").wait_for()
+    wait_until_told(page, "queue short-lived cannot be deleted: 1 job waits or runs in it")
     watched.complaints.clear()
     jobs.cancel(job.job_id)
     page.get_by_role("button", name="Delete").click()

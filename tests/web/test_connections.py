@@ -20,6 +20,8 @@ from jobtable.web.connections import MOST_CONNECTIONS, MOST_FILES
 from jobtable.web.server import bind
 
 _HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+LONGER_AND_LONGER = (3.0, 12.0, 48.0)
+"""A machine that stands still for as long as somebody may pause makes everybody too slow, whatever is tested."""
 Connect = Callable[..., socket.socket]
 
 
@@ -34,7 +36,7 @@ def connect(open_server: Served) -> Iterator[Connect]:
             if is_small:
                 started.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             started.connect(("127.0.0.1", port))
-            started.settimeout(20)
+            started.settimeout(120)
             return started
 
         yield start
@@ -57,6 +59,16 @@ def readable(connections: Iterable[socket.socket], seconds: float) -> set[object
         return {key.fileobj for key, _ in waiting.select(seconds)}
 
 
+def ports_of(opened: Iterable[socket.socket]) -> set[int]:
+    return {each.getsockname()[1] for each in opened}
+
+
+def wait_until_seen(server: Served, opened: Iterable[socket.socket]) -> None:
+    """Return when the server, which looks at its connections every second, knows that these wait."""
+    while not ports_of(opened) <= {held.client[1] for held in server.waiting() if held.client}:
+        time.sleep(0.01)
+
+
 def test_the_parts_of_an_answer_do_not_wait_for_each_other() -> None:
     """With Nagle's algorithm every answer on a connection that is kept takes 40 ms longer."""
     with bind("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()[:2]):
@@ -70,7 +82,7 @@ def test_who_sends_no_head_or_does_not_end_it_is_cut(connect: Connect, monkeypat
     silent, slow, second = connect(), connect(), connect()
     second.sendall(_HEAD + b"\r\n" + _HEAD)
     with suppress(ConnectionResetError, BrokenPipeError):
-        for _ in range(100):
+        for _ in range(1200):
             slow.sendall(b"G")
             time.sleep(0.2)
         pytest.fail("a head that does not end is still taken")
@@ -81,18 +93,28 @@ def test_who_sends_no_head_or_does_not_end_it_is_cut(connect: Connect, monkeypat
 def test_who_does_not_read_on_is_cut_and_who_reads_slowly_is_not(
     open_server: Served, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "LONGEST_PAUSE_SECONDS", 3.0)
     data = os.urandom(12 << 20)
     open_server.services.objects.put("large.bin", data)
     ask = _HEAD.replace(b"/healthz", b"/api/v1/objects/large.bin") + b"Connection: close\r\n\r\n"
-    stuck, slow = connect(is_small=True), connect()
+
+    def is_all_read(longest_pause: float) -> bool:
+        """Whether somebody gets all who needs twice as long as a pause may be."""
+        monkeypatch.setattr(connections, "LONGEST_PAUSE_SECONDS", longest_pause)
+        slow, answer = connect(), b""
+        slow.sendall(ask)
+        with suppress(ConnectionResetError):
+            while chunk := slow.recv(1 << 20):
+                answer += chunk
+                time.sleep(longest_pause / 6)
+        return answer.endswith(data)
+
+    assert any(map(is_all_read, LONGER_AND_LONGER))
+    monkeypatch.setattr(connections, "LONGEST_PAUSE_SECONDS", 3.0)
+    stuck = connect(is_small=True)
     stuck.sendall(ask)
-    slow.sendall(ask)
-    answer = b""
-    while chunk := slow.recv(1 << 20):
-        answer += chunk
-        time.sleep(0.5)
-    assert answer.endswith(data)
+    wait_until_seen(open_server, [stuck])
+    while ports_of([stuck]) & {held.client[1] for held in open_server.connected() if held.client}:
+        time.sleep(0.01)
     assert read_until_cut(stuck) < len(data)
     assert open_server.client().get("/healthz").status_code == 200
 
@@ -106,7 +128,7 @@ def test_a_body_that_stops_or_drips_is_refused(
     stops, drips = connect(), connect()
     stops.sendall(head + b"{" * 2000)
     drips.sendall(head)
-    for _ in range(50):
+    for _ in range(600):
         if readable([drips], 0.2):
             break
         drips.sendall(b"{")
@@ -116,15 +138,22 @@ def test_a_body_that_stops_or_drips_is_refused(
 
 
 def test_a_body_may_pause_again_and_again(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LONGEST_SILENCE_SECONDS", 1.5)
     body = b'{"queue_name": "pauses"' + b" " * 4000 + b"}"
-    pauses = connect()
-    pauses.sendall(b"POST /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
-    pauses.sendall(b"Content-Length: %d\r\n\r\n" % len(body))
-    for start in range(0, len(body), 1000):
-        pauses.sendall(body[start : start + 1000])
-        time.sleep(0.7)
-    assert pauses.recv(20) == b"HTTP/1.1 201 Created"
+
+    def is_taken(longest_silence: float) -> bool:
+        """Whether a body is taken that needs twice as long as a silence may be."""
+        monkeypatch.setattr(limits, "LONGEST_SILENCE_SECONDS", longest_silence)
+        pauses = connect()
+        pauses.sendall(b"POST /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        pauses.sendall(b"Content-Length: %d\r\n\r\n" % len(body))
+        with suppress(ConnectionResetError, BrokenPipeError):
+            for start in range(0, len(body), 1000):
+                pauses.sendall(body[start : start + 1000])
+                time.sleep(longest_silence / 2.2)
+            return pauses.recv(20) == b"HTTP/1.1 201 Created"
+        return False
+
+    assert any(map(is_taken, LONGER_AND_LONGER))
 
 
 def test_of_too_many_connections_those_go_that_wait_the_longest(
@@ -134,10 +163,10 @@ def test_of_too_many_connections_those_go_that_wait_the_longest(
         events = live.iter_lines()
         assert next(events) == "event: ready"
         old = [connect() for _ in range(15)]
-        time.sleep(1.5)  # connections are looked at every second
+        wait_until_seen(open_server, old)
         new = [connect() for _ in range(15)]
         monkeypatch.setattr(connections, "MOST_CONNECTIONS", 20)
-        cut = readable([*old, *new], 20)
+        cut = readable([*old, *new], 120)
         assert 0 < len(cut) <= len(old)
         assert cut <= set(old)
         assert open_server.client().get("/healthz").status_code == 200

@@ -56,4 +56,4 @@ def test_where_much_ends_the_pace_is_that_of_a_shorter_time(
     pace = read_pace(served.services.store, served.services.jobs.queries.get_queue("q"))
     assert pace is not None
     assert pace.ended == 3, "those that failed did so before"
-    assert 1 <= pace.seconds < 60
+    assert 1 <= pace.seconds < 3600

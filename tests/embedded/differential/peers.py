@@ -64,7 +64,7 @@ class LocalPeer:
     """DynamoDB Local. Requests are sent as they are, so that malformed ones get through."""
 
     def __init__(self, url: str) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=60)
+        self._connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=240)
         self._used_at = time.monotonic()
 
     def ask(self, operation: str, request: dict[str, Any]) -> Answer:

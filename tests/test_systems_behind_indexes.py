@@ -47,11 +47,9 @@ A_MOMENT = 10.0
 
 
 @pytest.fixture(autouse=True)
-def _forget_flows() -> Iterator[None]:
+def _forget_flows() -> None:
     """What the workflows of the tests note while they run is of one test alone."""
-    yield
-    for noted in (flows.DELIVERED, flows.RAN):
-        noted.clear()
+    flows.forget()
 
 
 @contextmanager

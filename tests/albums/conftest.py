@@ -20,9 +20,9 @@ from jobtable.testing import FakeClock
 @pytest.fixture(autouse=True)
 def _forget_flows() -> Iterator[None]:
     """What the workflows of the tests note while they run is of one test alone."""
+    flows.forget()
     yield
-    for noted in (flows.DELIVERED, flows.RAN, flows.BROKEN):
-        noted.clear()
+    flows.forget()
 
 
 @pytest.fixture

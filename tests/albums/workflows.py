@@ -21,6 +21,12 @@ BROKEN: set[str] = set()
 STEP_SECONDS = [2.0]
 
 
+def forget() -> None:
+    """Begin anew: what workflows note, in whichever test, stays for as long as its process."""
+    for noted in (DELIVERED, RAN, BROKEN):
+        noted.clear()
+
+
 def deliver(asked: ValidationTask, token: str) -> None:
     DELIVERED.append((asked, token))
 

@@ -31,6 +31,7 @@ def use(store: Store) -> None:
         Job.key(job_id="1"), Job.status.set(Status.RUNNING), Job.attempts.increment(), when=Job.status == Status.PENDING
     )
     assert_type(updated, Job)
+    assert_type(store.upsert(Job.key(job_id="1"), Job.attempts.increment()), Job)
     assert_type(store.batch_get([Job.key(job_id="1")]), list[Job | None])
     store.query(JobMetric.key(job_id="1"), where=(JobMetric.value > 0.5))
     with store.transaction() as tx:

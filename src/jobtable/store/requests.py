@@ -121,6 +121,17 @@ def update(target: Target, updates: Sequence[Update], when: Condition | bool | N
     return Write("update", schema, key, members | _conditional(condition, placeholders))
 
 
+def upsert(selection: Selection[Any], updates: Sequence[Update], when: Condition | bool | None) -> Write:
+    """Change some attributes of an item, or make it of them."""
+    schema = selected(selection)
+    key = selection.whole_key()
+    placeholders = Placeholders(schema=schema, pk=schema.table.pk)
+    expression = UpdatePlan(schema, updates, selection.values, is_upsert=True).write(placeholders)
+    condition = all_of(_is_own_or_none(schema), as_condition(when))
+    members = {"Key": key, "UpdateExpression": expression}
+    return Write("upsert", schema, key, members | _conditional(condition, placeholders))
+
+
 def rekey(entity: Entity, item: Item) -> dict[str, Any] | None:
     """Give an item, which was read as this entity, the index keys that its fields make; None if it has them."""
     schema = schema_of(entity)

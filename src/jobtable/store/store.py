@@ -42,7 +42,13 @@ from jobtable.store.transactions import Transaction, transact_get
 E = TypeVar("E", bound=Entity)
 
 _NO_INDEX = "The table does not have the specified index"
-_OPERATIONS = {"put": "PutItem", "add": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}
+_OPERATIONS = {
+    "put": "PutItem",
+    "add": "PutItem",
+    "update": "UpdateItem",
+    "upsert": "UpdateItem",
+    "delete": "DeleteItem",
+}
 
 
 class Store:
@@ -141,6 +147,16 @@ class Store:
         response = self._conditional(write, "ALL_NEW")
         changed: E = write.schema.codec.decode(response["Attributes"])
         return changed
+
+    def upsert(self, selection: Selection[E], *updates: Update, when: Condition | bool | None = None) -> E:
+        """Change attributes of an item, or make it of them where there is none, in one request; gives the new state.
+
+        What a new item would need and the updates do not give is refused before anything is sent.
+        """
+        write = requests.upsert(selection, updates, when)
+        response = self._conditional(write, "ALL_NEW")
+        made: E = write.schema.codec.decode(response["Attributes"])
+        return made
 
     def delete(self, target: Target, *, when: Condition | bool | None = None) -> bool:
         """Take an item out; says whether it was there."""

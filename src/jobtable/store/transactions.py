@@ -33,7 +33,14 @@ T = TypeVar("T")
 MOST_ACTIONS = 100
 PACKED_BYTES = 2_000_000
 """What one transaction touches, by estimates. DynamoDB allows 4 MB, and counts an item that is changed as a whole."""
-_ACTION = {"add": "Put", "put": "Put", "update": "Update", "delete": "Delete", "check": "ConditionCheck"}
+_ACTION = {
+    "add": "Put",
+    "put": "Put",
+    "update": "Update",
+    "upsert": "Update",
+    "delete": "Delete",
+    "check": "ConditionCheck",
+}
 _PASSING = {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
 """Reasons that say nothing of the items: the same transaction may succeed when it is sent again."""
 
@@ -81,6 +88,10 @@ class Transaction:
     def update(self, target: Target, *updates: Update, when: Condition | bool | None = None) -> None:
         """Change attributes of an item that is there."""
         self._take(requests.update(target, updates, when))
+
+    def upsert(self, selection: Selection[Any], *updates: Update, when: Condition | bool | None = None) -> None:
+        """Change attributes of an item, or make it of them where there is none."""
+        self._take(requests.upsert(selection, updates, when))
 
     def delete(self, target: Target, *, when: Condition | bool | None = None) -> None:
         """Take an item out."""

@@ -14,6 +14,7 @@ from jobtable.errors import ValueRefusedError
 from jobtable.model.conditions import Condition, Placeholders, WireForm, Written
 from jobtable.model.expressions import Update, UpdateForm, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema, KeySchema
+from jobtable.store.new_items import additions
 
 _MOST_KEPT = 1024
 _LONGEST_KEPT = 1024
@@ -32,6 +33,8 @@ class UpdatePlan:
     """The fields that the primary key gives."""
     read: Any = None
     """An entity that was read before, for inputs of index keys that the update does not set."""
+    is_upsert: bool = False
+    """Whether the item need not be there."""
     conditions: list[Condition] = field(default_factory=list)
 
     def write(self, placeholders: Placeholders) -> str:
@@ -43,11 +46,14 @@ class UpdatePlan:
         for update in self.updates:
             values += update.values()
         rendered: dict[str, WireForm | None] = {}
+        if self.is_upsert:
+            added = _additions(self.schema, forms) if is_kept else additions(self.schema, forms)
+            rendered |= added.attributes(self.key_values)
         if changes:
             new = {update.attribute.field.name: update.value for update in self.updates}
             for change in changes:
                 rendered |= self._rendered(change, new)
-            values += [value for value in rendered.values() if value is not None]
+        values += [value for value in rendered.values() if value is not None]
         keys = tuple([(name, value is None) for name, value in rendered.items()])
         text = _text(forms, keys) if is_kept else _text.__wrapped__(forms, keys)
         placeholders.take(text, values)
@@ -72,6 +78,9 @@ class UpdatePlan:
         value = getattr(self.read, name)
         self.conditions.append(is_as_read(self.read, self.schema.fields[name]))
         return value
+
+
+_additions = lru_cache(maxsize=_MOST_KEPT)(additions)
 
 
 class _KeyChange(NamedTuple):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.embedded.large_tables import nothing_by_itself
 from tests.embedded.side_by_side import TABLES, LocalTables, Pair
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage import filling
+from jobtable.testing import FakeClock
 
 
 @pytest.fixture
@@ -43,3 +46,23 @@ def pair(local_tables: LocalTables) -> Pair:
 def filled_pair(local_tables: LocalTables) -> Pair:
     """Both, with a few items, for requests that change nothing."""
     return local_tables.filled()
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """A clock that goes on when the test says so."""
+    return FakeClock()
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every table is too large, and little is filled, restored or copied at a time."""
+    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 5)
+    monkeypatch.setattr(filling, "_ITEMS_A_STEP", 3)
+
+
+@pytest.fixture
+def by_hand() -> Iterator[None]:
+    """Nothing is filled, restored or copied but by the test."""
+    with nothing_by_itself():
+        yield

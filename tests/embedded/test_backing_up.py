@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.embedded.test_filling import until
-from tests.embedded.test_restoring import (
+from tests.embedded.large_tables import (
     ITEMS,
     TABLE,
     Change,
+    Request,
     changes,
     delete,
     items,
@@ -24,37 +24,24 @@ from tests.embedded.test_restoring import (
     step,
     storage_of,
     switch,
+    until,
     write,
 )
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import definitions, filling, upkeep
+from jobtable.embedded.storage import definitions, upkeep
 from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.errors import RequestError, TableInUse, TableNotFound
 from jobtable.testing import FakeClock
 
 DAY = 86_400
-Request = dict[str, Any]
+pytestmark = pytest.mark.usefixtures("small_steps")
 EVERYWHERE: tuple[Request, ...] = ({}, {"IndexName": "by_group"}, {"IndexName": "local"})
 
 
 @pytest.fixture(autouse=True)
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every table is too large, and little is copied or removed at a time."""
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 5)
-    monkeypatch.setattr(filling, "_ITEMS_A_STEP", 3)
+def removed_in_small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "_DROPPED_AT_ONCE", 5)
-
-
-@pytest.fixture
-def by_hand() -> Iterator[None]:
-    with nothing_by_itself():
-        yield
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
 
 
 @pytest.fixture

@@ -43,11 +43,6 @@ PLAIN: Request = {
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def backend(clock: FakeClock) -> Iterator[EmbeddedBackend]:
     made = EmbeddedBackend(None, clock=clock)
     made.execute("CreateTable", TABLE)

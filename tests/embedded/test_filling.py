@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.embedded.large_tables import nothing_by_itself, storage_of, until
 from tests.embedded.table_definitions import definitions, index, table, update
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import Storage, filling
+from jobtable.embedded.storage import filling
 from jobtable.embedded.storage.checks import inconsistencies
-from jobtable.embedded.storage.upkeep import Upkeep
 from jobtable.errors import RequestError, RequestRefused, TableInUse, TableNotFound
 
+pytestmark = pytest.mark.usefixtures("small_steps")
 ITEMS = 20
 ADDITION = update({"Create": index("new", "b", "c")}, AttributeDefinitions=definitions("a", "b", "c"))
 QUERY = {
@@ -29,19 +29,6 @@ QUERY = {
     "KeyConditionExpression": "b = :b",
     "ExpressionAttributeValues": {":b": {"S": "x"}},
 }
-
-
-@pytest.fixture(autouse=True)
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every table is too large, and little is filled at a time."""
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 5)
-    monkeypatch.setattr(filling, "_ITEMS_A_STEP", 3)
-
-
-@pytest.fixture
-def by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is filled but by `step`."""
-    monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
 
 
 @pytest.fixture
@@ -63,10 +50,6 @@ def put(backend: EmbeddedBackend, number: int, group: str | None, **others: Any)
     backend.execute("PutItem", {"TableName": "tab", "Item": item | ({"b": {"S": group}} if group else {})})
 
 
-def storage_of(backend: EmbeddedBackend) -> Storage:
-    return backend._storage
-
-
 def step(backend: EmbeddedBackend) -> bool:
     """Fill a little; False when nothing is being filled any more."""
     storage = storage_of(backend)
@@ -78,13 +61,6 @@ def step(backend: EmbeddedBackend) -> bool:
 def new_index(backend: EmbeddedBackend) -> dict[str, Any]:
     (described,) = backend.execute("DescribeTable", {"TableName": "tab"})["Table"]["GlobalSecondaryIndexes"]
     return dict(described)
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 240
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def found(backend: EmbeddedBackend) -> list[str]:
@@ -139,8 +115,7 @@ changes = st.lists(st.tuples(st.integers(0, ITEMS + 5), st.sampled_from(["x", "y
 @given(st.lists(changes, min_size=8, max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_what_is_written_meanwhile_is_in_it_once(rounds: list[list[Change]]) -> None:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
+    with nothing_by_itself():
         backend = EmbeddedBackend(None)
         filled(backend)
         backend.execute("UpdateTable", ADDITION)
@@ -222,8 +197,7 @@ def test_a_table_is_restored_with_whole_indexes_from_one_whose_index_is_not(
 
 def test_whoever_opens_the_file_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "tables.db"
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
+    with nothing_by_itself():
         backend = EmbeddedBackend(path)
         filled(backend)
         backend.execute("UpdateTable", ADDITION)

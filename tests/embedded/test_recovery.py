@@ -44,11 +44,6 @@ def opened(clock: FakeClock) -> EmbeddedBackend:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def backend(clock: FakeClock) -> Iterator[EmbeddedBackend]:
     made = opened(clock)
     yield made

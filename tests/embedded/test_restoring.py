@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,59 +10,32 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.embedded.test_filling import until
+from tests.embedded.large_tables import (
+    ITEMS,
+    TABLE,
+    Change,
+    Request,
+    changes,
+    delete,
+    items,
+    nothing_by_itself,
+    put,
+    step,
+    storage_of,
+    switch,
+    until,
+    write,
+)
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.embedded.storage import Storage, filling
+from jobtable.embedded.storage import filling
 from jobtable.embedded.storage.checks import inconsistencies
-from jobtable.embedded.storage.upkeep import _UNFINISHED, Upkeep, _trim_some, fill_up
+from jobtable.embedded.storage.upkeep import _trim_some
 from jobtable.errors import RequestError, TableInUse, TableNotFound
 from jobtable.testing import FakeClock
 
 DAY = 86_400
-ITEMS = 20
-Request = dict[str, Any]
-
-
-def index(name: str, *keys: str) -> Request:
-    schema = [{"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)]
-    return {"IndexName": name, "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}
-
-
-TABLE: Request = {
-    "TableName": "tab",
-    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "part", "group")],
-    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "part", "KeyType": "RANGE"}],
-    "GlobalSecondaryIndexes": [index("by_group", "group", "id")],
-    "LocalSecondaryIndexes": [index("local", "id", "group")],
-    "BillingMode": "PAY_PER_REQUEST",
-}
-
-
-@pytest.fixture(autouse=True)
-def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every table is too large, and little is restored at a time."""
-    monkeypatch.setattr(filling, "FILLED_AT_ONCE", 5)
-    monkeypatch.setattr(filling, "_ITEMS_A_STEP", 3)
-
-
-@contextmanager
-def nothing_by_itself() -> Iterator[None]:
-    """Nothing is restored but by `step`."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
-        yield
-
-
-@pytest.fixture
-def by_hand() -> Iterator[None]:
-    with nothing_by_itself():
-        yield
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+pytestmark = pytest.mark.usefixtures("small_steps")
 
 
 @pytest.fixture
@@ -82,25 +54,6 @@ def prepare(backend: EmbeddedBackend) -> None:
         put(backend, number, "x")
 
 
-def switch(backend: EmbeddedBackend, table: str = "tab", *, enabled: bool = True, **others: Any) -> None:
-    specification = {"PointInTimeRecoveryEnabled": enabled, **others}
-    backend.execute("UpdateContinuousBackups", {"TableName": table, "PointInTimeRecoverySpecification": specification})
-
-
-def put(backend: EmbeddedBackend, number: int, group: str, table: str = "tab") -> None:
-    item = {"id": {"S": str(number)}, "part": {"S": "0"}, "group": {"S": group}, "text": {"S": group * 30}}
-    backend.execute("PutItem", {"TableName": table, "Item": item})
-
-
-def delete(backend: EmbeddedBackend, number: int) -> None:
-    backend.execute("DeleteItem", {"TableName": "tab", "Key": {"id": {"S": str(number)}, "part": {"S": "0"}}})
-
-
-def items(backend: EmbeddedBackend, table: str = "tab", **others: Any) -> dict[str, Request]:
-    found = backend.execute("Scan", {"TableName": table, **others})["Items"]
-    return {item["id"]["S"]: item for item in found}
-
-
 def restore(backend: EmbeddedBackend, **others: Any) -> Request:
     wanted = others or {"UseLatestRestorableTime": True}
     request = {"SourceTableName": "tab", "TargetTableName": "restored", **wanted}
@@ -111,18 +64,6 @@ def restore(backend: EmbeddedBackend, **others: Any) -> Request:
 def described(backend: EmbeddedBackend, name: str = "restored") -> Request:
     description: Request = backend.execute("DescribeTable", {"TableName": name})["Table"]
     return description
-
-
-def storage_of(backend: EmbeddedBackend) -> Storage:
-    return backend._storage
-
-
-def step(backend: EmbeddedBackend) -> bool:
-    """Do one transaction of a restore; False when nothing is left to do."""
-    storage = storage_of(backend)
-    once = iter([False])
-    fill_up(storage, lambda: next(once, True))
-    return bool(storage.query(_UNFINISHED))
 
 
 def are_items_there(backend: EmbeddedBackend) -> bool:
@@ -254,12 +195,6 @@ def test_large_items_before_changes_make_a_restore_large(
     assert (described(backend, "latest")["TableStatus"], described(backend)["TableStatus"]) == ("ACTIVE", "CREATING")
 
 
-Change = tuple[int, str]
-"""An item's number, and its new group; "gone": it is deleted."""
-
-changes = st.lists(st.tuples(st.integers(0, ITEMS + 5), st.sampled_from(["x", "y", "gone"])), max_size=6)
-
-
 @given(st.lists(changes, min_size=3, max_size=3), st.lists(changes, min_size=8, max_size=8))
 @settings(max_examples=60, deadline=None)
 def test_it_is_what_it_was_whatever_is_written_meanwhile(
@@ -286,11 +221,6 @@ def test_it_is_what_it_was_whatever_is_written_meanwhile(
             assert items(backend, "latest", **source) == at_begin
         assert inconsistencies(storage_of(backend)) == []
         backend.close()
-
-
-def write(backend: EmbeddedBackend, written: list[Change]) -> None:
-    for number, group in written:
-        delete(backend, number) if group == "gone" else put(backend, number, group)
 
 
 def test_it_becomes_whole_by_itself(backend: EmbeddedBackend) -> None:

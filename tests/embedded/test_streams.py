@@ -38,11 +38,6 @@ def definition(view: str | None) -> Request:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
-
-
-@pytest.fixture
 def backend(clock: FakeClock) -> Iterator[EmbeddedBackend]:
     made = EmbeddedBackend(None, clock=clock)
     yield made

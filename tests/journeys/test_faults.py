@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-from typing import Any
-
-REPOSITORY = Path(__file__).parents[2]
-
-
-def experiment(name: str, trials: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "faults", "--trials", str(trials), name]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    outcome: dict[str, Any] = json.loads(done.stdout)
-    return outcome
+from tests.experiments import experiment
 
 
 def test_a_killed_journey_goes_on() -> None:

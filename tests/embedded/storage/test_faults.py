@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
-
-REPOSITORY = Path(__file__).parents[3]
-
-
-def experiment(name: str, trials: int) -> dict[str, Any]:
-    command = [sys.executable, "-m", "faults", "--trials", str(trials), name]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    outcome: dict[str, Any] = json.loads(done.stdout)
-    assert outcome["fault"] == name
-    return outcome
+from tests.experiments import REPOSITORY, experiment
 
 
 def test_kills() -> None:

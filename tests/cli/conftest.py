@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from jobtable import connect
 from jobtable.app import open_jobs
 from jobtable.cli.main import app
 from jobtable.jobs.conclusions import WorkerReport
@@ -69,8 +70,18 @@ def serve() -> Iterator[Callable[..., ServeProcess]]:
             server.stop(signal.SIGKILL)
 
 
-def run_in_terminal(folder: Path, *command: str, answer: bytes = b"", **variables: str) -> tuple[int, str]:
-    """Run a command in a terminal, and type the answer when it says something; gives its code and what was shown."""
+def run_in_terminal(
+    folder: Path,
+    *command: str,
+    awaited: bytes = b"",
+    act: Callable[[], object] = lambda: None,
+    answer: bytes = b"",
+    **variables: str,
+) -> tuple[int, str]:
+    """Run a command in a terminal, and when it says something, or what is awaited, act and type the answer.
+
+    Gives its code and what was shown.
+    """
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [str(JOBTABLE), *command],
@@ -84,7 +95,11 @@ def run_in_terminal(folder: Path, *command: str, answer: bytes = b"", **variable
     ) as process:
         os.close(theirs)
         try:
-            shown = _read(ours)
+            shown = some = _read(ours)
+            while some and awaited not in shown:
+                some = _read(ours)
+                shown += some
+            act()
             # A signal that comes just before the command begins to read would be seen only after what it reads.
             time.sleep(0.2)
             os.write(ours, answer)
@@ -109,6 +124,10 @@ class CommandLine:
 
     def __init__(self, folder: Path) -> None:
         self.store = f"file:{folder / 'jobs.db'}"
+
+    def make_store(self) -> None:
+        """Make the store, with nothing in it."""
+        connect(self.store).close()
 
     def run(self, *arguments: str, code: int = 0) -> Result:
         """Run a command, which is expected to end with this code."""

@@ -37,12 +37,14 @@ def test_without_a_terminal_it_is_refused(cli: CommandLine, command: tuple[str, 
 
 
 def test_a_sweep_of_objects_names_what_it_compares(cli: CommandLine) -> None:
+    cli.make_store()
     refused = cli.run("objects", "sweep", "--objects", "file:elsewhere", code=2)
     asked = " ".join(refused.stderr.replace("│", "").split())
     assert f"every object in file:elsewhere that no record in {cli.store} names?" in asked
 
 
 def test_without_standard_input_it_is_refused(cli: CommandLine) -> None:
+    cli.make_store()
     command = [str(JOBTABLE), "objects", "sweep", "--store", cli.store]
     refused = subprocess.run(
         ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, text=True, timeout=240, check=False

@@ -21,6 +21,7 @@ from jobtable.receipts.validation import ValidationService
 
 
 def test_queues_are_created_changed_paused_resumed_and_shown(cli: CommandLine) -> None:
+    cli.make_store()
     assert "There are no queues yet" in cli.run("queues", "list").stderr
     made = cli.json("queues", "create", "gpu", "--max-concurrent-jobs", "2", "--description", "big ones")
     assert (made["max_concurrent_jobs"], made["description"]) == (2, "big ones")
@@ -80,6 +81,7 @@ def test_what_a_job_has_made_is_written_to_files(cli: CommandLine, tmp_path: Pat
 
 
 def test_a_grace_time_is_a_number_and_a_unit(cli: CommandLine) -> None:
+    cli.make_store()
     for wrong in ("1", "h", "-1h", "1y", "", "99999999999999d"):
         refused = cli.run("objects", "sweep", f"--grace={wrong}", code=ExitCode.USAGE)
         assert "--grace" in refused.stderr
@@ -146,6 +148,7 @@ def test_receipts_are_migrated_once(cli: CommandLine) -> None:
 
 
 def test_a_missing_table_says_how_it_is_made(cli: CommandLine) -> None:
+    cli.make_store()
     missing = cli.run("receipts", "migrate", "--dry-run", code=ExitCode.FAILED)
     assert "create the tables with `jobtable tables create`" in missing.stderr
 

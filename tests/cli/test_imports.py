@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from jobtable import connect
+
 HEAVY = ("boto3", "botocore", "fastapi", "uvicorn", "jinja2", "httpx", "numpy", "scipy", "plotly", "optuna")
 COUNT = """
 import sys
@@ -35,6 +37,7 @@ print(*sys.modules, file=sys.stderr)
     ],
 )
 def test_a_small_command_loads_what_it_uses(tmp_path: Path, command: str, most: int) -> None:
+    connect(f"file:{tmp_path}/.jobtable/jobtable.db").close()
     done = subprocess.run(
         [sys.executable, "-c", COUNT, *command.split()], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -137,7 +137,7 @@ def test_a_name_steers_no_terminal_while_it_is_waited_for(cli: CommandLine, tmp_
 
 def test_who_stops_waiting_is_told_how_to_go_on(cli: CommandLine, tmp_path: Path) -> None:
     command = ("jobs", "submit", "--task", TRAIN, "--wait", "--store", cli.store)
-    code, shown = run_in_terminal(tmp_path, *command, answer=CTRL_C)
+    code, shown = run_in_terminal(tmp_path, *command, awaited=b"No worker serves", answer=CTRL_C)
     (job,) = cli.json("jobs", "list")
     assert (code, f"jobtable jobs wait {job['job_id']}" in shown) == (130, True)
 

@@ -96,6 +96,7 @@ def test_a_journey_is_submitted_paused_resumed_and_cancelled(cli: CommandLine, c
 
 
 def test_what_is_wrong_is_said_in_one_line(cli: CommandLine, catalogue: str) -> None:
+    cli.make_store()
     assert "no journey JRN-9; `jobtable journeys list`" in cli.run("journeys", "show", "JRN-9", code=3).stderr
     assert "has no stage nine" in cli.run("journeys", "create", catalogue, "--stage", "nine=a:B", code=3).stderr
     cli.run("journeys", "create", catalogue, "--stage", "nine", code=2)

@@ -39,6 +39,7 @@ def test_a_store_is_named_before_the_command_or_behind_it_which_wins(tmp_path: P
     assert run("--store", one, "jobs", "submit", "--task", "m:f").returncode == 0
     for arguments in (("--store", one, "jobs", "list"), ("jobs", "list", "--store", one)):
         assert "m:f" in run(*arguments, "--json").stdout
+    assert run("--store", other, "tables", "create").returncode == 0
     assert run("--store", one, "jobs", "list", "--store", other, "--json").stdout.strip() == "[]"
     both = run("--store", one, "up", "--data", str(tmp_path / "data"))
     assert (both.returncode, "--data and --store both say where" in both.stderr) == (2, True)
@@ -60,6 +61,7 @@ def test_a_server_is_named_before_the_command_or_behind_it(cli: CommandLine, arg
 
 
 def test_what_stands_behind_two_dashes_is_no_server(cli: CommandLine) -> None:
+    cli.make_store()
     assert "there is no job --server" in cli.run("jobs", "show", "--", "--server", code=3).stderr
 
 
@@ -135,11 +137,13 @@ def test_a_number_that_is_too_large_is_wrong_usage(cli: CommandLine, arguments: 
     "command", [("objects", "sweep", "--yes", "--grace"), ("tokens", "create", "--role", "read", "--expires")]
 )
 def test_a_thousand_years_can_be_counted(cli: CommandLine, command: tuple[str, ...]) -> None:
+    cli.make_store()
     cli.run(*command, "365000d")
 
 
 @pytest.mark.parametrize("command", [["tables", "list"], ["tables", "list", "--json"], ["--help"], ["--version"]])
 def test_output_that_cannot_be_written_is_one_line(cli: CommandLine, command: list[str]) -> None:
+    cli.make_store()
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [JOBTABLE, "--store", cli.store, *command],

@@ -39,6 +39,7 @@ def test_a_suggested_command_is_there(command: str) -> None:
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_a_list_in_an_empty_store_says_how_its_first_line_is_made(cli: CommandLine, name: str) -> None:
+    cli.make_store()
     said = cli.run(name, "list").stderr
     assert said.startswith(f"There are no {name} yet; ")
     assert f"with `jobtable {EMPTY[name]}`." in said

@@ -176,6 +176,7 @@ def test_what_cannot_be_run_is_said(cli: CommandLine, tmp_path: Path, text: str,
 
 
 def test_an_unknown_sweep_is_not_found(cli: CommandLine) -> None:
+    cli.make_store()
     for command in (["show"], ["best"], ["export"], ["stop"], ["resume"], ["extend", "--total", "9"]):
         said = cli.run("sweeps", *command, "nothing", code=3).stderr
         assert said == "Error: there is no sweep nothing; `jobtable sweeps list` lists what is there\n"

@@ -12,7 +12,6 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.options import chosen_settings, give
-from jobtable.connection import store_file
 from jobtable.jobs.listing import JobFilter, newest_first
 from jobtable.settings import Settings
 
@@ -30,11 +29,9 @@ def _completed(listed: Listed) -> Callable[[typer.Context, str], list[str]]:
         found: list[str] = []
         # Whatever goes wrong, the line that is being typed must stay as it is; the command itself will tell.
         with contextlib.suppress(Exception):
-            settings = _settings(ctx)
-            if _is_there(settings):
-                look = threading.Thread(target=_look, args=(settings, listed, found), daemon=True)
-                look.start()
-                look.join(_PATIENCE_SECONDS)
+            look = threading.Thread(target=_look, args=(_settings(ctx), listed, found), daemon=True)
+            look.start()
+            look.join(_PATIENCE_SECONDS)
         return [each for each in list(found) if each.startswith(incomplete)]
 
     return complete
@@ -46,7 +43,7 @@ def _look(settings: Settings, listed: Listed, found: list[str]) -> None:
 
 
 def _settings(ctx: typer.Context) -> Settings:
-    """The settings of the command that is typed; its callbacks have not run."""
+    """The settings of the command that is typed; its callbacks have not run. Who only types makes no store."""
     given = {name: value for params in _params(ctx) for name, value in params.items() if name in _FLAGS and value}
     give(**given)
     return chosen_settings(None)
@@ -57,12 +54,6 @@ def _params(ctx: Any) -> Iterator[dict[str, str | None]]:
     if ctx.parent is not None:
         yield from _params(ctx.parent)
     yield ctx.params
-
-
-def _is_there(settings: Settings) -> bool:
-    """Whether there is something to look into: who only types makes no store."""
-    in_file = settings.server is None and settings.store.startswith("file:")
-    return not in_file or store_file(settings.store).is_file()
 
 
 def _job_ids(services: Services) -> Iterator[str]:

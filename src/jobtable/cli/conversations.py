@@ -12,6 +12,7 @@ import typer
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.job_waiting import seconds_of
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
@@ -90,10 +91,10 @@ def analyze(
     Example:
         jobtable conversations analyze ./biodiversity --seed 7
     """
-    settings = chosen_settings(store, objects, user=user)
+    settings = chosen_settings(store, objects, user=user, creates=True)
     _refuse_without_extra(settings, submit_only=submit_only)
     files = read_files(export)
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         run = services.conversation_runs.start(
             conversation or export.resolve().name,
             *files,
@@ -124,7 +125,7 @@ def rerun(
     """
     settings = chosen_settings(store, objects, user=user)
     _refuse_without_extra(settings, submit_only=submit_only)
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         run = services.conversation_runs.rerun(run_id, first, seed=seed, user=settings.user)
         _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
 

@@ -16,6 +16,7 @@ from jobtable.albums.metrics import count_and_compare
 from jobtable.app import Services
 from jobtable.cli.completion import complete_execution
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
@@ -62,8 +63,8 @@ def start(
     except OSError as error:
         raise typer.BadParameter(f"{image} cannot be read: {error.strerror}") from error
     path = definition or PATHS[workflow_type]
-    settings = chosen_settings(store, objects, user=user)
-    with Services.from_settings(settings) as services:
+    settings = chosen_settings(store, objects, user=user, creates=True)
+    with services_of(settings) as services:
         execution = services.album_executions.start(path, content, image.name, user=settings.user)
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 
@@ -83,7 +84,7 @@ def retry(
         jobtable executions retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     settings = chosen_settings(store, objects)
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         execution = services.album_executions.retry(execution_id)
         finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
 

@@ -44,7 +44,7 @@ def import_file(
     table = chosen_table(found.table, module)
     if existing == "replace":
         confirm(f"Delete everything that is in the table {found.table} first?", yes=yes)
-    with open_store(store) as opened, bar("Storing items", found.items) as shown:
+    with open_store(store, creates=True) as opened, bar("Storing items", found.items) as shown:
         import_table(opened, table, file, existing, shown.advance)
     if as_json:
         print_json(found)

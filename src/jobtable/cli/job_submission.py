@@ -98,7 +98,7 @@ def submit(
         raise typer.BadParameter("--config and --like both say what the job is: give one of them")
     changed_params = _params(param or (), param_json or ())
     definition = {} if config is None else definition_in(config)
-    with open_services(store, objects) as services:
+    with open_services(store, objects, creates=True) as services:
         if like is not None:
             definition = definition_of(services.jobs.queries.get_job(like))
         definition.update({member: value for member, value in given.items() if value is not None})

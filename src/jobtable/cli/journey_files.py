@@ -69,7 +69,7 @@ def import_journey(
     """
     if existing is Existing.REPLACE:
         confirm(f"Delete what the journey in {path} has here, and is not in the file?", yes=yes)
-    with open_services(store, objects) as services:
+    with open_services(store, objects, creates=True) as services:
         done = services.journey_backups.import_journey_complete(path, existing, most_bytes=most_bytes)
     if as_json:
         print_json(done)

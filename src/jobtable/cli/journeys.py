@@ -13,6 +13,7 @@ import typer
 from jobtable.app import Services
 from jobtable.cli import journey_files, journey_records
 from jobtable.cli.journey_records import JourneyId
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.server_workers import workers_for
@@ -70,8 +71,8 @@ def create(
         jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
     """
     template = _template(stage or [], can_skip or [])
-    settings = chosen_settings(store, objects, user=user)
-    with Services.from_settings(settings) as services:
+    settings = chosen_settings(store, objects, user=user, creates=True)
+    with services_of(settings) as services:
         now = services.store.clock.now()
         journey = Journey(
             journey_id=journey_id or f"JRN-{uuid.uuid4().hex[:12].upper()}",
@@ -223,7 +224,7 @@ def _begin(
     as_json: bool,
 ) -> None:
     """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         for stage_id in skip or ():
             services.journey_runner.skip(journey_id, stage_id)
         journey = verb(services.journey_runner)(journey_id, by=settings.user)

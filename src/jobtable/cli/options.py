@@ -12,9 +12,10 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
+from jobtable.cli.opening import services_of, store_of
 from jobtable.clock import SYSTEM_CLOCK
-from jobtable.connection import connect
-from jobtable.errors import ValueRefusedError
+from jobtable.connection import store_file
+from jobtable.errors import SettingsError, ValueRefusedError
 from jobtable.settings import Resolved, Settings, resolve
 from jobtable.store import Store
 
@@ -124,30 +125,52 @@ def refuse_memory(settings: Settings) -> None:
         raise typer.BadParameter("a store in memory is this process's alone, and ends with it: give --store file:PATH")
 
 
-def store_settings(store: str | None, **flags: Any) -> Settings:
-    """The settings of a command that works on a store itself: refused where only a server is named."""
+def _refuse_missing(settings: Settings, source: str) -> None:
+    """Raise where a store in a file is not there: to make it would answer a slip of the pen with an empty store."""
+    if settings.server is None and settings.store.startswith("file:"):
+        file = store_file(settings.store)
+        if not file.exists():
+            named = "the default" if source == "default" else source
+            raise SettingsError(
+                f"there is no store at {file} ({named}): name one that is there, or make it with "
+                "`jobtable up`, `jobtable jobs submit` or `jobtable tables create`"
+            )
+
+
+def store_settings(store: str | None, *, creates: bool = False, **flags: Any) -> Settings:
+    """The settings of a command that works on a store itself: refused where only a server is named.
+
+    A store in a file that is missing is refused too, unless the command creates it.
+    """
     found = resolved(store=store, **flags)
     is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
     if found.settings.server is not None and not names_store(found) and is_meant:
         raise typer.BadParameter(f"this needs a store itself, and not the server {found.settings.server}: give --store")
     settings = found.settings.model_copy(update={"server": None})
     refuse_memory(settings)
+    if not creates:
+        _refuse_missing(settings, found.sources["store"])
     return settings
 
 
-def open_store(store: str | None) -> Store:
+def open_store(store: str | None, *, creates: bool = False) -> Store:
     """The store alone that the option, the environment and the file name; to be used in a `with` statement."""
-    return connect(store_settings(store).store)
+    return store_of(store_settings(store, creates=creates))
 
 
-def chosen_settings(store: str | None, objects: str | None = None, **flags: Any) -> Settings:
-    """The settings of a command that works on a store or through a server: a store that was named with it wins."""
+def chosen_settings(store: str | None, objects: str | None = None, *, creates: bool = False, **flags: Any) -> Settings:
+    """The settings of a command that works on a store or through a server: a store that was named with it wins.
+
+    A store in a file that is missing is refused, unless the command creates it.
+    """
     found = resolved(store=store, objects=objects, **flags)
     settings = found.settings.model_copy(update={"server": None}) if names_store(found) else found.settings
     refuse_memory(settings)
+    if not creates:
+        _refuse_missing(settings, found.sources["store"])
     return settings
 
 
-def open_services(store: str | None, objects: str | None = None) -> Services:
+def open_services(store: str | None, objects: str | None = None, *, creates: bool = False) -> Services:
     """The services that the options, the environment and the file name; to be used in a `with` statement."""
-    return Services.from_settings(chosen_settings(store, objects))
+    return services_of(chosen_settings(store, objects, creates=creates))

@@ -80,7 +80,7 @@ def create(
     """
     given = {"max_concurrent_jobs": max_concurrent_jobs, "priority": priority, "description": description}
     options: dict[str, Any] = {option: value for option, value in given.items() if value is not None}
-    with open_services(store, objects) as services:
+    with open_services(store, objects, creates=True) as services:
         _print(services.jobs.create_queue(name, **options), as_json)
 
 

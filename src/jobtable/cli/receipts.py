@@ -51,7 +51,7 @@ def add(
         raise ValueRefusedError(f"{file}: {place} cannot be used: {problem['msg'].lower()}") from error
     except (ValueError, RecursionError) as error:
         raise ValueRefusedError(f"{file} is no JSON: {error}") from error
-    with open_services(store, objects) as services:
+    with open_services(store, objects, creates=True) as services:
         stored = services.ocr.store(result)
     if as_json:
         print_json(stored)
@@ -214,7 +214,7 @@ def migrate(
     Example:
         jobtable receipts migrate --store dynamodb://eu-central-1 --dry-run
     """
-    with open_store(store) as source, open_store(to or store) as target, bar("Looking at items") as shown:
+    with open_store(store) as source, open_store(to or store, creates=True) as target, bar("Looking at items") as shown:
         if not dry_run:
             target.tables.create(main)
         report = Migration(source, target).run(lambda report: shown.reach(report.read), dry_run=dry_run)

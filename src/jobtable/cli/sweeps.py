@@ -9,6 +9,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_part, print_text, say
 from jobtable.cli.server_workers import ServerWorkers
@@ -66,8 +67,8 @@ def run(
     from jobtable.sweeps.file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
 
     sweep = read_sweep(file)
-    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
-    with Services.from_settings(settings) as services:
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds, creates=True)
+    with services_of(settings) as services:
         job = services.sweeps.submit(sweep, sweep_id=sweep_id, user=settings.user)
         working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
         _go_on(services, job.job_id, working, as_json=as_json)
@@ -94,7 +95,7 @@ def resume(
         jobtable sweeps resume 6f1c1ad0 --workers 2
     """
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         sweeps = services.sweeps
         requeued = sweeps.resume(sweep_id, by=settings.user)
         say(f"Trials that are in the queue again: {requeued}")
@@ -128,7 +129,7 @@ def extend(
     if (trials is None) == (total is None):
         raise typer.BadParameter("say how many trials more with --trials, or how many in all with --total")
     settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         sweeps = services.sweeps
         say(f"Trials in all: {sweeps.extend(sweep_id, trials=trials, total=total, by=settings.user)}")
         sweep = sweeps.get_definition(sweep_id)

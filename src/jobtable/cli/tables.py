@@ -78,7 +78,7 @@ def create(
         jobtable tables create --store file:jobs.db --system conversations --delete-existing --yes
     """
     done: list[dict[str, Any]] = []
-    with open_store(store) as opened:
+    with open_store(store, creates=True) as opened:
         chosen, there = _chosen(system, module, conversation_index), _deployed(opened)
         if delete_existing:
             _delete(opened, [table for table in chosen if opened.table_name(table) in there], yes=yes)

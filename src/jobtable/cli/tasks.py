@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.albums.entities import TaskStatus, ValidationTask
-from jobtable.app import Services
 from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
 from jobtable.cli.signals import signalled
@@ -121,7 +121,7 @@ def complete(
     if confirm == (answer is not None):
         raise typer.BadParameter("give either --answer FILE or --confirm")
     settings = chosen_settings(store, objects)
-    with Services.from_settings(settings) as services:
+    with services_of(settings) as services:
         task = services.albums.get_task(task_id)
         answered = [album.model_dump(mode="json") for album in task.albums] if answer is None else _read(answer)
         execution = services.album_answers.complete(task_id, shown, answered)

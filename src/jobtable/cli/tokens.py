@@ -36,7 +36,7 @@ def create(
         jobtable tokens create --role read --expires 30d --name dashboards
     """
     expires_in = None if expires is None else duration(expires)
-    with open_services(store) as services:
+    with open_services(store, creates=True) as services:
         by = resolved(user=user).settings.user
         new = services.tokens.create(role, name=name, expires_in=expires_in, created_by=by)
     if as_json:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jobtable.app import Services
 from jobtable.cli.background import beside, watched
 from jobtable.cli.demo_progress import demonstrated
 from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import say
 from jobtable.connection import store_file, store_url
@@ -99,7 +99,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
 
     with ExitStack() as cleanup:
         listening = cleanup.enter_context(bind(settings.host, settings.port))
-        services = cleanup.enter_context(Services.open(settings.store, settings.objects))
+        services = cleanup.enter_context(services_of(settings))
         server = server_on(create_app(services, settings))
         preload = () if demo_folder is None else NEEDED_BY_ITS_JOBS
         workers = _workers(settings, preload) if with_worker else None

@@ -80,7 +80,7 @@ def test_tables_of_a_module_grow_with_it(program: Program, url: str) -> None:
         store.add(program.entity(name="a", owner="ann"))
     program.write('Index("GSI1", "GSI1PK")', 'by_owner = Key("OWNER#{owner}", index="GSI1")')
     assert "index GSI1 is declared, but not deployed" in run("tables", "diff", *own).output
-    assert json.loads(run("tables", "update", *own, "--json").output) == [{"table": "evals", "added": "index GSI1"}]
+    assert json.loads(run("tables", "update", *own, "--json").stdout) == [{"table": "evals", "added": "index GSI1"}]
     with connect(url) as store:
         assert [each.name for each in store.query(program.entity.by_owner(owner="ann"))] == ["a"]
 
@@ -115,6 +115,7 @@ def test_a_table_of_a_module_is_exported_and_imported(program: Program, url: str
     ],
 )
 def test_a_module_without_tables_is_told(module: str, told: str, url: str) -> None:
+    connect(url).close()
     done = run("tables", "list", "--module", module, "--store", url)
     assert done.exit_code == 2
     assert told in done.output

@@ -86,9 +86,12 @@ def test_what_is_missing_is_added_and_holds_what_was_there(url: str) -> None:
     with connect(url) as store:
         store.add(name)
     updated = run("update", "--store", url, "--json")
-    assert {(row["table"].startswith("Delphi_"), row["added"]) for row in json.loads(updated.output)} == {
-        (True, "index ConversationIndex")
-    }
+    added = json.loads(updated.stdout)
+    assert {(row["table"].startswith("Delphi_"), row["added"]) for row in added} == {(True, "index ConversationIndex")}
+    counts = {row["table"]: 1 if row["table"] == TopicName.__schema__.table.name else 0 for row in added}
+    assert updated.stderr.splitlines() == [
+        f"{table}: filling the index ConversationIndex (items: {count}) ..." for table, count in counts.items()
+    ]
     assert run("diff", "--store", url, "--system", "conversations").exit_code == 0
     with connect(url) as store:
         assert list(store.query(TopicName.by_conversation(conversation_id="town"))) == [name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -75,7 +76,14 @@ def store(each_store: Store) -> Store:
 
 
 def test_what_is_declared_and_missing_is_added_and_the_items_are_found_by_it(store: Store) -> None:
-    added = store.tables.update(after)
+    told: list[str] = []
+    added = store.tables.update(after, told.append)
+    name = store.table_name(after)
+    assert [re.sub(r"\d+\)", "N)", each) for each in told] == [
+        f"{name}: giving items the keys of new indexes (items: N) ...",
+        f"{name}: filling the index GSI2 (items: N) ...",
+        f"{name}: filling the index GSITYPE (items: N) ...",
+    ]
     assert added == ["index GSI2", "index GSITYPE", "a stream", "time to live on expires"]
     assert store.tables.differences(after) == []
     assert names(store.query(Run.by_score(owner="ann"))) == ["b", "a"]

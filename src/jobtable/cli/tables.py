@@ -11,7 +11,7 @@ import yaml
 from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.options import AsJson, StoreUrl, open_store
-from jobtable.cli.output import ExitCode, print_json, print_list, print_text
+from jobtable.cli.output import ExitCode, print_json, print_list, print_text, say
 from jobtable.cli.own_tables import Modules, tables_of
 from jobtable.conversations.entities import CONVERSATION_INDEX
 from jobtable.dynamodb.template import cloudformation_template
@@ -123,7 +123,7 @@ def update(
             {"table": opened.table_name(table), "added": each}
             for table in _chosen(system, module, conversation_index)
             if opened.table_name(table) in deployed
-            for each in opened.tables.update(table)
+            for each in opened.tables.update(table, say)
         ]
     print_list(added, lambda row: row, as_json=as_json, empty="Nothing is missing.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -78,22 +78,27 @@ class Tables:
             self._wait_until_active(table, is_new=is_new)
             self._set_up(table)
 
-    def update(self, table: Table) -> list[str]:
+    def update(self, table: Table, tell: Callable[[str], object] = lambda _: None) -> list[str]:
         """Add what is declared and not deployed: indexes, a stream, time to live, recovery; gives what, in words.
 
         It can be used when this returns, and a new index holds the items that were there before, as `rekey` makes sure
         of: that reads the whole table. Nothing is taken away, and what can only be made anew stays as it is. It may be
-        repeated after an interruption.
+        repeated after an interruption. What takes long is told before it is begun, in words.
         """
         name = self._store.table_name(table)
         self._wait_until_active(table)
         deployed = self.describe(table)
         there = {index["IndexName"] for index in deployed.get("GlobalSecondaryIndexes", ())}
         new = [index for index in table.indexes.values() if index.name not in there]
+        items = f"items: {deployed['ItemCount']:,}"
         keys = [(entity, key) for entity in table.entities.values() for key in entity.indexes.values()]
         if any(key.index in new and entity.made_parts(key) for entity, key in keys):
+            tell(f"{name}: giving items the keys of new indexes ({items}) ...")
             rekey(self._store, table)
-        added = [self._add_index(table, index) for index in new]
+        added = []
+        for index in new:
+            tell(f"{name}: filling the index {index.name} ({items}) ...")
+            added.append(self._add_index(table, index))
         if table.stream and not deployed.get("StreamSpecification", {}).get("StreamEnabled"):
             self._execute("UpdateTable", {"TableName": name, "StreamSpecification": _STREAM})
             self._wait_until_active(table)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import JOBTABLE, CommandLine
+from typer.testing import CliRunner
 
 import jobtable
+from jobtable.cli.main import COMMANDS, app
 from jobtable.testing.servers import free_port
 
 
@@ -24,6 +26,12 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_version_is_that_of_the_package() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"jobtable {jobtable.__version__}\n")
+
+
+def test_what_each_command_is_for_is_told_whole_in_a_narrow_terminal() -> None:
+    listed = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.partition("Commands:\n")[2]
+    assert [line.split()[0] for line in listed.splitlines()] == list(COMMANDS)
+    assert "..." not in listed
 
 
 def test_the_help_of_serve_has_an_example_and_every_option() -> None:

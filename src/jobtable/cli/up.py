@@ -49,7 +49,7 @@ def up(
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
 ) -> None:
-    """Run the server with its web pages and API, and a worker, until Ctrl-C. A second start goes on where this ended.
+    """Run the server with its pages and its API, and a worker. A second start goes on where this one ended.
 
     \b
     Example:

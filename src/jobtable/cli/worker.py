@@ -69,11 +69,11 @@ def worker(
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run jobs until SIGTERM or Ctrl-C, or until the queues are empty.
+    """Run jobs until Ctrl-C, or until the queues are empty.
 
-    Tasks are imported from the current folder and from what is installed. The first signal lets running jobs end, and
-    gives back what has not ended in time; the second one does so at once. Through a server (--server, with a token of
-    the role worker) it runs tasks that need no store of their own, and sweeps.
+    Tasks are imported from the current folder and from what is installed. The first Ctrl-C or SIGTERM lets running jobs
+    end, and gives back what has not ended in time; the second one does so at once. Through a server (--server, with a
+    token of the role worker) it runs tasks that need no store of their own, and sweeps.
 
     \b
     Example:

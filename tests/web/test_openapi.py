@@ -15,6 +15,9 @@ import pytest
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
+from jobtable.jobs.entities import Job, JobStatus, Queue
+from jobtable.model import Entity
+from jobtable.model.wire import Instant
 from jobtable.web.api import openapi_of
 from jobtable.web.api.examples import BODIES
 
@@ -131,6 +134,25 @@ def test_what_examples_create_is_created(serve: Callable[..., Served], descripti
         if "201" in operation["responses"] and "{" not in path and operation["operationId"] in BODIES:
             answer = client.request(method, path, json=BODIES[operation["operationId"]])
             assert answer.status_code == 201, answer.text
+
+
+def test_times_are_described_as_such_and_sent_so(served: Served, description: dict[str, Any]) -> None:
+    client = served.client(Role.FULL)
+    sent = client.post("/api/v1/jobs", json={"name": "timed", "task": "m:f", "not_before": "2999-01-01T00:00:00+01:00"})
+    entities: dict[str, type[Entity]] = {
+        "/jobs": Job,
+        "/queues": Queue,
+        f"/jobs/{sent.json()['job_id']}/statuses": JobStatus,
+    }
+    for path, entity in entities.items():
+        times = {name for name, field in entity.__schema__.fields.items() if isinstance(field.kind, Instant)}
+        properties = description["components"]["schemas"][entity.__name__]["properties"]
+        assert {name for name, told in properties.items() if "date-time" in str(told)} == times
+        told = {"$ref": f"#/components/schemas/{entity.__name__}", "components": description["components"]}
+        items = client.get(f"/api/v1{path}").json()["items"]
+        for item in items:
+            jsonschema_rs.validator_for(told, validate_formats=True).validate(item)
+        assert {item[name][-1] for item in items for name in times if item[name]} == {"Z"}
 
 
 def test_no_two_groups_have_bodies_of_one_name(description: dict[str, Any]) -> None:

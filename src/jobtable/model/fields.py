@@ -14,6 +14,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     PlainSerializer,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
 )
 from pydantic_core import CoreSchema, to_json
@@ -115,6 +116,7 @@ Timestamp: TypeAlias = Annotated[
     BeforeValidator(_only_text_or_time),
     AfterValidator(_to_utc),
     PlainSerializer(format_timestamp, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
     TIMESTAMP,
 ]
 """An instant: any ISO 8601 text in, UTC to the microsecond out, in a form of fixed width that sorts by time."""

@@ -15,6 +15,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Instance, Job
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.records import Status
+from jobtable.jobs.upkeep import Upkeep
 from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend
 
@@ -209,6 +210,28 @@ def test_jobs_are_claimed_behind_those_that_the_index_shows_and_others_have(clou
     cloud.jobs.delete(gone.job_id)
     (lease,) = claim(jobs, limit=1)
     assert lease.job.job_id == free.job_id
+
+
+def test_queues_are_not_taken_for_empty_because_the_index_shows_nothing(cloud: Cloud) -> None:
+    jobs = cloud.held()
+    gate = jobs.open_group(NewJob(name="gate"))
+    waiting, ready = jobs.submit_many([new("waiting", finished(gate)), new("ready")])
+    upkeep = Upkeep(jobs, ["default"], LEASE_SECONDS)
+    for _ in range(20):
+        upkeep.run()
+        assert claim(jobs) == []
+        assert not upkeep.is_all_done()
+        cloud.clock.advance(1)
+    cloud.catch_up()
+    (lease,) = claim(jobs)
+    assert lease.job.job_id == ready.job_id
+    jobs.finish(lease, Outcome.completed())
+    for _ in range(5):
+        upkeep.run()
+        upkeep.is_all_done()
+        cloud.clock.advance(1)
+    assert upkeep.is_all_done(), "what waits for something else is no work"
+    assert cloud.status(waiting) is Status.PENDING
 
 
 # --- deleting -----------------------------------------------------------------------------------------------------

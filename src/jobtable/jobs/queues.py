@@ -13,6 +13,8 @@ from jobtable.model import Update
 from jobtable.store import Store
 
 DEFAULT_CONCURRENCY = 1000
+_MOST_LOOKED_AT = 10_000
+"""Among how many places of a queue one is looked for that the indexes do not show."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,20 @@ class Queues:
         self._store.add(queue)
         return queue
 
-    def states(self, names: Sequence[str]) -> list[QueueState]:
-        """The states of those queues that are there."""
+    def states(self, names: Sequence[str], *, certain: bool = False) -> list[QueueState]:
+        """The states of those queues that are there.
+
+        Work that the indexes do not show yet is found only if it must be `certain`, and among ten thousand jobs.
+        """
         found = self._store.batch_get([Queue.key(queue_name=name) for name in names])
         return [
-            QueueState(queue.queue_name, queue.priority, queue.job_count, queue.running_count, self._has_work(queue))
+            QueueState(
+                queue.queue_name,
+                queue.priority,
+                queue.job_count,
+                queue.running_count,
+                self._has_work(queue) or (certain and self._has_hidden_work(queue)),
+            )
             for queue in found
             if queue is not None
         ]
@@ -63,6 +74,13 @@ class Queues:
             return False
         places = (QueueJob.ready(queue_name=queue.queue_name), QueueJob.delayed(queue_name=queue.queue_name))
         return any(True for place in places for _ in self._store.query(place, limit=1))
+
+    def _has_hidden_work(self, queue: Queue) -> bool:
+        """The same by the table itself, which is never behind but has no order: all that waits must be read."""
+        if queue.paused_at is not None or not queue.job_count:
+            return False
+        places = self._store.query(QueueJob.key(queue_name=queue.queue_name), limit=_MOST_LOOKED_AT)
+        return any(place.rank is not None or place.not_before is not None for place in places)
 
     def ensure(self, name: str) -> None:
         """Make a queue with the usual settings if it is not there."""

@@ -62,8 +62,8 @@ class Upkeep:
     def is_all_done(self) -> bool:
         """Whether the queues are empty, or what is in them waits for something that does not happen here.
 
-        An index may need a moment to show a job, so a queue with jobs in it must have been quiet for a while, and
-        meanwhile there was a look for groups that nobody could tell of their last child's end.
+        A queue with jobs in it must have been quiet for a while, and meanwhile there was a look for groups that nobody
+        could tell of their last child's end. Then the table itself is asked: an index may not show a job yet.
         """
         there = self._jobs.queue_states(self.queues)
         if not any(queue.job_count for queue in there):
@@ -78,6 +78,9 @@ class Upkeep:
             return False
         if self._recovered_at is None or self._recovered_at <= self._quiet_since:
             self._recover_at = now
+            return False
+        if any(queue.has_work for queue in self._jobs.queue_states(self.queues, certain=True)):
+            self._quiet_since = None
             return False
         return True
 

@@ -118,8 +118,8 @@ class ServerWork(Jobs):
     def _release(self, lease: Lease, reason: str) -> Job:
         return Job.model_validate(self._tell(lease, "release", {"reason": reason}))
 
-    def _queue_states(self, names: Sequence[str]) -> list[QueueState]:
-        answer = self._server.read("GET", "/queue-states", query={"queue": list(names)})
+    def _queue_states(self, names: Sequence[str], *, certain: bool = False) -> list[QueueState]:
+        answer = self._server.read("GET", "/queue-states", query={"queue": list(names), "certain": certain})
         return [QueueState(**each) for each in answer]
 
     def _tell(self, lease: Lease, verb: str, more: Mapping[str, Any] | None = None) -> Any:

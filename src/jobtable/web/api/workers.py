@@ -95,10 +95,13 @@ def stop_instance(instance_id: InstanceId, body: InstanceBody, jobs: TheJobs) ->
 @router.get("/queue-states")
 @allow(WORK)
 def list_queue_states(
-    jobs: TheJobs, queue: Annotated[list[Name], Query(min_length=1, max_length=100, examples=[["gpu"]])]
+    jobs: TheJobs,
+    queue: Annotated[list[Name], Query(min_length=1, max_length=100, examples=[["gpu"]])],
+    certain: Annotated[bool, Query(description="Look for work that indexes do not show yet.")] = False,
 ) -> list[QueueStateView]:
     """How urgent queues are, and whether there is work in them; those that are not there are left out."""
-    return [QueueStateView.model_validate(state, from_attributes=True) for state in jobs.queue_states(queue)]
+    states = jobs.queue_states(queue, certain=certain)
+    return [QueueStateView.model_validate(state, from_attributes=True) for state in states]
 
 
 @router.get("/jobs/{job_id}/held")

@@ -200,6 +200,29 @@ def test_an_instance_lives_from_its_registration_to_its_end(jobs: Jobs) -> None:
     assert jobs.store.get(key).status is InstanceStatus.STOPPED
 
 
+def test_an_instance_that_has_ended_can_be_seen_for_90_days(jobs: Jobs, clock: FakeClock) -> None:
+    info = InstanceInfo("m5.large")
+    stopped, dead, back = [Registration(jobs, info, queues=["a"], slots=1, lease_seconds=30) for _ in range(3)]
+    for registration in (stopped, dead, back):
+        registration.register()
+        registration.beat()
+    stopped.stop()
+    observer = jobs.observer()
+    observer.recover()
+    clock.advance(31)
+    observer.recover()
+
+    def seen(registration: Registration) -> tuple[InstanceStatus, int | None]:
+        there = jobs.store.get(Instance.key(instance_id=registration.instance.instance_id))
+        return there.status, None if there.time_to_live is None else there.time_to_live - int(clock.seconds())
+
+    day = 24 * 3600
+    assert seen(stopped) == (InstanceStatus.STOPPED, 90 * day - 31)
+    assert seen(dead) == seen(back) == (InstanceStatus.TERMINATED, 90 * day)
+    back.beat()
+    assert seen(back) == (InstanceStatus.RUNNING, None)
+
+
 def test_a_machine_describes_itself() -> None:
     info = InstanceInfo.of_this_machine()
     assert info.instance_type.endswith("cpu")

@@ -241,6 +241,7 @@ class Instance(InstanceRecord, table=main, type="INSTANCE"):
     slots: Count = 1
     heartbeat: Attr[Count] = default(0)
     lease_seconds: Annotated[float, Field(gt=0)] | None = None
+    time_to_live: Annotated[Attr[int | None], Name("TimeToLive")] = default(None)
 
 
 class InstanceJob(InstanceJobRecord, table=main, type="INSTANCE_JOB"):

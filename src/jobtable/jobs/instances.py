@@ -8,9 +8,11 @@ import socket
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jobtable.clock import Clock
 from jobtable.errors import NotFoundError
 from jobtable.jobs.entities import Instance
 from jobtable.jobs.records import Health, InstanceStatus
@@ -19,9 +21,15 @@ from jobtable.store import Store
 if TYPE_CHECKING:
     from jobtable.jobs.engine import Jobs
 
+_KEPT = timedelta(days=90)
 _NVIDIA = Path("/proc/driver/nvidia/gpus")
 _SOMEWHERE = ("192.0.2.1", 9)
 """An address that belongs to nobody. Connecting a datagram socket to it sends nothing, but tells our own address."""
+
+
+def seen_until(clock: Clock) -> int:
+    """Until when a worker can be seen that has ended now: a worker leaves a record each time it is started."""
+    return int(clock.seconds() + _KEPT.total_seconds())
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,7 @@ class Instances:
                 Instance.heartbeat.add(1),
                 Instance.status.set(InstanceStatus.RUNNING),
                 Instance.health_status.set(Health.HEALTHY),
+                Instance.time_to_live.set(None),
             )
         except NotFoundError:
             self.register(instance)
@@ -69,7 +78,7 @@ class Instances:
     def stop(self, instance: Instance) -> None:
         """Say that it has ended in good order."""
         stopped = {"status": InstanceStatus.STOPPED, "health_status": Health.UNKNOWN}
-        self._store.put(instance.model_copy(update=stopped))
+        self._store.put(instance.model_copy(update={**stopped, "time_to_live": seen_until(self._store.clock)}))
 
 
 class Registration:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from jobtable.clock import Clock
 from jobtable.errors import ConditionFailedError, JobtableError, NotFoundError
 from jobtable.jobs.entities import Instance, Job
+from jobtable.jobs.instances import seen_until
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Health, InstanceStatus, Status
@@ -98,6 +99,7 @@ class LeaseObserver:
                 instance,
                 Instance.status.set(InstanceStatus.TERMINATED),
                 Instance.health_status.set(Health.UNHEALTHY),
+                Instance.time_to_live.set(seen_until(self._clock)),
                 when=Instance.heartbeat == instance.heartbeat,
             )
         except (ConditionFailedError, NotFoundError):

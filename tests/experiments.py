@@ -12,10 +12,18 @@ REPOSITORY = Path(__file__).parents[1]
 
 
 def experiment(name: str, trials: int) -> dict[str, Any]:
-    """What an experiment tells at its end."""
+    """What an experiment tells at its end, in which all held that must."""
+    outcome = tried(name, trials)
+    assert outcome["violations"] == 0, outcome
+    return outcome
+
+
+def tried(name: str, trials: int) -> dict[str, Any]:
+    """What an experiment tells at its end, whatever it found."""
     command = [sys.executable, "-m", "faults", "--trials", str(trials), name]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    print(done.stderr)
+    assert done.returncode in (0, 1), done.stderr
     outcome: dict[str, Any] = json.loads(done.stdout)
     assert outcome["fault"] == name
     return outcome

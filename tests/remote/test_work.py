@@ -326,6 +326,7 @@ class TestWorker:
             assert url is not None
             with Services.open(f"file:{tmp_path / 'jobtable.db'}") as services:
                 job = services.jobs.submit(NewJob(name="walk", task=f"{TASKS}:walk", params={"steps": 20}))
+                # A lease that outlasts the start of a server on a busy machine.
                 worker = Worker(partial(open_work, url[0], None), ["default"], lease_seconds=600, until_empty=True)
                 thread = threading.Thread(target=worker.run)
                 thread.start()

@@ -79,6 +79,27 @@ def test_the_output_of_a_job_that_is_deleted_while_it_is_sent_is_not_kept(monkey
     check_ended(run.jobs)  # with the sweep of what no record names
 
 
+def test_parts_that_are_merged_while_their_job_is_deleted_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_in_memory()
+    text = run.jobs.recording.log_text(run.lease)
+    text.append(b"uploaded\n")
+    upload(run, text)
+    text.close()
+    run.jobs.finish(run.lose(), Outcome.completed())
+    put = run.jobs.objects.put
+
+    def put_late(*arguments: object) -> object:
+        monkeypatch.undo()
+        merged = put(*arguments)  # type: ignore[arg-type]  # as they came
+        run.jobs.delete(run.job_id)
+        return merged
+
+    monkeypatch.setattr(run.jobs.objects, "put", put_late)
+    assert run.logs.finish_text(run.job_id, run.lease.epoch) is None
+    assert items_of(run) == []
+    check_ended(run.jobs)
+
+
 def test_a_job_with_the_id_of_a_deleted_one_is_not_its_workers() -> None:
     run = run_in_memory()
     new = NewJob(name="job", task="tests.jobs.sample_tasks:add", job_id="again")

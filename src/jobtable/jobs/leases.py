@@ -93,6 +93,8 @@ def holds(lease: Lease) -> Condition:
     return (Job.lease_epoch == lease.epoch) & (Job.instance_id == lease.instance_id) & _RUNS_WITH_A_LEASE
 
 
+IS_THERE = Job.status.exists() & Job.deleted_at.missing()
+"""The condition under which anything may be told of a job: of one that is gone nobody would find it, or remove it."""
 _RUNS_WITH_A_LEASE = (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
 
 
@@ -103,7 +105,7 @@ def check_lease(tx: Transaction, lease: Lease) -> None:
 
 def is_known(lease: Lease) -> Condition:
     """The condition under which a worker may tell more of a run, which it may have lost: nobody deletes the job."""
-    return (Job.created_at == lease.job.created_at) & Job.deleted_at.missing()
+    return (Job.created_at == lease.job.created_at) & IS_THERE
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from datetime import datetime
 from itertools import count
 
 from jobtable.clock import Clock
-from jobtable.errors import ConditionFailedError, ObjectNotFoundError
+from jobtable.errors import ObjectNotFoundError, TransactionFailedError
 from jobtable.jobs.entities import Job, JobLog, JobLogText
+from jobtable.jobs.leases import IS_THERE
 from jobtable.jobs.locations import log_part_key, log_parts_prefix, merged_text_key
 from jobtable.jobs.log_lines import levels_from
 from jobtable.jobs.log_search import LogSearch
@@ -131,8 +132,10 @@ class JobLogs:
             created_at=self._clock.now(),
         )
         try:
-            self._store.put(made, when=JobLogText.sha256.missing())
-        except ConditionFailedError:
+            with self._store.transaction() as tx:
+                tx.check(Job.key(job_id=job_id), IS_THERE)
+                tx.put(made, when=JobLogText.sha256.missing())
+        except TransactionFailedError:  # somebody has finished it, or deletes the job
             return self._finished(job_id, epoch)
         remove_parts(self._objects, job_id, epoch, parts)
         return made

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from jobtable.errors import ConflictError, RequestError, TransactionFailedError
 from jobtable.jobs.entities import Job, JobLog, JobMetric, JobTimeline
+from jobtable.jobs.leases import IS_THERE
 from jobtable.model import Selection
 from jobtable.store import Backoff, Store, Transaction
 from jobtable.store.transactions import MOST_ACTIONS
@@ -65,7 +66,7 @@ class Timeline:
             for record in timed:
                 tx.put(record)
             if self._begins:  # a timeline that is gone went with its job
-                tx.check(self._job(), Job.status.exists() & Job.deleted_at.missing())
+                tx.check(self._job(), IS_THERE)
             self._unanswered = (records, tx, timed[0])
 
         try:

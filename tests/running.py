@@ -18,6 +18,9 @@ from jobtable.objects.memory import MemoryObjectStore
 from jobtable.objects.s3 import S3ObjectStore
 from jobtable.store import Store
 
+NEVER = 3600.0
+"""A flush time for tests: what a thread writes when a second is over is written at another place each time."""
+
 _BUCKETS: dict[str, str] = {}
 """One bucket on each server: each takes much of its space."""
 
@@ -65,7 +68,7 @@ def run_again(jobs: Jobs, ended: Iterable[Job]) -> None:
 def run_task(jobs: Jobs, lease: Lease) -> Json:
     """Run the task of a job that was claimed, without a word of its end; gives what it returned."""
     definition = lease.job.definition
-    with JobContext(jobs, lease, flush_seconds=60) as context:
+    with JobContext(jobs, lease, flush_seconds=NEVER) as context:
         returned: Json = resolve(str(definition.task)).call(context, definition.params)
     return returned
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from tests.interruptions import dies_after
 from tests.jobs.engines import LEASE_SECONDS, check_ended, check_records, engine
+from tests.running import NEVER
 
 from jobtable.clock import Clock
 from jobtable.embedded import EmbeddedBackend
@@ -113,5 +114,5 @@ def run(jobs: Jobs, lease: Lease) -> Outcome:
     """Run a claimed job as its worker would; gives how it ended."""
     if lease.job.definition.task == NOTHING:
         return Outcome.completed()
-    with JobContext(jobs, lease) as context:
+    with JobContext(jobs, lease, flush_seconds=NEVER) as context:
         return run_task(lease.job.definition, StopFlag(), lambda: context).outcome()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, check_records, engine
+from tests.running import NEVER
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
@@ -156,7 +157,7 @@ def stop_at_length() -> None:
 def test_a_long_reason_to_end_is_shortened(jobs: Jobs, ends: Callable[[], None], status: Status) -> None:
     jobs.submit(NewJob(name="job", task=ends))
     (lease,) = claim(jobs)
-    report = run_task(lease.job.definition, StopFlag(), lambda: JobContext(jobs, lease))
+    report = run_task(lease.job.definition, StopFlag(), lambda: JobContext(jobs, lease, flush_seconds=NEVER))
     ended = jobs.finish(lease, report.outcome())
     assert ended.status is status
     assert ended.message is not None

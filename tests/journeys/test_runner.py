@@ -15,6 +15,7 @@ from tests.interruptions import dies_after
 from tests.jobs.engines import DisturbedBackend
 from tests.journeys.stages import Killed, Scripted, die, fail, fail_passingly, script
 from tests.journeys.worlds import World, stage, world_on
+from tests.running import NEVER
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, NotFoundError
@@ -466,7 +467,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(quick: World) -> None:
     script(one__second=lose_the_lease)
     quick.runner.run("J1")
     (lease,) = quick.jobs.claim(QUEUE, limit=1, instance_id="zombie", lease_seconds=60)
-    context = JobContext(quick.jobs, lease)
+    context = JobContext(quick.jobs, lease, flush_seconds=NEVER)
     report = run_task(lease.job.definition, StopFlag(), lambda: context)
     assert report.has_stopped
     (one,) = quick.executions("one")
@@ -537,7 +538,7 @@ def test_a_worker_that_lost_its_lease_removes_nothing(quick: World, monkeypatch:
     script(one__first=lambda step: [step.log_info(f"line {n}") for n in range(150)])
     (lease,) = quick.jobs.claim(QUEUE, limit=1, instance_id="zombie", lease_seconds=60)
     monkeypatch.setattr(StageRun, "_remove_leftovers", come_late)
-    context = JobContext(quick.jobs, lease)
+    context = JobContext(quick.jobs, lease, flush_seconds=NEVER)
     assert run_task(lease.job.definition, StopFlag(), lambda: context).has_stopped
     assert quick.journey().status is JourneyStatus.COMPLETED
     (one,) = quick.executions("one")

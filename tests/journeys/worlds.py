@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tests.access_patterns.journeys import START, journey
 from tests.journeys.stages import Killed, Scripted, script
+from tests.running import NEVER
 
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
@@ -66,7 +67,7 @@ class World:
         made: list[JobContext] = []
 
         def context() -> JobContext:
-            made.append(JobContext(self.jobs, lease))
+            made.append(JobContext(self.jobs, lease, flush_seconds=NEVER))
             return made[0]
 
         report = run_task(lease.job.definition, StopFlag(), context)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from random import Random
 
 from tests.jobs.engines import LEASE_SECONDS, engine
+from tests.running import NEVER
 from tests.sweeps import sweep_tasks
 
 from jobtable.jobs.context import JobContext
@@ -55,7 +56,7 @@ class Driver:
         stop = StopFlag()
         if is_asked_to_end:
             stop.ask()
-        with JobContext(self.jobs, lease, should_stop=stop.should_stop) as context:
+        with JobContext(self.jobs, lease, should_stop=stop.should_stop, flush_seconds=NEVER) as context:
             sweep_tasks.DEATH.after = dies_after
             report = run_task(lease.job.definition, stop, lambda: context)
             sweep_tasks.DEATH.after = None

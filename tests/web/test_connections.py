@@ -138,17 +138,18 @@ def test_a_body_that_stops_or_drips_is_refused(
 
 
 def test_a_body_may_pause_again_and_again(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
-    body = b'{"queue_name": "pauses"' + b" " * 4000 + b"}"
 
     def is_taken(longest_silence: float) -> bool:
         """Whether a body is taken that needs twice as long as a silence may be."""
         monkeypatch.setattr(limits, "LONGEST_SILENCE_SECONDS", longest_silence)
+        part = int(longest_silence * 1000 / 3)  # nearly as many bytes a second as there must be
+        body = b'{"queue_name": "pauses"' + b" " * 4 * part + b"}"
         pauses = connect()
         pauses.sendall(b"POST /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
         pauses.sendall(b"Content-Length: %d\r\n\r\n" % len(body))
         with suppress(ConnectionResetError, BrokenPipeError):
-            for start in range(0, len(body), 1000):
-                pauses.sendall(body[start : start + 1000])
+            for start in range(0, len(body), part):
+                pauses.sendall(body[start : start + part])
                 time.sleep(longest_silence / 2.2)
             return pauses.recv(20) == b"HTTP/1.1 201 Created"
         return False

@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from http import HTTPMethod
-from typing import Annotated, Any, Generic, Literal, NewType, TypeVar
+from typing import Annotated, Any, Generic, Literal, NewType, TypeVar, cast
 
 import pytest
-from pydantic import BaseModel, Field, PositiveInt, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, PrivateAttr, ValidationError
 from typing_extensions import TypeAliasType
 
 from jobtable.errors import DefinitionError, ValueRefusedError
@@ -96,6 +96,13 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
         ),
         (lambda: Table("x", pk="PK"), "3 to 255"),
         (lambda: Table("same", pk="PK", sk="PK"), "'PK' is the partition attribute and the sort attribute"),
+        (lambda: Table("nameless", pk=""), "table nameless: the name of an attribute has 1 to 255 bytes, not ''"),
+        (lambda: Table("nameless", pk="PK", ttl=""), "table nameless: the name of an attribute has 1 to 255 bytes"),
+        (lambda: Table("nameless", pk="PK", type_attribute="x" * 256), "table nameless: the name of an attribute has"),
+        (lambda: Table("lone", pk="PK", indexes=cast("Any", Index("one", "a"))), r"write indexes=\[Index\(...\)\]"),
+        (lambda: Index("empty", "a", ""), "index empty: the name of an attribute has 1 to 255 bytes, not ''"),
+        (lambda: Index("same", "a", "a"), "index same: it has the attribute 'a' twice"),
+        (lambda: Index("part", "a", projection=cast("Any", "b")), r"index part: .* \('b',\)"),
         (lambda: Index("many", ("a", "b", "c", "d", "e")), "one to four partition"),
         (lambda: Index("no", ()), "3 to 255"),
         (lambda: Table("twice", pk="PK", indexes=[Index("one", "a"), Index("one", "b")]), "two indexes"),
@@ -108,6 +115,10 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
         (
             lambda: declare({"a": str, "b": Annotated[str, Field(alias="c")]}, key=Key("T#{a}", "T")),
             r"Thing\.b: .* given by Name",
+        ),
+        (
+            lambda: declare({"a": str}, key=Key("T#{a}", "T"), model_config=ConfigDict(extra="allow")),
+            r"Thing: with extra='allow' .* would be lost",
         ),
         (
             lambda: declare({"a": str}, Table("alone", pk="PK", type_attribute="TYPE"), key=Key("T#{a}", "T")),
@@ -186,6 +197,12 @@ def test_a_key_attribute_has_one_type() -> None:
             by_b = Key(index="ByB")
             a: str
             b: int
+
+
+@pytest.mark.filterwarnings("ignore:Field name .replace. in .Thing. shadows")
+def test_a_field_does_not_have_the_name_of_a_method() -> None:
+    with pytest.raises(DefinitionError, match=r"Thing\.replace is a method of entities; .* Name\(\"replace\"\)"):
+        declare({"a": str, "replace": str}, key=Key("T#{a}", "T"))
 
 
 @pytest.mark.filterwarnings("ignore:Field name .key. in .Thing. shadows")

@@ -14,6 +14,7 @@ from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Li
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
 from jobtable.model import Entity, Index, Key, PackedFloats, Part, Table
+from jobtable.model.expressions import attribute_of
 from jobtable.store import requests
 
 NOON = datetime(2025, 11, 1, 12, tzinfo=UTC)
@@ -269,6 +270,53 @@ def test_who_puts_a_value_that_does_not_fit_is_told_the_field_and_the_key(entity
 def test_who_asks_by_an_empty_part_of_a_key_is_told_the_field() -> None:
     with pytest.raises(ValueRefusedError, match=r"^metric_name \(METRIC#\{metric_name\}#\{timestamp\}\): .* is empty$"):
         JobMetric.key(job_id="1", metric_name="")
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        ({"priority": "high"}, r"Job\.priority: 'high': Input should be a valid integer.*: use replace"),
+        ({"status": "done"}, r"Job\.status: 'done' is not yet a Status; .*: use replace"),
+        ({"created_by": 3}, r"Job\.created_by: 3: Input should be a valid string"),
+        ({"history": [1]}, r"Job\.history: \[1\]: Input should be a valid string"),
+        ({"job_id": None}, r"Job\.job_id: None: Input should be a valid string"),
+    ],
+)
+def test_a_value_that_nobody_has_looked_at_is_told_by_its_field(update: dict[str, Any], message: str) -> None:
+    job = Job(job_id="1", created_at=NOON, created_by="a").model_copy(update=update)
+    with pytest.raises(ValueRefusedError, match=message):
+        requests.put(job, None)
+
+
+class Weight(float):
+    """A float that shows itself otherwise, as those of numpy do."""
+
+    def __repr__(self) -> str:
+        return f"Weight({float(self)})"
+
+
+def test_a_number_is_stored_however_it_shows_itself() -> None:
+    job = Job(job_id="1", created_at=NOON, created_by="a", job_config={"loss": Weight(0.5), "large": [Weight(2)]})
+    assert encode(job)["job_config"] == {"M": {"loss": {"N": "0.5"}, "large": {"L": [{"N": "2"}]}}}
+    metric = JobMetric(job_id="1", metric_name="loss", timestamp=NOON, value=0.5)
+    assert encode(metric.model_copy(update={"value": Weight(0.25)}))["value"] == {"N": "0.25"}
+    assert encode(metric.model_copy(update={"value": 3}))["value"] == {"N": "3"}
+    assert attribute_of(JobMetric.value).increment(Weight(0.25)).values() == ({"N": "0.25"},)
+    line = Line(image_id=UUID, line_id=1, text="", confidence=1)
+    with pytest.raises(ValueRefusedError, match=r"confidence: '0\.5' is no number"):
+        requests.put(line.model_copy(update={"confidence": "0.5"}), None)
+
+
+def test_a_set_inside_of_something_is_not_empty() -> None:
+    class Basket(Entity, table=Table("baskets", pk="name")):
+        name: str
+        groups: list[set[str]] = []
+        by_colour: dict[str, frozenset[int]] = {}
+
+    assert encode(Basket(name="a", groups=[{"x"}]))["groups"] == {"L": [{"SS": ["x"]}]}
+    for wrong in (Basket(name="a", groups=[{"x"}, set()]), Basket(name="a", by_colour={"red": frozenset()})):
+        with pytest.raises(ValueRefusedError, match=r"Basket name='a': (groups|by_colour): DynamoDB has no empty set"):
+            requests.put(wrong, None)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

@@ -201,6 +201,22 @@ def test_a_class_of_the_same_name_is_told_by_its_module() -> None:
         store.put(JOB, when=declared().job_id == "1")
 
 
+@pytest.mark.parametrize("given", [Job.attempts == 1, "attempts", {"attempts": 1}], ids=["condition", "name", "dict"])
+def test_an_update_says_how_a_change_is_written(given: Any) -> None:
+    with connect("memory:") as store, pytest.raises(TypeError, match=r"is no change: write it as Job\.status\.set"):
+        store.update(Job.key(job_id="1"), Job.priority.set(1), given)
+
+
+def test_only_a_set_has_elements_to_discard() -> None:
+    with pytest.raises(ValueRefusedError, match=r"Job\.history is not a set, so nothing can be taken out of it"):
+        Job.history.discard(["x"])
+
+
+def test_a_selection_shows_how_it_was_written() -> None:
+    assert repr(Job.by_status(status="RUNNING")) == "Job.by_status(status=<Status.RUNNING: 'RUNNING'>)"
+    assert repr(Job.key(job_id="a#b")) == "Job.key(job_id='a#b')"
+
+
 def test_a_field_is_changed_once_in_an_update() -> None:
     with connect("memory:") as store, pytest.raises(ValueRefusedError, match=r"Job\.attempts is changed twice"):
         store.update(Job.key(job_id="1"), Job.attempts.set(1), Job.attempts.increment())

@@ -7,7 +7,7 @@ import operator
 import types
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -178,4 +178,5 @@ def _advice(annotation: Any, origin: Any, owner: str) -> str:
 
 def _element(annotation: Any, owner: str) -> wire.WireType:
     described = describe(annotation, (), owner)
-    return wire.Nullable(described.kind) if described.optional else described.kind
+    kind = replace(described.kind, is_element=True) if isinstance(described.kind, wire.Distinct) else described.kind
+    return wire.Nullable(kind) if described.optional else kind

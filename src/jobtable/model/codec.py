@@ -153,6 +153,20 @@ class EntityCodec:
         decode_fields(writer, schema.fields.values(), sources)
         construct(writer, schema.cls)
 
+    def misfit_of(self, entity: Any) -> ValueRefusedError | None:
+        """The error of an entity with a value that its field would not take; None if there is none."""
+        for field in self.schema.fields.values():
+            value = getattr(entity, field.name)
+            try:
+                accepted = field.accept(value)
+                if type(accepted) is type(value):
+                    continue
+                told = f"{field.owner}.{field.name}: {value!r:.100} is not yet a {type(accepted).__name__}"
+            except ValueRefusedError as error:
+                told = str(error)
+            return ValueRefusedError(f"{told}; model_copy and model_construct take any value: use replace")
+        return None
+
     def refusal_of(self, entity: Any, error: ValueRefusedError) -> ValueRefusedError:
         """The error of an entity that cannot be encoded, naming field and key, which generated code does not."""
         try:

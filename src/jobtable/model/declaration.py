@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from inspect import signature
+from inspect import isfunction, signature
 from typing import TYPE_CHECKING, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, PlainValidator, WrapValidator
@@ -27,6 +27,11 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
     """The fields of an entity or a part, with the names that they have in an item."""
     if not cls.__pydantic_complete__:
         raise DefinitionError(f"{cls.__name__}: declare the types of its fields before it")
+    if cls.model_config.get("extra") == "allow":
+        told = (
+            "a field that is not declared has no place in an item and would be lost; declare a field of Json for them"
+        )
+        raise DefinitionError(f"{cls.__name__}: with extra='allow' {told}")
     fields = {}
     for name, info in cls.model_fields.items():
         if info.alias is not None or info.validation_alias is not None:
@@ -49,10 +54,16 @@ def read_fields(cls: type[BaseModel], alias: Alias | None, envelope: str | None 
             info=info,
             validators=validators,
         )
+        if isfunction(info.default):
+            raise DefinitionError(f"{cls.__name__}.{name} is a method of entities; {_named_otherwise(name)}")
         if not fields[name].is_default_storable:
             advice = "declare it as optional" if info.default is None else "give one of its type"
             raise DefinitionError(f"{cls.__name__}.{name} cannot hold its default, {info.default!r:.100}; {advice}")
     return fields
+
+
+def _named_otherwise(name: str) -> str:
+    return f'call the field otherwise, and its attribute with Annotated[..., Name("{name}")] so'
 
 
 _VALIDATORS: dict[str, tuple[type[Any], int]] = {
@@ -101,8 +112,7 @@ class Declaration:
             raise DefinitionError(f"{self.name}: {told_apart}; give type=")
         declared = self._declared_keys()
         for name in declared.keys() & self.cls.model_fields.keys():
-            advice = f'call the field otherwise, and its attribute with Annotated[..., Name("{name}")] so'
-            raise DefinitionError(f"{self.name}.{name} is a field and a key; {advice}")
+            raise DefinitionError(f"{self.name}.{name} is a field and a key; {_named_otherwise(name)}")
         fields = read_fields(self.cls, self.alias, self.envelope)
         fields = self._placed(fields, self._key("key", declared["key"], fields), self._natural_paths(declared))
         keys = {name: self._key(name, key, fields) for name, key in declared.items()}

@@ -279,6 +279,8 @@ class Attribute(Generic[T]):
 
     def discard(self, elements: T) -> Update:
         """Take elements out of a set."""
+        if not isinstance(self._kind, wire.Distinct | wire.Anything):
+            raise ValueRefusedError(f"{self!r} is not a set, so nothing can be taken out of it")
         return Update(self, "discard", elements)
 
     def append(self, *elements: Any) -> Update:

@@ -6,6 +6,7 @@ The text is the one that DynamoDB gives back: plain digits without an exponent a
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 from jobtable.errors import ValueRefusedError
 
@@ -22,11 +23,18 @@ def int_text(value: int) -> str:
 
 def float_text(value: float) -> str:
     """The wire text of a float: the shortest text that gives the same float back."""
-    text = repr(value)
+    text = repr(value if type(value) is float else _as_float(value))
     if text[-2:] == ".0":
         return text[:-2] if text != "-0.0" else "0"
     # Without an exponent, and not inf or nan, it is within the range.
     return decimal_text(Decimal(text)) if "e" in text or "n" in text else text
+
+
+def _as_float(value: Any) -> float:
+    """A number of another type as a float: numpy's show themselves otherwise."""
+    if not isinstance(value, float | int):
+        raise ValueRefusedError(f"{value!r:.100} is no number")
+    return float(value)
 
 
 def decimal_text(value: Decimal) -> str:

@@ -163,6 +163,9 @@ class Selection(Generic[E_co]):
             raise ValueRefusedError(f"{self} does not name one item; give the whole primary key")
         return self.equal
 
+    def __repr__(self) -> str:
+        return f"{self.key.pattern}({', '.join(f'{name}={value!r}' for name, value in self.values.items())})"
+
     def __str__(self) -> str:
         shown = [f"{name}={next(iter(wire.values()))!r}" for name, wire in self.equal.items()]
         if self.prefix and self.open_part:

@@ -19,12 +19,19 @@ Projection = Literal["ALL", "KEYS_ONLY"] | tuple[str, ...]
 NAME_PATTERN = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 """What DynamoDB takes as the name of a table or an index."""
 _MOST_KEY_ATTRIBUTES = 4
+_LONGEST_ATTRIBUTE = 255
 
 
 def _as_tuple(names: str | tuple[str, ...] | None) -> tuple[str, ...]:
     if names is None:
         return ()
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _check_names(owner: str, names: Iterable[str]) -> None:
+    for name in names:
+        if not 1 <= len(name.encode()) <= _LONGEST_ATTRIBUTE:
+            raise DefinitionError(f"{owner}: the name of an attribute has 1 to 255 bytes, not {name!r:.100}")
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,13 @@ class Index:
             raise DefinitionError(f"index {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         if not 1 <= len(self.partition) <= _MOST_KEY_ATTRIBUTES or len(self.sort) > _MOST_KEY_ATTRIBUTES:
             raise DefinitionError(f"index {name}: it has one to four partition and at most four sort attributes")
+        _check_names(f"index {name}", self.attributes)
+        for attribute in self.attributes:
+            if self.attributes.count(attribute) > 1:
+                raise DefinitionError(f"index {name}: it has the attribute {attribute!r} twice")
+        if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
+            told = f"its projection is 'ALL', 'KEYS_ONLY', or the names of attributes, as ({projection!r},)"
+            raise DefinitionError(f"index {name}: {told}")
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -78,6 +92,8 @@ class Table:
         stream: bool = False,
         recovery: bool = False,
     ) -> None:
+        if isinstance(indexes, Index):
+            raise DefinitionError(f"table {name}: indexes are several; write indexes=[Index(...)]")
         indexes = tuple(indexes)
         self.name = name
         self.pk = pk
@@ -91,6 +107,7 @@ class Table:
         self._key_types: dict[str, tuple[KeyType, str]] = {}
         if not NAME_PATTERN.fullmatch(name):
             raise DefinitionError(f"table {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
+        _check_names(f"table {name}", [each for each in (pk, sk, type_attribute, ttl) if each is not None])
         if pk == sk:
             raise DefinitionError(f"table {name}: {pk!r} is the partition attribute and the sort attribute")
         if type_attribute in self.primary:

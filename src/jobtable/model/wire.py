@@ -213,10 +213,14 @@ class Distinct(WireType):
 
     inner: WireType
     frozen: bool
+    is_element: bool = False
+    """Whether it stands in a list or a map, which cannot leave it out."""
     empty_is_absent: ClassVar[bool] = True
 
     def encode(self, value: str, names: Names) -> str:
         tag = self.inner.tag
+        if self.is_element:
+            value = f"{names.of(_not_empty, 'not_empty')}({value})"
         element = f'({self.inner.encode("x", names)})["{tag}"]'
         order = names.of(ORDERS[tag], "order")
         return f'{{"{tag}S": sorted([{element} for x in {value}], key={order})}}'
@@ -228,6 +232,12 @@ class Distinct(WireType):
 
     def copy(self, value: str, names: Names) -> str | None:
         return None if self.frozen else f"{value}.copy()"
+
+
+def _not_empty(values: set[Any] | frozenset[Any]) -> set[Any] | frozenset[Any]:
+    if not values:
+        raise ValueRefusedError("DynamoDB has no empty set, and one inside of a list or a map cannot be left out")
+    return values
 
 
 @dataclass

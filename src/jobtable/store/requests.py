@@ -201,12 +201,17 @@ def _encoded(entity: Entity, schema: EntitySchema) -> Item:
         item = schema.codec.encode(entity)
     except ValueRefusedError as error:
         raise schema.codec.refusal_of(entity, error) from error
+    except (TypeError, AttributeError) as error:
+        raise schema.codec.misfit_of(entity) or error from error
     body = _json_of(item, schema)
     # What the entity does not declare was taken over from elsewhere, in whatever form.
     if schema.codec.has_more(entity):
         return item
     measure = measure_of(schema)
-    return EncodedItem(item, body, measure.size(item), measure.unknown)
+    try:
+        return EncodedItem(item, body, measure.size(item), measure.unknown)
+    except TypeError as error:
+        raise schema.codec.misfit_of(entity) or error from error
 
 
 def _json_of(item: Item, schema: EntitySchema) -> bytes:

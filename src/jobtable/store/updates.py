@@ -39,7 +39,10 @@ class UpdatePlan:
 
     def write(self, placeholders: Placeholders) -> str:
         """The update expression; it comes before all others of its request."""
-        forms = tuple([update.attribute.form_of(update.action) for update in self.updates])
+        try:
+            forms = tuple([update.attribute.form_of(update.action) for update in self.updates])
+        except AttributeError:
+            raise self._wrong_kind() from None
         is_kept = _is_short(forms)
         changes = _key_changes(self.schema, forms) if is_kept else _key_changes.__wrapped__(self.schema, forms)
         values: list[WireForm] = []
@@ -58,6 +61,11 @@ class UpdatePlan:
         text = _text(forms, keys) if is_kept else _text.__wrapped__(forms, keys)
         placeholders.take(text, values)
         return text.text
+
+    def _wrong_kind(self) -> TypeError:
+        """What is said of something else in the place of a change."""
+        wrong = next(update for update in self.updates if not isinstance(update, Update))
+        return TypeError(f"{wrong!r:.100} is no change: write it as Job.status.set(...), or .increment(), .append(...)")
 
     def _rendered(self, change: _KeyChange, new: Mapping[str, Any]) -> Mapping[str, WireForm | None]:
         """What is written of a key; None for each attribute of one that the item leaves."""

@@ -146,6 +146,16 @@ def test_an_update_of_several_fields_of_one_key_needs_no_entity(store: Store) ->
         store.update(Job.key(job_id="several"), Job.queue.set("y"), Job.priority.set(8))
 
 
+def test_a_key_follows_the_default_of_a_field_that_is_removed() -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        store.tables.create(errands)
+        errand = Errand(errand_id="1", owner="dana", state="done")
+        store.put(errand)
+        assert store.update(errand, Errand.state.remove()) == errand.replace(state="open")
+        assert list(store.query(Errand.by_owner(owner="dana", state="open"))) == [errand.replace(state="open")]
+        assert store.count(Errand.by_owner(owner="dana")) == 1
+
+
 @pytest.mark.parametrize(
     ("update", "message"),
     [

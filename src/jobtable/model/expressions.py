@@ -415,6 +415,11 @@ class Update:
             case "discard":
                 return (attribute.wire_form(self.value),)
 
+    @property
+    def value_afterwards(self) -> Any:
+        """What entities have in the field behind a change that says so; see UpdateForm.is_whole."""
+        return self.attribute.field.default if self.action == "remove" else self.value
+
     def _amount(self) -> WireForm:
         is_amount = isinstance(self.value, int | float | Decimal)
         return self.attribute.amount_form(self.value) if is_amount else self.attribute.wire_form(self.value)

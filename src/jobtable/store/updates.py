@@ -53,7 +53,7 @@ class UpdatePlan:
             added = _additions(self.schema, forms) if is_kept else additions(self.schema, forms)
             rendered |= added.attributes(self.key_values)
         if changes:
-            new = {update.attribute.field.name: update.value for update in self.updates}
+            new = {update.attribute.field.name: update.value_afterwards for update in self.updates}
             for change in changes:
                 rendered |= self._rendered(change, new)
         values += [value for value in rendered.values() if value is not None]

@@ -71,6 +71,19 @@ def test_what_was_read_can_be_asked_for() -> None:
     assert text_of(either)[0] == "(attribute_not_exists(#n0) OR #n0 = :v0) OR #n1 = :v1"
 
 
+@pytest.mark.parametrize(
+    "changed", [lambda read: read.replace(step=4), lambda read: read.model_copy(update={"step": 4})]
+)
+def test_what_a_changed_copy_still_has_is_asked_for_as_it_was_read(changed: Any) -> None:
+    metric = JobMetric(job_id="1", metric_name="loss", timestamp=datetime(2025, 11, 1, tzinfo=UTC), value=0.5, step=3)
+    codec = JobMetric.__schema__.codec
+    copied = changed(codec.decode({**codec.encode(metric), "value": {"S": "0.5"}, "step": {"S": "3"}}))
+    asked = unchanged(copied, attribute_of(JobMetric.value), attribute_of(JobMetric.step))
+    placeholders = Placeholders()
+    asked.write(placeholders)
+    assert list(placeholders.values.values()) == [{"S": "0.5"}, {"N": "4"}]
+
+
 def test_the_names_of_an_envelope_are_followed() -> None:
     placeholders = Placeholders()
     condition: object = Stage.can_skip == True  # noqa: E712 - it makes a condition

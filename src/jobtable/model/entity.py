@@ -20,6 +20,7 @@ from jobtable.model.instances import (
     AsRead,
     begin,
     private_of,
+    put_as_read,
     put_undeclared,
     shallow_copy,
     without_forms,
@@ -84,7 +85,10 @@ class Record(BaseModel, frozen=True):  # noqa: PLW1641 - pydantic gives immutabl
     def replace(self, **changes: Any) -> Self:
         """A copy with other values for some fields, validated as a whole; undeclared attributes come along."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
-        return type(self)(**{**values, **changes}).with_undeclared(self._undeclared)
+        private = private_of(self)
+        copied = type(self)(**{**values, **changes}).with_undeclared(private[UNDECLARED])
+        put_as_read(copied, private[AS_READ] or {})  # the form of a value counts as long as the field has it
+        return copied
 
     if not TYPE_CHECKING:  # which would miss that hash
 

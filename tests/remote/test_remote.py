@@ -391,6 +391,7 @@ class TestOnTheCommandLine:
         assert (done.exit_code, "own.db" in done.stderr) == (0, True)
 
     def test_a_store_that_is_named_wins(self, served: Served, tmp_path: Path) -> None:
+        self.run(served, "tables", "create", "--store", f"file:{tmp_path}/own.db")
         listed = self.run(served, "queues", "list", "--store", f"file:{tmp_path}/own.db", "--json")
         assert json.loads(listed.stdout) == []
 

@@ -14,10 +14,13 @@ from tests.cli.conftest import CTRL_C, CommandLine, run_in_terminal
 from jobtable.app import open_jobs
 from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
+from jobtable.errors import BackendUnavailable
 from jobtable.jobs.definition import NewJob
+from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.listing import JobFilter
 from jobtable.jobs.log_text import LogText
+from jobtable.jobs.queries import JobQueries
 
 TRAIN, FAIL = "tests.cli.tasks:train", "tests.cli.tasks:fail"
 
@@ -404,6 +407,21 @@ def test_one_job_that_cannot_be_changed_does_not_stop_the_others(cli: CommandLin
     done = cli.run("jobs", "cancel", first, "missing", second, code=ExitCode.NOT_FOUND)
     assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == ["CANCELLED", "CANCELLED"]
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_what_holds_for_all_behind_one_is_told_once(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = submit(cli)
+    get_job = JobQueries.get_job
+
+    def fail_behind_first(queries: JobQueries, job_id: str) -> Job:
+        if job_id == first:
+            return get_job(queries, job_id)
+        raise BackendUnavailable("no answer")
+
+    monkeypatch.setattr(JobQueries, "get_job", fail_behind_first)
+    done = cli.run("jobs", "cancel", first, "b", "c", "d", code=ExitCode.FAILED)
+    assert done.stderr == "Error: no answer (the same holds for 2 more)\n"
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:]] == ["CANCELLED"]
 
 
 def test_a_tree_is_drawn_and_given_as_json(cli: CommandLine) -> None:

@@ -178,7 +178,7 @@ class _Trial:
         problems = []
         for execution in executions:
             place = Place("J", execution.stage_id, execution.job_id)
-            expected = {place.log(run.step_id): run.log.sha256 for run in execution.steps if run.log}
+            expected = {place.log(run.step_id, run.log.run): run.log.sha256 for run in execution.steps if run.log}
             for record in services.journeys.list_job_reports(execution.job_id):
                 expected[key_of(record.s3_location)] = (record.metrics.sha256 if record.metrics else None) or ""
             for entry in services.journeys.list_job_logs(execution.job_id):

@@ -10,9 +10,10 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
-from jobtable.jobs.claims import Claims
+from jobtable.jobs.claims import MOST_DUE, Claims
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
@@ -106,3 +107,26 @@ def test_a_job_that_cannot_be_made_ready_does_not_stand_in_the_way_of_others(fai
     failing.jobs.promote_due("default")
     (lease,) = failing.claim(2)
     assert lease.job.job_id in {job.job_id for job in jobs}
+
+
+def test_ended_jobs_whose_dependents_an_index_hides_hold_up_nobody_else(failing: Failing) -> None:
+    """Each of them is looked at again and again, but in turn, and nobody waits for the index meanwhile."""
+    jobs, clock = failing.jobs, failing.clock
+    hidden = jobs.submit_many(NewJob(name="ended", task="x:y") for _ in range(MOST_DUE + 5))
+    for job in hidden:  # as if one more waited for it than the index shows
+        jobs.store.update(Job.key(job_id=job.job_id), Job.dependents.set(1))
+        jobs.cancel(job.job_id)
+    later = jobs.submit(NewJob(name="later", task="x:y", not_before=clock.now() + timedelta(seconds=30)))
+    clock.advance(60)
+    began = clock.monotonic()
+    for _ in range(2):
+        jobs.promote_due("default")
+    assert clock.monotonic() == began
+    assert [lease.job.job_id for lease in failing.claim(10)] == [later.job_id]
+    for job in hidden:
+        jobs.store.update(Job.key(job_id=job.job_id), Job.dependents.set(0))
+    clock.advance(60)
+    for _ in range(2):
+        jobs.promote_due("default")
+    assert jobs.queries.get_queue("default").job_count == 1
+    check_records(jobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal
 
@@ -163,7 +163,7 @@ class JobsMachine(RuleBasedStateMachine):
         with suppress(LeaseLostError):
             self.jobs.finish(lease, outcome)
 
-    def _die(self, job: Job) -> None:
+    def _die(self, job: Job, *, waits: Sequence[float] = ()) -> None:
         raise Died
 
     @precondition(lambda self: self.leases)

@@ -20,6 +20,8 @@ from jobtable.store.transactions import grouped
 _MOST_TRIES = 20
 _MOST_RECORDED_JOBS = 19
 """How many jobs fit into one transaction together with the two items that tell which instance has each of them."""
+MOST_DUE = 100
+"""How many of the jobs whose time has come are looked after at once."""
 _LARGEST_CROWD = 16
 """Where claimers are in each other's way, each picks one share of the next jobs: of at most this many shares."""
 
@@ -169,7 +171,7 @@ class Claims:
         transition.commit()
         return leases
 
-    def promote_due(self, queue: str, *, limit: int = 100) -> int:
+    def promote_due(self, queue: str, *, limit: int = MOST_DUE) -> int:
         """Make jobs ready whose time has come, and tell those who wait for a start or an end where nobody has.
 
         If that cannot be done for some, it raises after the others were looked after.
@@ -191,7 +193,7 @@ class Claims:
     def _promote(self, place: QueueJob) -> None:
         job = self._store.find(Job.key(job_id=place.job_id))
         if job is not None and job.is_final:
-            self._endings.settle(job)
+            self._endings.settle_due(job, place)
         elif job is not None and job.status in CLAIMABLE:
             self._endings.promote(place, job)
 

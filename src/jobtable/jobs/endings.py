@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from jobtable.clock import Clock
-from jobtable.errors import ConflictError, TransactionFailedError
+from jobtable.errors import ConditionFailedError, ConflictError, NotFoundError, TransactionFailedError
 from jobtable.jobs.edges import condition_of, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status, rank_of
-from jobtable.jobs.transitions import Refused, Transition
+from jobtable.jobs.transitions import SETTLING_TIME, Refused, Transition
 from jobtable.model import Attribute, Condition, Json, Update, unchanged
 from jobtable.store import Store
 
@@ -115,15 +116,16 @@ class Endings:
 
     # --- telling ----------------------------------------------------------------------------------------------------
 
-    def settle(self, job: Job) -> None:
+    def settle(self, job: Job, *, waits: Sequence[float] = INDEX_WAITS) -> None:
         """Tell everyone who waits for an ended job, and those who wait for jobs that end because of it.
 
-        One after the other, however long the chain is in which each waits for the last.
+        One after the other, however long the chain is in which each waits for the last. It `waits` for an index that
+        does not show them all.
         """
         waiting = deque([job])
         while waiting:
             ended = waiting.popleft()
-            told = [edge for edge in self.edges_to(ended) if self._close(edge, ended)]
+            told = [edge for edge in self.edges_to(ended, waits) if self._close(edge, ended)]
             for edge in told:
                 also_ended = self._go_on(edge.job_id)
                 if also_ended is not None and also_ended.dependents:
@@ -156,10 +158,10 @@ class Endings:
                 untold.append(job)
         return untold
 
-    def edges_to(self, job: Job) -> list[JobDependency]:
+    def edges_to(self, job: Job, waits: Sequence[float] = INDEX_WAITS) -> list[JobDependency]:
         """The edges to a job that it counts, all of them unless an index needs more than a moment to show them."""
         edges = self._counted_edges_to(job)
-        for seconds in INDEX_WAITS:
+        for seconds in waits:
             if len(edges) >= job.dependents:
                 break
             self._clock.sleep(seconds)
@@ -230,6 +232,17 @@ class Endings:
             fresh = self._store.find(Job.key(job_id=job.job_id))
             if fresh is not None and fresh.changed_at == job.changed_at and self._store.find(place) is not None:
                 raise
+
+    def settle_due(self, job: Job, place: QueueJob) -> None:
+        """Tell everyone who waits for an ended job whose place is due; whom the index does not show, later.
+
+        Nobody waits for the index here: there may be many such jobs, and others whose time has come are behind them.
+        """
+        self.settle(job, waits=())
+        if self._queries.find_place(job) is not None:
+            due = self._clock.now() + SETTLING_TIME
+            with suppress(ConditionFailedError, NotFoundError):  # it has gone just now, or somebody holds it for longer
+                self._store.update(place, QueueJob.not_before.set(due), when=unchanged(place, QueueJob.not_before))
 
     # --- going on ---------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ _SLACK = 12
 _MOST_MEGABYTES = 64.0
 """How much more memory may be taken: caches that have a bound are filled after many rounds only."""
 _LOOKS = 10
-_SECONDS_TO_REST = 40.0
+_SECONDS_TO_REST = 240.0
 """Until what a round has left to be done is over, on a machine that has much else to do."""
 _PATIENCE_SECONDS = 300.0
 _TEMPORARY = "temporary"

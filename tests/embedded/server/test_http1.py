@@ -201,7 +201,7 @@ def test_an_idle_connection_is_closed_without_a_word() -> None:
 
 
 def test_many_more_connections_than_the_bound_are_all_answered() -> None:
-    with Server(echo, max_connections=4) as server:
+    with Server(echo, max_connections=4, timeouts=Timeouts(place=600)) as server:
         clients = [Client(server) for _ in range(100)]
         for client in clients:
             client.send(b"GET / HTTP/1.1\r\n\r\n")
@@ -225,7 +225,7 @@ def test_a_connection_for_which_no_other_ends_is_refused_with_an_answer() -> Non
 
 @pytest.mark.parametrize("sent", [b"", b"GET /never HTTP/1.1\r\n"], ids=["nothing", "a part"])
 def test_the_most_silent_connection_makes_room_for_another(sent: bytes) -> None:
-    with Server(echo, max_connections=2, timeouts=Timeouts(spare=0.2, request=600)) as server:
+    with Server(echo, max_connections=2, timeouts=Timeouts(spare=0.2, request=600, place=600)) as server:
         silent = Client(server)
         silent.send(sent)
         busy = Client(server)

@@ -278,6 +278,35 @@ def test_the_same_type_twice_is_refused() -> None:
         declare({"a": str}, table, key=Key("U#{a}", "U"))
 
 
+CELL = compile(
+    """
+class Run(Entity, table=runs, type=type_name):
+    key = Key("RUN#{run_id}", "RUN")
+    run_id: str
+class Note(Entity, table=runs, type="NOTE", shares_keys_with=(Run,)):
+    key = Key("RUN#{run_id}", "{run_id}")
+    run_id: str
+""",
+    "a cell",
+    "exec",
+    dont_inherit=True,
+)
+
+
+def test_a_cell_of_a_notebook_can_be_run_again() -> None:
+    runs = make_table()
+    cell = {"__name__": "__main__", "Entity": Entity, "Key": Key, "runs": runs, "type_name": "RUN"}
+    exec(CELL, cell)
+    first = cell["Run"]
+    exec(CELL, cell | {"type_name": "TRAINING_RUN"})
+    exec(CELL, cell)
+    assert [schema.cls for schema in runs.entities.values()] == [cell["Run"], cell["Note"]]
+    assert cell["Run"] is not first
+    elsewhere = cell | {"__name__": "another_module"}
+    with pytest.raises(DefinitionError, match=r"Run: Run has the type 'RUN' in .* already"):
+        exec(CELL, elsewhere)
+
+
 def test_a_base_class_gives_its_fields_and_keys() -> None:
     class Dated(Entity):
         by_date = Key("DATES", "{at}", index="GSI1")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -104,7 +104,8 @@ class Table:
         self.stream = stream
         self.recovery = recovery
         self.entities: dict[str, EntitySchema] = {}
-        self._key_types: dict[str, tuple[KeyType, str]] = {}
+        self._key_types: dict[str, dict[str, KeyType]] = {}
+        """What each entity puts into key attributes, by its type."""
         if not NAME_PATTERN.fullmatch(name):
             raise DefinitionError(f"table {name!r}: a name has 3 to 255 of the characters a-z A-Z 0-9 _ . -")
         _check_names(f"table {name}", [each for each in (pk, sk, type_attribute, ttl) if each is not None])
@@ -140,33 +141,56 @@ class Table:
     def key_types(self) -> dict[str, KeyType]:
         """The DynamoDB type of every key attribute, as its entities use it; text where none does."""
         names = [*self.primary, *(name for index in self.indexes.values() for name in index.attributes)]
-        return {name: self._key_types.get(name, ("S", ""))[0] for name in names}
+        used: dict[str, KeyType] = {}
+        for key_types in self._key_types.values():
+            used |= key_types
+        return {name: used.get(name, "S") for name in names}
 
     def register(self, entity: EntitySchema, key_types: dict[str, KeyType]) -> None:
         """Take an entity in, or say why it does not fit beside those that are here."""
-        self._refuse_collision(entity)
-        for name, key_type in key_types.items():
-            known, by = self._key_types.setdefault(name, (key_type, entity.name))
-            if known != key_type:
-                raise DefinitionError(
-                    f"{entity.name}: {name} of table {self.name} would hold {key_type}, but {by} puts {known} there"
-                )
-        for other in entity.shares_keys_with:
-            other.__schema__.take_sharer(entity.cls)
-        self.entities[entity.type_name] = entity
-
-    def _refuse_collision(self, entity: EntitySchema) -> None:
+        earlier = [other for other in self.entities.values() if _is_same_class(other.cls, entity.cls)]
         for other in self.entities.values():
-            if other.type_name == entity.type_name:
+            if other not in earlier:
+                self._refuse_collision(entity, other)
+                self._refuse_other_key_types(entity, key_types, other)
+        for sharer in entity.shares_keys_with:
+            sharer.__schema__.take_sharer(entity.cls)
+        for other in earlier:
+            del self.entities[other.type_name], self._key_types[other.type_name]
+        self.entities[entity.type_name] = entity
+        self._key_types[entity.type_name] = key_types
+
+    def _refuse_collision(self, entity: EntitySchema, other: EntitySchema) -> None:
+        if other.type_name == entity.type_name:
+            raise DefinitionError(
+                f"{entity.name}: {other.name} has the type {entity.type_name!r} in {self.name} already"
+            )
+        if self.type_attribute is None:
+            raise DefinitionError(f"{entity.name}: table {self.name} holds {other.name}; give it a type_attribute")
+        if not _are_sharers(entity, other) and entity.primary.may_equal(other.primary):
+            raise DefinitionError(
+                f"{entity.name} and {other.name} can have the same primary key in {self.name}: "
+                f"{entity.primary} and {other.primary}. Make a literal part differ, or, if their "
+                f"ids never meet, declare shares_keys_with=({other.name},)"
+            )
+
+    def _refuse_other_key_types(
+        self, entity: EntitySchema, key_types: Mapping[str, KeyType], other: EntitySchema
+    ) -> None:
+        for name, known in self._key_types[other.type_name].items():
+            new = key_types.get(name, known)
+            if new != known:
                 raise DefinitionError(
-                    f"{entity.name}: {other.name} has the type {entity.type_name!r} in {self.name} already"
+                    f"{entity.name}: {name} of table {self.name} would hold {new}, but {other.name} puts {known} there"
                 )
-            if self.type_attribute is None:
-                raise DefinitionError(f"{entity.name}: table {self.name} holds {other.name}; give it a type_attribute")
-            shared = entity.cls in other.shares_keys_with or other.cls in entity.shares_keys_with
-            if not shared and entity.primary.may_equal(other.primary):
-                raise DefinitionError(
-                    f"{entity.name} and {other.name} can have the same primary key in {self.name}: "
-                    f"{entity.primary} and {other.primary}. Make a literal part differ, or, if their "
-                    f"ids never meet, declare shares_keys_with=({other.name},)"
-                )
+
+
+def _are_sharers(one: EntitySchema, other: EntitySchema) -> bool:
+    pairs = [(one.cls, each) for each in other.shares_keys_with] + [(other.cls, each) for each in one.shares_keys_with]
+    return any(_is_same_class(declared, named) for declared, named in pairs)
+
+
+def _is_same_class(one: type, other: type) -> bool:
+    """Whether a class is another one, or that one declared anew: in a notebook a cell is run again."""
+    names = {(each.__module__, each.__qualname__) for each in (one, other)}
+    return one is other or names == {("__main__", one.__qualname__)}

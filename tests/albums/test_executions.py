@@ -582,7 +582,7 @@ def test_a_problem_of_the_watch_that_lasts_is_told_once(jobs: Jobs, monkeypatch:
 
     monkeypatch.setattr("jobtable.albums.watch.TICK_SECONDS", 0)
     monkeypatch.setattr(watch, "expire_due", look)
-    watch.keep(should_stop, note)
+    watch.keep(should_stop.wait, note)
     assert problems == ["ThrottlingException: busy"] * 2 + ["RuntimeError: odd"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -67,13 +66,13 @@ class Watch:
                     self._look_again(watch)
         return sweep
 
-    def keep(self, should_stop: threading.Event, on_problem: Callable[[str], None]) -> None:
-        """Look after executions until the event is set: what a server or a command runs in a thread.
+    def keep(self, is_over_within: Callable[[float], bool], on_problem: Callable[[str], None]) -> None:
+        """Look after executions until it is over, for which it waits so many seconds: what servers run in a thread.
 
         A problem that lasts, as a table that is missing does, is told once.
         """
         lasting: str | None = None
-        while not should_stop.wait(TICK_SECONDS):
+        while not is_over_within(TICK_SECONDS):
             before, lasting = lasting, None
             try:
                 for execution_id, problem in self.expire_due().problems.items():

@@ -26,4 +26,4 @@ def beside(work: Callable[[threading.Event], None], name: str) -> Iterator[None]
 def watched(services: Services) -> AbstractContextManager[None]:
     """Look after album executions while the block runs."""
     watch = services.album_watch
-    return beside(lambda is_over: watch.keep(is_over, say), "watch over executions")
+    return beside(lambda is_over: watch.keep(is_over.wait, say), "watch over executions")

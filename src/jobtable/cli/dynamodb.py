@@ -6,14 +6,13 @@ import logging
 import os
 import socket
 import sys
-import threading
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from jobtable.cli.signals import signalled
+from jobtable.cli.signals import StopSignal, signalled
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.server import MOST_FILES, DynamoDbProtocol, Server, SignatureCheck
 from jobtable.files import allow_open_files
@@ -81,7 +80,7 @@ def serve(
         backend.close()
 
 
-def _serve(protocol: DynamoDbProtocol, host: str, port: int, stop: threading.Event, place: str) -> None:
+def _serve(protocol: DynamoDbProtocol, host: str, port: int, stop: StopSignal, place: str) -> None:
     try:
         server = Server(protocol.respond, host=host, port=port)
     except OSError as error:

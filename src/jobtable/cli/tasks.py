@@ -157,7 +157,7 @@ def expire(
         if follow:
             stop = signalled()
             say("Looking after tasks and executions; stop with Ctrl-C.")
-            services.album_watch.keep(stop, say)
+            services.album_watch.keep(stop.wait, say)
             return
         sweep = services.album_watch.expire_due()
     if as_json:

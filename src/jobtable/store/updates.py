@@ -42,7 +42,8 @@ class UpdatePlan:
         try:
             forms = tuple([update.attribute.form_of(update.action) for update in self.updates])
         except AttributeError:
-            raise self._wrong_kind() from None
+            self._refuse_wrong_kind()
+            raise
         is_kept = _is_short(forms)
         changes = _key_changes(self.schema, forms) if is_kept else _key_changes.__wrapped__(self.schema, forms)
         values: list[WireForm] = []
@@ -62,10 +63,13 @@ class UpdatePlan:
         placeholders.take(text, values)
         return text.text
 
-    def _wrong_kind(self) -> TypeError:
-        """What is said of something else in the place of a change."""
-        wrong = next(update for update in self.updates if not isinstance(update, Update))
-        return TypeError(f"{wrong!r:.100} is no change: write it as Job.status.set(...), or .increment(), .append(...)")
+    def _refuse_wrong_kind(self) -> None:
+        """Raise TypeError if something else stands in the place of a change."""
+        given: Sequence[object] = self.updates
+        for each in given:
+            if not isinstance(each, Update):
+                advice = "write it as Job.status.set(...), or .increment(), .append(...)"
+                raise TypeError(f"{each!r:.100} is no change: {advice}") from None
 
     def _rendered(self, change: _KeyChange, new: Mapping[str, Any]) -> Mapping[str, WireForm | None]:
         """What is written of a key; None for each attribute of one that the item leaves."""

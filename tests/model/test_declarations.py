@@ -88,6 +88,8 @@ def declare(fields: dict[str, Any], table: Table | None = None, name: str = "Thi
             r"Thing\.b: the keys of a map are text",
         ),
         (lambda: declare({"a": str, "b": set[bool]}, key=Key("T#{a}", "T")), r"Thing\.b: a set holds"),
+        (lambda: declare({"a": str, "b": set[list[str]]}, key=Key("T#{a}", "T")), r"Thing\.b: a set holds"),
+        (lambda: declare({"a": list[str]}, Table("natural", pk="a")), r"Thing\.a: a key attribute is text, a number"),
         (lambda: declare({"a": str, "PK": str}, key=Key("T#{a}", "T")), r"Thing\.PK cannot be the attribute 'PK'"),
         (lambda: declare({"a": str, "TYPE": str}, key=Key("T#{a}", "T")), r"Thing\.TYPE cannot be the attribute"),
         (

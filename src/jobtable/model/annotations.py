@@ -151,7 +151,7 @@ def _compound(annotation: Any, owner: str) -> wire.WireType:
         return wire.Mapped(_element(arguments[1], owner) if arguments else wire.Anything())
     if origin in (set, frozenset) and arguments:
         inner = _element(arguments[0], owner)
-        if inner.tag in ("S", "N", "B") and not isinstance(inner, wire.Anything | wire.Nullable):
+        if isinstance(inner, wire.Scalar) and inner.tag in ("S", "N", "B"):
             return wire.Distinct(inner, frozen=origin is frozenset)
         raise DefinitionError(f"{owner}: a set holds texts, numbers or binaries")
     raise DefinitionError(f"{owner}: {annotation!r} has no form in DynamoDB; {_advice(annotation, origin, owner)}")

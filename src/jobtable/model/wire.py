@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import struct
+from abc import ABC, abstractmethod
 from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 from copy import deepcopy
@@ -28,19 +29,20 @@ if TYPE_CHECKING:
     from jobtable.model.entity import Part
 
 
-class WireType:
-    """One kind of attribute value. The defaults are those of text."""
+class WireType(ABC):
+    """One kind of attribute value."""
 
-    tag: str = "S"
+    tag: str = ""
+    """Under which tag a scalar stands; the others have none of their own that a key could have."""
     empty_is_absent: ClassVar[bool] = False
 
+    @abstractmethod
     def encode(self, value: str, names: Names) -> str:
         """The source of an expression that turns the Python value `value` into its wire form."""
-        return f'{{"{self.tag}": {value}}}'
 
+    @abstractmethod
     def decode(self, wire: str, names: Names) -> str:
         """The source of an expression that turns the wire form `wire` into the Python value."""
-        return f'{wire}["{self.tag}"]'
 
     def loosen(self, wire: Mapping[str, Any]) -> Any:
         """The Python value for any wire form, for pydantic to judge."""
@@ -59,7 +61,27 @@ class WireType:
         return source.function("encode")
 
 
-class Text(WireType):
+class Scalar(WireType):
+    """One text or flag under one tag. The defaults are those of text."""
+
+    tag: str = "S"
+
+    def write(self, value: str, names: Names) -> str:
+        """The source of an expression that turns the Python value `value` into what stands under the tag."""
+        return value
+
+    def read(self, content: str, names: Names) -> str:
+        """The source of an expression that turns what stands under the tag into the Python value."""
+        return content
+
+    def encode(self, value: str, names: Names) -> str:
+        return f'{{"{self.tag}": {self.write(value, names)}}}'
+
+    def decode(self, wire: str, names: Names) -> str:
+        return self.read(f'{wire}["{self.tag}"]', names)
+
+
+class Text(Scalar):
     """Text as it is."""
 
 
@@ -67,69 +89,69 @@ class UuidText(Text):
     """A UUID's canonical text."""
 
 
-class Bool(WireType):
+class Bool(Scalar):
     tag = "BOOL"
 
 
-class Int(WireType):
+class Int(Scalar):
     tag = "N"
 
-    def encode(self, value: str, names: Names) -> str:
+    def write(self, value: str, names: Names) -> str:
         small = f"{-(10**MOST_DIGITS)} < (n := {value}) < {10**MOST_DIGITS}"
-        return f'{{"N": str(n) if {small} else {names.of(int_text, "int_text")}(n)}}'
+        return f"str(n) if {small} else {names.of(int_text, 'int_text')}(n)"
 
-    def decode(self, wire: str, names: Names) -> str:
-        return f'int({wire}["N"])'
+    def read(self, content: str, names: Names) -> str:
+        return f"int({content})"
 
 
-class Float(WireType):
+class Float(Scalar):
     tag = "N"
 
-    def encode(self, value: str, names: Names) -> str:
-        return f'{{"N": {names.of(float_text, "float_text")}({value})}}'
+    def write(self, value: str, names: Names) -> str:
+        return f"{names.of(float_text, 'float_text')}({value})"
 
-    def decode(self, wire: str, names: Names) -> str:
-        return f'float({wire}["N"])'
+    def read(self, content: str, names: Names) -> str:
+        return f"float({content})"
 
 
-class DecimalNumber(WireType):
+class DecimalNumber(Scalar):
     tag = "N"
 
-    def encode(self, value: str, names: Names) -> str:
-        return f'{{"N": {names.of(decimal_text, "decimal_text")}({value})}}'
+    def write(self, value: str, names: Names) -> str:
+        return f"{names.of(decimal_text, 'decimal_text')}({value})"
 
-    def decode(self, wire: str, names: Names) -> str:
-        return f'{names.of(Decimal, "Decimal")}({wire}["N"])'
+    def read(self, content: str, names: Names) -> str:
+        return f"{names.of(Decimal, 'Decimal')}({content})"
 
 
-class Binary(WireType):
+class Binary(Scalar):
     tag = "B"
 
-    def encode(self, value: str, names: Names) -> str:
-        return f'{{"B": {names.of(bytes_text, "bytes_text")}({value})}}'
+    def write(self, value: str, names: Names) -> str:
+        return f"{names.of(bytes_text, 'bytes_text')}({value})"
 
-    def decode(self, wire: str, names: Names) -> str:
-        return f'{names.of(a2b_base64, "a2b")}({wire}["B"])'
-
-
-class Instant(WireType):
-    def encode(self, value: str, names: Names) -> str:
-        return f'{{"S": {names.of(utc_text, "utc_text")}({value})}}'
-
-    def decode(self, wire: str, names: Names) -> str:
-        return f"{names.of(read_timestamp, 'read_timestamp')}({wire}['S'])"
+    def read(self, content: str, names: Names) -> str:
+        return f"{names.of(a2b_base64, 'a2b')}({content})"
 
 
-class Day(WireType):
-    def encode(self, value: str, names: Names) -> str:
-        return f'{{"S": {value}.isoformat()}}'
+class Instant(Scalar):
+    def write(self, value: str, names: Names) -> str:
+        return f"{names.of(utc_text, 'utc_text')}({value})"
 
-    def decode(self, wire: str, names: Names) -> str:
-        return f"{names.of(date.fromisoformat, 'read_date')}({wire}['S'])"
+    def read(self, content: str, names: Names) -> str:
+        return f"{names.of(read_timestamp, 'read_timestamp')}({content})"
+
+
+class Day(Scalar):
+    def write(self, value: str, names: Names) -> str:
+        return f"{value}.isoformat()"
+
+    def read(self, content: str, names: Names) -> str:
+        return f"{names.of(date.fromisoformat, 'read_date')}({content})"
 
 
 @dataclass
-class Choice(WireType):
+class Choice(Scalar):
     """An enum, stored by value."""
 
     enum: type[Enum]
@@ -152,11 +174,11 @@ class Choice(WireType):
             return given
         return self._by_wire[given] if given in self._by_wire else self._by_folded.get(given.casefold(), given)
 
-    def encode(self, value: str, names: Names) -> str:
-        return f'{{"{self.tag}": {"str" if self.tag == "N" else ""}({value}.value)}}'
+    def write(self, value: str, names: Names) -> str:
+        return f"str({value}.value)" if self.tag == "N" else f"{value}.value"
 
-    def decode(self, wire: str, names: Names) -> str:
-        return f'{names.of(self._by_wire, self.enum.__name__)}[{wire}["{self.tag}"]]'
+    def read(self, content: str, names: Names) -> str:
+        return f"{names.of(self._by_wire, self.enum.__name__)}[{content}]"
 
 
 @dataclass
@@ -211,7 +233,7 @@ class Mapped(WireType):
 class Distinct(WireType):
     """A set of texts, numbers or binaries. DynamoDB has no empty set: an empty one is left out of the item."""
 
-    inner: WireType
+    inner: Scalar
     frozen: bool
     is_element: bool = False
     """Whether it stands in a list or a map, which cannot leave it out."""
@@ -221,14 +243,12 @@ class Distinct(WireType):
         tag = self.inner.tag
         if self.is_element:
             value = f"{names.of(_not_empty, 'not_empty')}({value})"
-        element = f'({self.inner.encode("x", names)})["{tag}"]'
         order = names.of(ORDERS[tag], "order")
-        return f'{{"{tag}S": sorted([{element} for x in {value}], key={order})}}'
+        return f'{{"{tag}S": sorted([{self.inner.write("x", names)} for x in {value}], key={order})}}'
 
     def decode(self, wire: str, names: Names) -> str:
-        tag = self.inner.tag
-        element = self.inner.decode(f'{{"{tag}": x}}', names)
-        return f'{"frozenset" if self.frozen else "set"}([{element} for x in {wire}["{tag}S"]])'
+        element = self.inner.read("x", names)
+        return f'{"frozenset" if self.frozen else "set"}([{element} for x in {wire}["{self.inner.tag}S"]])'
 
     def copy(self, value: str, names: Names) -> str | None:
         return None if self.frozen else f"{value}.copy()"
@@ -282,8 +302,6 @@ class Nested(WireType):
 class Numbers(WireType):
     """A vector as a list of numbers; a packed one stays packed."""
 
-    tag = "L"
-
     def encode(self, value: str, names: Names) -> str:
         text = names.of(float_text, "float_text")
         packed = f'{{"B": {names.of(pack_vector, "pack_vector")}({value})}}'
@@ -302,8 +320,6 @@ class Numbers(WireType):
 
 class PackedNumbers(Numbers):
     """A vector as packed float32; a list of numbers is read as well."""
-
-    tag = "B"
 
     def encode(self, value: str, names: Names) -> str:
         return f'{{"B": {names.of(pack_vector, "pack_vector")}({value})}}'

@@ -6,15 +6,15 @@ made (`cut_disks.py`), and each is opened as on any other day (`durability.py`).
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from faults import workload
 from faults.cut_disks import write_all, write_disk
 from faults.durability import problems_of
 from faults.durable_work import Durability, change, database, files_folder
+from faults.old_files import make_first_format
 from faults.preloaded import compiled
 from faults.recordings import LOCK_PAGE, Recording
 
@@ -30,7 +31,7 @@ from jobtable.embedded.storage import Storage
 
 _REPOSITORY = Path(__file__).parents[1]
 _PROCESSES = 2
-_CUTS_OF_A_RECORDING = 150
+_MOST_CUTS_OF_A_RECORDING = 150
 _MEMORY = Path("/dev/shm")
 
 
@@ -50,10 +51,10 @@ def run(trials: int = 600, seed: int = 1) -> Iterator[dict[str, object]]:
     with tempfile.TemporaryDirectory(prefix="jobtable-cuts-") as name:
         folder = Path(name).resolve()
         library = compiled("recorded_disk", folder)
-        for first in range(0, trials, _CUTS_OF_A_RECORDING):
-            kind = _KINDS[first // _CUTS_OF_A_RECORDING % len(_KINDS)]
+        cuts = min(_MOST_CUTS_OF_A_RECORDING, math.ceil(trials / len(_KINDS)))
+        for first, kind in zip(range(0, trials, cuts), itertools.cycle(_KINDS), strict=False):
             recording = _record(folder / f"recorded-{first}", library, kind)
-            for _ in range(first, min(first + _CUTS_OF_A_RECORDING, trials)):
+            for _ in range(first, min(first + cuts, trials)):
                 found, number = _cut_once(recording, kind.durability, chance)
                 problems += [f"{kind}: {problem}" for problem in found]
                 notes += number
@@ -102,9 +103,7 @@ def _make_old_file(path: Path) -> None:
     for number in range(20):
         storage.write(partial(change, {f"key-{number}": workload.item_of(0, number, random.Random(number))}))
     storage.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE tokens")
-        connection.execute("UPDATE meta SET value = 1 WHERE name = 'format'")
+    make_first_format(path)
 
 
 def _refuse_incomplete(recording: Recording, folder: Path) -> None:

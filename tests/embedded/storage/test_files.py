@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from faults.old_files import make_first_format
 from tests.embedded.storage.samples import create_table, everything, get, item, put
 
 from jobtable.embedded.storage import Storage, files
@@ -123,12 +124,7 @@ def test_a_file_of_an_older_version_is_upgraded(path: Path) -> None:
     create_table(old)
     put(old, item("1", "1"))
     old.close()
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("DROP TABLE tokens")
-        connection.execute("DROP TABLE fillings")
-        connection.execute("DROP TABLE restores")
-        connection.execute("DROP TABLE backups")
-        connection.execute("UPDATE meta SET value = 1 WHERE name = 'format'")
+    make_first_format(path)
     new = Storage(path)
     new.write(lambda transaction: transaction.remember("token", b"", b""))
     assert everything(new) == [item("1", "1")]

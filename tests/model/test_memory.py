@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic_core import from_json
 
 from jobtable.errors import ItemShapeError
 from jobtable.model import memory
@@ -19,11 +20,11 @@ class Reader:
         self.copied = 0
         self.memory = Memory(self.decode, self.copy)
 
-    def decode(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        self.decoded += len(items)
-        if any("wrong" in item for item in items):
+    def decode(self, bodies: list[bytes]) -> list[dict[str, Any]]:
+        self.decoded += len(bodies)
+        if any(b"wrong" in body for body in bodies):
             raise ItemShapeError("wrong")
-        return items
+        return [from_json(body) for body in bodies]
 
     def copy(self, entity: dict[str, Any]) -> dict[str, Any]:
         self.copied += 1

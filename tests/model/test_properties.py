@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,12 +12,18 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 from tests.samples import ENTITIES
 
+from jobtable.errors import ItemShapeError
 from jobtable.model import Entity, wire
+from jobtable.model.codec import EntityCodec
 from jobtable.model.templates import Template
 from jobtable.testing.strategies import entities
 
 every_entity = pytest.mark.parametrize("cls", ENTITIES, ids=lambda cls: cls.__name__)
 relaxed = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+OTHER_FORMS: list[dict[str, Any] | None] = [None, {"NULL": True}, {"S": "text"}, {"N": "1"}, {"L": []}, {"M": {}}]
+"""What an item of another program may have for an attribute; None: it does not have it."""
 
 
 def templates(cls: type[Entity]) -> list[Template]:
@@ -53,6 +60,46 @@ def test_an_item_that_is_read_again_gives_an_entity_of_its_own(cls: type[Entity]
         assert found == entity.with_undeclared({"undeclared": {"S": "kept"}})
         assert to_json(codec.encode(found)) == to_json(codec.encode(codec.decode(from_json(body))))
         empty(vars(found))
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_a_record_gives_the_entity_of_its_item(cls: type[Entity], data: st.DataObject) -> None:
+    entity = data.draw(entities(cls))
+    codec = cls.__schema__.codec
+    assert codec._read_records is not None
+    (found,) = codec._read_records(b"[" + to_json(codec.encode(entity)) + b"]")
+    assert found == entity
+    assert to_json(codec.encode(found)) == to_json(codec.encode(entity))
+
+
+@every_entity
+@relaxed
+@given(data=st.data())
+def test_items_of_any_shape_mean_the_same_as_records_and_as_dicts(cls: type[Entity], data: st.DataObject) -> None:
+    codec, schema = cls.__schema__.codec, cls.__schema__
+    items = [codec.encode(data.draw(entities(cls))) for _ in range(2)]
+    holder: dict[str, Any] = items[1]
+    if schema.envelope in holder and data.draw(st.booleans()):
+        holder = holder[schema.envelope]["M"]
+    for name in data.draw(st.lists(st.sampled_from(sorted([*holder, "undeclared"])), min_size=1, max_size=2)):
+        change = data.draw(st.sampled_from(OTHER_FORMS))
+        if change is None:
+            holder.pop(name, None)
+        else:
+            holder[name] = change
+    bodies = [to_json(item) for item in items]
+    as_records = outcome(codec, lambda: codec._decode_bodies(bodies))
+    assert as_records == outcome(codec, lambda: codec.decode_all([from_json(body) for body in bodies]))
+
+
+def outcome(codec: EntityCodec, read: Callable[[], list[Any]]) -> Any:
+    """What is read, with what would be written for it; or the error."""
+    try:
+        return [(entity, to_json(codec.encode(entity))) for entity in read()]
+    except ItemShapeError as error:
+        return str(error)
 
 
 def empty(value: Any) -> None:

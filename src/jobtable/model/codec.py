@@ -7,9 +7,14 @@ decoder fail, and then goes through the LooseReader, which either understands it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import from_json
+
 from jobtable.errors import ValueRefusedError
+from jobtable.model.access import Access, DictAccess, write_undeclared
 from jobtable.model.field_source import decode_fields, encode_fields
 from jobtable.model.instances import UNDECLARED, construct, copier
 from jobtable.model.key_codec import KeyCodec
@@ -42,11 +47,8 @@ class PartCodec:
     def _decoder(self) -> Callable[[dict[str, Any]], Any]:
         writer = Source()
         writer.line("def decode(item):")
-        known = writer.names.of(frozenset(f.attribute for f in self.fields.values()), "known")
-        writer.line(
-            f"    more = None if {known}.issuperset(item) else {{k: item[k] for k in item if k not in {known}}}"
-        )
-        decode_fields(writer, self.fields.values(), {})
+        write_undeclared(writer, frozenset(f.attribute for f in self.fields.values()))
+        decode_fields(writer, self.fields.values(), {}, DictAccess())
         construct(writer, self.cls)
         writer.line("    return self")
         return writer.function("decode")
@@ -70,9 +72,9 @@ class EntityCodec:
         self.encode: Callable[[Any], dict[str, dict[str, Any]]] = self._encoder()
         self._primary_key = keys.renderer(schema.primary.parts)
         self.decode_loosely = LooseReader(schema, keys).read
-        self._decode_declared: Callable[[list[dict[str, Any]]], list[Any]] = self._decoder()
+        self._decode_declared: Callable[[list[dict[str, Any]]], list[Any]] = self._decoder(DictAccess())
         self.copy: Callable[[Any], Any] = copier(schema.cls, schema.fields.values())
-        memory = Memory(self.decode_all, self.copy)
+        memory = Memory(self._decode_bodies, self.copy)
         self.decode_json: Callable[[bytes], Any] = memory.entity
         self.decode_all_json: Callable[[list[bytes]], list[Any]] = memory.entities
 
@@ -121,37 +123,47 @@ class EntityCodec:
         writer.line("    return item")
         return writer.function("encode")
 
-    def _decoder(self) -> Callable[[list[dict[str, Any]]], list[Any]]:
+    def _decoder(self, access: Access) -> Callable[[list[Any]], list[Any]]:
         """A generated function for several items: most of them are read together, and share their partition."""
-        writer = Source()
+        schema, writer = self.schema, Source()
         writer.line("def decode(items):")
         writer.line("    found = []")
         writer.line("    seen = ()  # equal to nothing that JSON can hold")
         with writer.inside("    for item in items:"):
-            self._decode_one(writer)
+            if schema.table.type_attribute:
+                own_type = access.text(schema.table.type_attribute)
+                writer.line(f"    if {own_type} != {schema.type_name!r}: raise ValueError")
+            sources = self._keys.write_reading(writer, access)
+            if schema.envelope:
+                writer.line(f"    data = {access.envelope(schema.envelope)}")
+            access.write_undeclared(writer, schema)
+            decode_fields(writer, schema.fields.values(), sources, access)
+            construct(writer, schema.cls)
             writer.line("    found.append(self)")
         writer.line("    return found")
         return writer.function("decode")
 
-    def _decode_one(self, writer: Source) -> None:
-        schema = self.schema
-        if schema.table.type_attribute:
-            writer.line(f'    if item[{schema.table.type_attribute!r}]["S"] != {schema.type_name!r}: raise ValueError')
-        sources = self._keys.write_reading(writer)
-        stored = [f for f in schema.fields.values() if not f.is_key_only]
-        envelope = next((f.envelope for f in stored if f.envelope), None)
-        known = writer.names.of(schema.attributes, "known")
-        writer.line(
-            f"    more = None if {known}.issuperset(item) else {{k: item[k] for k in item if k not in {known}}}"
-        )
-        if envelope:
-            inner = writer.names.of(schema.attributes_inside, "inner")
-            writer.line(f'    data = item[{envelope!r}]["M"]')
-            writer.line(f"    if not {inner}.issuperset(data):")
-            writer.line(f"        rest = {{k: data[k] for k in data if k not in {inner}}}")
-            writer.line(f'        more = {{**(more or {{}}), {envelope!r}: {{"M": rest}}}}')
-        decode_fields(writer, schema.fields.values(), sources)
-        construct(writer, schema.cls)
+    def _decode_bodies(self, bodies: list[bytes]) -> list[Any]:
+        """The entities of items that are JSON, all of which are parsed by one call."""
+        body = b"[" + b",".join(bodies) + b"]"
+        if self._read_records is not None:
+            try:
+                return self._read_records(body)
+            except SHAPE_ERRORS:
+                pass  # One of them has more, or another shape: dicts are read in any.
+        return self.decode_all(from_json(body, cache_strings="keys"))
+
+    @cached_property
+    def _read_records(self) -> Callable[[bytes], list[Any]] | None:
+        """Reads a list of items of the declared shape; None where msgspec is not installed."""
+        if find_spec("msgspec") is None:
+            return None
+        from jobtable.model.records import RecordAccess  # noqa: PLC0415 - an extra, which not every user has
+
+        access = RecordAccess()
+        decode = self._decoder(access)
+        parse = access.parser(self.schema)
+        return lambda body: decode(parse(body))
 
     def misfit_of(self, entity: Any) -> ValueRefusedError | None:
         """The error of an entity with a value that its field would not take; None if there is none."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from jobtable.model.access import Access
 from jobtable.model.schema import FieldSchema
 from jobtable.model.source import Source
 
@@ -30,35 +31,34 @@ def _encode_source(field: FieldSchema, value: str, writer: Source) -> str:
     return f'({{"NULL": True}} if {value} is None else {source})' if field.optional else source
 
 
-def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mapping[str, str]) -> None:
+def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mapping[str, str], access: Access) -> None:
     """Write the statement that makes the dict `values` of an instance; `sources` are known already."""
     pairs: dict[str, str] = {}
     for field in fields:
         if field.name in sources:
             pairs[field.name] = sources[field.name]
             continue
-        item = "data" if field.envelope else "item"
-        decoded = _decode_source(field, "a", writer)
+        decoded = _decode_source(field, "a", writer, access)
         if field.optional:
-            absent = f"{item}.get({field.attribute!r})"
             if field.info.is_required() or field.info.default is None:
-                pairs[field.name] = f"(None if (a := {absent}) is None or 'NULL' in a else {decoded})"
+                is_none = f"(a := {access.maybe(field)}) is None or {access.is_null(field, 'a')}"
             else:
-                pairs[field.name] = f"(None if 'NULL' in (a := {item}[{field.attribute!r}]) else {decoded})"
+                is_none = access.is_null(field, f"(a := {access.required(field)})")
+            pairs[field.name] = f"(None if {is_none} else {decoded})"
         elif field.kind.empty_is_absent:
             empty = "frozenset()" if getattr(field.kind, "frozen", False) else "set()"
-            pairs[field.name] = f"({empty} if (a := {item}.get({field.attribute!r})) is None else {decoded})"
+            pairs[field.name] = f"({empty} if (a := {access.maybe(field)}) is None else {decoded})"
         elif not field.info.is_required() and field.info.default_factory is None:
             default = writer.names.of(field.info.default, "default")
             default = field.kind.copy(default, writer.names) or default
-            pairs[field.name] = f"({default} if (a := {item}.get({field.attribute!r})) is None else {decoded})"
+            pairs[field.name] = f"({default} if (a := {access.maybe(field)}) is None else {decoded})"
         else:
-            pairs[field.name] = _decode_source(field, f"{item}[{field.attribute!r}]", writer)
+            pairs[field.name] = _decode_source(field, access.required(field), writer, access)
     writer.line(f"    values = {{{', '.join(f'{k!r}: {v}' for k, v in pairs.items())}}}")
 
 
-def _decode_source(field: FieldSchema, wire_form: str, writer: Source) -> str:
-    decoded = field.kind.decode(wire_form, writer.names)
+def _decode_source(field: FieldSchema, wire: str, writer: Source, access: Access) -> str:
+    decoded = access.decode(field, wire, writer.names)
     return f"{writer.names.of(_as_it_stands(field), 'as_it_stands')}({decoded})" if field.is_validated else decoded
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from jobtable.errors import ValueRefusedError
+from jobtable.model.access import Access
 from jobtable.model.schema import EntitySchema, FieldSchema, KeyPart, KeySchema
 from jobtable.model.source import Source
 from jobtable.model.templates import KeyForm, Part, Template, escape, unescape
@@ -107,7 +108,7 @@ class KeyCodec:
             unless_none = f"d[{field.name!r}] is None or " if field.optional else ""
             writer.line(f"    {unless_none}{check}({writer.names.of(field, 'field')}, d[{field.name!r}])")
 
-    def write_reading(self, writer: Source) -> dict[str, str]:
+    def write_reading(self, writer: Source, access: Access) -> dict[str, str]:
         """Write the statements that read fields out of the primary key of `item`; gives field -> source of its value.
 
         Fields that stand as attributes as well are read from the key all the same: it is what the item is found by.
@@ -117,7 +118,7 @@ class KeyCodec:
         for part in self._schema.primary.parts:
             if part.template is None:
                 continue
-            text = f'item[{part.attribute!r}]["S"]'
+            text = access.text(part.attribute)
             if part not in self._schema.primary.partition:
                 sources |= _write_parsing(part.template, text, writer)
                 continue

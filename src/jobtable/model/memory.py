@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pydantic_core import from_json
-
 _MOST_KEPT = 1024
 """Entities of one class; when there are more, all are forgotten."""
 _LARGEST_KEPT = 4096
@@ -24,7 +22,7 @@ when it comes round, so it should not pay for keeping them."""
 class Memory:
     """The entities of one class that were read more than once, by the JSON of their items."""
 
-    def __init__(self, decode: Callable[[list[dict[str, Any]]], list[Any]], copy: Callable[[Any], Any]) -> None:
+    def __init__(self, decode: Callable[[list[bytes]], list[Any]], copy: Callable[[Any], Any]) -> None:
         self._decode = decode
         self._copy = copy
         self._kept: dict[bytes, Any] = {}
@@ -36,7 +34,7 @@ class Memory:
         kept = self._kept.get(body)
         if kept is not None:
             return self._copy(kept)
-        decoded = self._decode([from_json(body, cache_strings="keys")])
+        decoded = self._decode([body])
         if self._comes_again(body):
             self._keep([body], decoded)
         return decoded[0]
@@ -56,8 +54,7 @@ class Memory:
         return [next(rest) if entity is None else self._copy(entity) for entity in found]
 
     def _decode_new(self, bodies: list[bytes]) -> list[Any]:
-        # One call parses all of them.
-        decoded = self._decode(from_json(b"[" + b",".join(bodies) + b"]", cache_strings="keys"))
+        decoded = self._decode(bodies)
         if self._comes_again(bodies[0], len(bodies)):
             self._keep(bodies, decoded)
         return decoded

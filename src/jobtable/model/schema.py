@@ -333,6 +333,13 @@ class EntitySchema:
         return frozenset((*fields, *self.derived))
 
     @cached_property
+    def envelope(self) -> str | None:
+        """The attribute that holds all that is stored of fields but for those beside it; None where there is none."""
+        return next(
+            (field.envelope for field in self.fields.values() if field.envelope and not field.is_key_only), None
+        )
+
+    @cached_property
     def attributes_inside(self) -> frozenset[str]:
         """The same inside of the envelope."""
         inside = (field for field in self.fields.values() if field.envelope and not field.is_key_only)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_core import from_json
 
 from jobtable.errors import ValueRefusedError
-from jobtable.model.access import Access, DictAccess, write_undeclared
+from jobtable.model.access import Access, DictAccess
 from jobtable.model.field_source import decode_fields, encode_fields
 from jobtable.model.instances import UNDECLARED, construct, copier
 from jobtable.model.key_codec import KeyCodec
@@ -25,6 +25,7 @@ from jobtable.model.source import Source
 
 if TYPE_CHECKING:
     from jobtable.model.entity import Part
+    from jobtable.model.records import RecordAccess
 
 
 class PartCodec:
@@ -41,23 +42,33 @@ class PartCodec:
         writer.line("        item = {**more, **item}")
         writer.line("    return item")
         self.encode: Callable[[Any], dict[str, Any]] = writer.function("encode")
-        self.decode: Callable[[dict[str, Any]], Any] = self._decoder()
+        self.decode: Callable[[dict[str, Any]], Any] = self._decoder(DictAccess())
         self.copy: Callable[[Any], Any] = copier(cls, fields.values())
 
-    def _decoder(self) -> Callable[[dict[str, Any]], Any]:
+    @cached_property
+    def of_records(self) -> tuple[Any, Callable[[Any], Any]]:
+        """The record that msgspec makes of a part, and what decodes it."""
+        access = _record_access()
+        decode = self._decoder(access)
+        return access.record(self._attributes), decode
+
+    @property
+    def _attributes(self) -> frozenset[str]:
+        return frozenset(f.attribute for f in self.fields.values())
+
+    def _decoder(self, access: Access) -> Callable[[Any], Any]:
         writer = Source()
         writer.line("def decode(item):")
-        write_undeclared(writer, frozenset(f.attribute for f in self.fields.values()))
-        decode_fields(writer, self.fields.values(), {}, DictAccess())
+        access.write_more(writer, self._attributes)
+        decode_fields(writer, self.fields.values(), {}, access)
         construct(writer, self.cls)
         writer.line("    return self")
         return writer.function("decode")
 
     def loosen(self, attributes: Mapping[str, Any]) -> Any:
         """The values of a map of any shape, by field name, for pydantic to judge."""
-        known = {f.attribute for f in self.fields.values()}
         part = self.cls.model_validate(loose_values(self.fields.values(), attributes))
-        more = {k: v for k, v in attributes.items() if k not in known}
+        more = {k: v for k, v in attributes.items() if k not in self._attributes}
         return part.with_undeclared(more) if more else part
 
 
@@ -134,9 +145,10 @@ class EntityCodec:
                 own_type = access.text(schema.table.type_attribute)
                 writer.line(f"    if {own_type} != {schema.type_name!r}: raise ValueError")
             sources = self._keys.write_reading(writer, access)
+            access.write_more(writer, schema.attributes)
             if schema.envelope:
                 writer.line(f"    data = {access.envelope(schema.envelope)}")
-            access.write_undeclared(writer, schema)
+                access.write_more_inside(writer, schema)
             decode_fields(writer, schema.fields.values(), sources, access)
             construct(writer, schema.cls)
             writer.line("    found.append(self)")
@@ -158,9 +170,7 @@ class EntityCodec:
         """Reads a list of items of the declared shape; None where msgspec is not installed."""
         if find_spec("msgspec") is None:
             return None
-        from jobtable.model.records import RecordAccess  # noqa: PLC0415 - an extra, which not every user has
-
-        access = RecordAccess()
+        access = _record_access()
         decode = self._decoder(access)
         parse = access.parser(self.schema)
         return lambda body: decode(parse(body))
@@ -198,6 +208,12 @@ class EntityCodec:
             except ValueRefusedError as of_field:
                 return ValueRefusedError(f"{self.schema.name} {key}: {field.name}: {of_field}")
         return error
+
+
+def _record_access() -> RecordAccess:
+    from jobtable.model.records import RecordAccess  # noqa: PLC0415 - needs msgspec, which not every user has
+
+    return RecordAccess()
 
 
 def merge_undeclared(item: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:

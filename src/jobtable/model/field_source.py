@@ -41,9 +41,9 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
         decoded = _decode_source(field, "a", writer, access)
         if field.optional:
             if field.info.is_required() or field.info.default is None:
-                is_none = f"(a := {access.maybe(field)}) is None or {access.is_null(field, 'a')}"
+                is_none = f"(a := {access.maybe(field)}) is None or {field.kind.is_null('a', access)}"
             else:
-                is_none = access.is_null(field, f"(a := {access.required(field)})")
+                is_none = field.kind.is_null(f"(a := {access.required(field)})", access)
             pairs[field.name] = f"(None if {is_none} else {decoded})"
         elif field.kind.empty_is_absent:
             empty = "frozenset()" if getattr(field.kind, "frozen", False) else "set()"
@@ -58,7 +58,7 @@ def decode_fields(writer: Source, fields: Iterable[FieldSchema], sources: Mappin
 
 
 def _decode_source(field: FieldSchema, wire: str, writer: Source, access: Access) -> str:
-    decoded = access.decode(field, wire, writer.names)
+    decoded = field.kind.decode(wire, writer.names, access)
     return f"{writer.names.of(_as_it_stands(field), 'as_it_stands')}({decoded})" if field.is_validated else decoded
 
 

@@ -1,4 +1,4 @@
-"""Items that msgspec parses: JSON becomes records of just the attributes that an entity declares, and no dicts.
+"""Items that msgspec parses: JSON becomes records of what an entity declares, and no dicts.
 
 That takes half the time, and generated code reads a record faster than a dict. msgspec comes with `jobtable[fast]`;
 without it, and where an item has another shape, items are parsed into dicts.
@@ -7,56 +7,71 @@ without it, and where an item has another shape, items are parsed into dicts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from types import GenericAlias
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from jobtable.model import wire
 from jobtable.model.access import holder_of
 from jobtable.model.schema import EntitySchema, FieldSchema
-from jobtable.model.source import Names, Source
-from jobtable.model.wire import Scalar
+from jobtable.model.source import Source
+
+if TYPE_CHECKING:
+    from jobtable.model.entity import Part
 
 
 class RecordAccess:
-    """Items as records. They are made of what the generated code has asked for, so `parser` is asked for last."""
+    """Items as records. A record is made of what the generated code has asked for, so it is asked for last."""
 
     def __init__(self) -> None:
         self._slots: dict[str, dict[str, tuple[Any, ...]]] = {"item": {}, "data": {}}
-        self._envelope: str | None = None
+
+    def under(self, wire: str, tag: str) -> str:
+        return f"{wire}.{tag}"
+
+    def has(self, wire: str, tag: str) -> str:
+        return f"{wire}.{tag} is not None"
+
+    def part_decoder(self, part: type[Part]) -> Callable[[Any], Any]:
+        _, decode = part.__codec__.of_records
+        return decode
 
     def text(self, attribute: str) -> str:
-        return f"item.{self._slot('item', attribute, _scalar('S', is_optional=False))}.S"
+        return f"item.{self._slot('item', attribute, _wire_record(wire.Text()))}.S"
 
     def envelope(self, attribute: str) -> str:
-        self._envelope = attribute
-        return "item.envelope.M"
+        return f"item.{self._slot('item', attribute, None)}.M"  # What it holds is not known yet.
 
     def required(self, field: FieldSchema) -> str:
-        return f"{holder_of(field)}.{self._slot(holder_of(field), field.attribute, _wire_type(field))}"
+        record = _wire_record(field.kind, is_optional=field.optional)
+        return f"{holder_of(field)}.{self._slot(holder_of(field), field.attribute, record)}"
 
     def maybe(self, field: FieldSchema) -> str:
-        return f"{holder_of(field)}.{self._slot(holder_of(field), field.attribute, _wire_type(field) | None, None)}"
+        record = _wire_record(field.kind, is_optional=field.optional)
+        return f"{holder_of(field)}.{self._slot(holder_of(field), field.attribute, record | None, None)}"
 
-    def is_null(self, field: FieldSchema, wire: str) -> str:
-        return f"{wire}.{field.kind.tag} is None" if isinstance(field.kind, Scalar) else f"'NULL' in {wire}"
+    def write_more(self, writer: Source, attributes: frozenset[str]) -> None:
+        writer.line("    more = None  # a record has no room for what is not declared")
 
-    def decode(self, field: FieldSchema, wire: str, names: Names) -> str:
-        if isinstance(field.kind, Scalar):
-            return field.kind.read(f"{wire}.{field.kind.tag}", names)
-        return field.kind.decode(wire, names)
+    def write_more_inside(self, writer: Source, schema: EntitySchema) -> None:
+        pass  # as above
 
-    def write_undeclared(self, writer: Source, schema: EntitySchema) -> None:
-        writer.line("    more = None  # the parser refuses items that have more")
+    def record(self, attributes: Iterable[str], holder: str = "item") -> Any:
+        """The record of an item or a part that may have these attributes."""
+        slots = self._slots[holder]
+        for attribute in attributes:
+            if attribute not in slots:
+                self._slot(holder, attribute, msgspec.Raw, msgspec.Raw())  # nobody reads it
+        return _strict_record(slots.values(), {slot[0]: attribute for attribute, slot in slots.items()})
 
     def parser(self, schema: EntitySchema) -> Callable[[bytes], list[Any]]:
         """A function that parses a list of items of the declared shape; ValueError if one has another."""
-        if self._envelope is not None:
-            inside = self._record("data", schema.attributes_inside)
-            self._slots["item"][self._envelope] = ("envelope", _strict_record([("M", inside)]))
-        item = self._record("item", schema.attributes)
-        return msgspec.json.Decoder(GenericAlias(list, (item,))).decode
+        if schema.envelope is not None:
+            inside = self.record(schema.attributes_inside, "data")
+            name, *_ = self._slots["item"][schema.envelope]
+            self._slots["item"][schema.envelope] = (name, _strict_record([("M", inside)]))
+        return msgspec.json.Decoder(_list_of(self.record(schema.attributes))).decode
 
     def _slot(self, holder: str, attribute: str, *type_and_default: Any) -> str:
         slots = self._slots[holder]
@@ -64,26 +79,45 @@ class RecordAccess:
         slots[attribute] = (name, *type_and_default)
         return name
 
-    def _record(self, holder: str, attributes: Iterable[str]) -> Any:
-        for attribute in attributes:
-            if attribute not in self._slots[holder]:
-                self._slot(holder, attribute, msgspec.Raw, msgspec.Raw())  # nobody reads it
-        slots = self._slots[holder]
-        return _strict_record(slots.values(), {slot[0]: attribute for attribute, slot in slots.items()})
 
-
-def _wire_type(field: FieldSchema) -> Any:
-    """The type of a field's wire form. Only that of a scalar is a record: the others read dicts."""
-    return _scalar(field.kind.tag, is_optional=field.optional) if isinstance(field.kind, Scalar) else dict[str, Any]
-
-
-@cache
-def _scalar(tag: str, *, is_optional: bool) -> Any:
-    """The record of a value under its tag, or of a NULL."""
-    content = bool if tag == "BOOL" else str
+def _wire_record(kind: wire.WireType, *, is_optional: bool = False) -> Any:
+    """The record of a wire form; a dict where its tags are not known before."""
+    if isinstance(kind, wire.Nullable):
+        return _wire_record(kind.inner, is_optional=True)
+    tags = _tags_of(kind)
+    if tags is None:
+        return dict[str, Any]
     if is_optional:
-        return _strict_record([(tag, content | None, None), ("NULL", bool, False)])
-    return _strict_record([(tag, content)])
+        tags["NULL"] = bool
+    if len(tags) == 1:
+        return _strict_record(tags.items())
+    return _strict_record((tag, content | None, None) for tag, content in tags.items())
+
+
+def _tags_of(kind: wire.WireType) -> dict[str, Any] | None:
+    """What may stand under which tag of a wire form; None where it can be anything."""
+    match kind:
+        case wire.Bool():
+            return {"BOOL": bool}
+        case wire.Scalar():
+            return {kind.tag: str}
+        case wire.Many():
+            return {"L": _list_of(_wire_record(kind.inner))}
+        case wire.Mapped():
+            return {"M": GenericAlias(dict, (str, _wire_record(kind.inner)))}
+        case wire.Distinct():
+            return {f"{kind.inner.tag}S": list[str]}
+        case wire.Nested():
+            record, _ = kind.part.__codec__.of_records
+            return {"M": record}
+        case wire.Numbers():
+            return {"L": _list_of(_wire_record(wire.Float())), "B": str}
+        case _:
+            return None
+
+
+def _list_of(record: Any) -> GenericAlias:
+    return GenericAlias(list, (record,))
 
 
 def _strict_record(slots: Iterable[tuple[Any, ...]], attributes: dict[str, str] | None = None) -> Any:

@@ -92,6 +92,10 @@ def test_the_order_of_a_space_does_not_make_another_sweep() -> None:
             "task: a:b\nspace: {x: [1]}\ntrials: 3\nstopper: {name: asha, eta: 4}",
             "stopper.asha.eta: there is no such member, but first_epoch, last_epoch, peers, name, factor",
         ),
+        (
+            "task: a:b\nspace: {x: [1]}\ntrials: 3\nstopper: {peers: now}",
+            "line 4: stopper: it does not say what it is: 'name' is missing",
+        ),
         ("task: a:b\nspace: {x: [1]}\ntrials: 3\ngeneration_size: 41", "generation_size: "),
         (f"task: a:b\nsampler: grid\nspace: {{x: {BROAD}, y: {BROAD}}}", "the grid has more than 1,000,000 points"),
         (
@@ -183,3 +187,13 @@ def test_only_what_counts_is_waited_for(changes: dict[str, Any], generations: li
 def test_definitions_are_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         parse_sweep(TEXT, "text", name="mine").seed = 2
+
+
+@pytest.mark.parametrize(
+    "part", ["Asha", "Median", "Grid", "RandomChoice", "Optuna", "Choice", "IntRange", "FloatRange"]
+)
+def test_the_description_demands_what_the_parts_are_told_apart_by(part: str) -> None:
+    described = Sweep.model_json_schema()["$defs"][part]
+    told_apart_by = "type" if part in ("Choice", "IntRange", "FloatRange") else "name"
+    assert described["required"].count(told_apart_by) == 1
+    assert set(described["required"]) <= set(described["properties"])

@@ -454,6 +454,9 @@ def test_items_are_explored_by_index_partition_and_prefix(client: httpx.Client) 
     second = client.get(at, params={"index": "GSITYPE", "partition": "QUEUE", "limit": 1, "cursor": page["cursor"]})
     assert second.json()["items"] != page["items"]
     assert client.get("/api/v1/tables/none/items", params={"partition": "x"}).status_code == 404
+    not_deployed = client.get("/api/v1/tables/jobtable-legacy/items", params={"partition": "x"})
+    assert not_deployed.status_code == 404
+    assert "jobtable tables create" in not_deployed.json()["detail"]
     assert client.get(at, params={"partition": "x", "index": "none"}).status_code == 404
     assert client.get(at, params={"partition": ["x", "y"]}).status_code == 400
 

@@ -57,5 +57,7 @@ def _problems(error: ValidationError, written: WrittenDefinition) -> Iterator[st
             model = Sweep if len(place) == 1 else _MODELS.get(place[-2], Optuna)
             told = "there is no such member" + ("" if model in listed else f", but {', '.join(model.model_fields)}")
             listed.add(model)
+        elif each["type"] == "union_tag_not_found":
+            told = f"it does not say what it is: {each['ctx']['discriminator']} is missing"
         line = written.find_line(place)
         yield f"{'' if line is None else f'line {line}: '}{'.'.join(map(str, place)) or 'sweep'}: {told}"

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator, model_validator
 
 from jobtable.jobs.definition import find_non_finite
+from jobtable.sweeps.descriptions import told_apart_by
 
 Value: TypeAlias = JsonValue
 MOST_POINTS = 1_000_000
@@ -24,7 +25,7 @@ Params: TypeAlias = dict[str, Any]
 class _Parameter(BaseModel):
     """What every parameter has."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=told_apart_by("type"))
 
     when: dict[str, list[Value]] = {}
     """The parameter exists only if each of these others has one of these values."""

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from jobtable.sweeps.descriptions import told_apart_by
 from jobtable.sweeps.parameters import Params
 from jobtable.sweeps.space import Space
 
@@ -62,7 +63,7 @@ class Question:
 
 
 class _Sampler(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=told_apart_by("name"))
 
     @property
     def learns(self) -> bool:

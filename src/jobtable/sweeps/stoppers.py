@@ -20,6 +20,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from jobtable.sweeps.descriptions import told_apart_by
 from jobtable.sweeps.samplers import Direction
 
 _Epoch: TypeAlias = Annotated[int, Field(ge=1)]
@@ -29,7 +30,7 @@ Peers: TypeAlias = Literal["earlier", "now"]
 class _Stopper(BaseModel):
     """What every stopper has."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=told_apart_by("name"))
 
     first_epoch: _Epoch = 1
     """The first rung."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jobtable.errors import ItemShapeError, NotFoundError, ValueRefusedError
+from jobtable.errors import ItemShapeError, NotFoundError, TableNotFound, ValueRefusedError
 from jobtable.model import Index, Table
 from jobtable.model.conditions import Placeholders
 from jobtable.store import Store, Undeclared
@@ -90,14 +90,20 @@ def index_named(table: Table, name: str | None) -> Index | None:
 def explore(
     store: Store, asked: Asked, caller: Caller, *, cursor: str | None, limit: int
 ) -> tuple[list[ItemView], str | None]:
-    """A page of items, and the cursor to go on from; Refused where the caller may not read them."""
+    """A page of items, and the cursor to go on from; Refused where the caller may not read them.
+
+    NotFoundError if the table is declared and not deployed.
+    """
     refuse_withheld(asked.table, asked.partition, caller)
     request = {"TableName": store.table_name(asked.table), **asked.request()}
     bound_to = fingerprint(request)
     request["Limit"] = limit
     if cursor:
         request["ExclusiveStartKey"] = read_cursor(cursor, bound_to)
-    response = store.ask("Query", request, f"{asked.table.name}.explore")
+    try:
+        response = store.ask("Query", request, f"{asked.table.name}.explore")
+    except TableNotFound as error:
+        raise NotFoundError(error.message) from error
     last = response.get("LastEvaluatedKey")
     return [_explored(asked.table, item) for item in response["Items"]], write_cursor(last, bound_to) if last else None
 

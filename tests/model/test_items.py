@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from tests.samples import Album, Comment, Execution, Job, JobMetric, Kitchen, Line, Stage, Status, Step, Word
 
 from jobtable.errors import ItemShapeError, ValueRefusedError
-from jobtable.model import Entity, Index, Key, PackedFloats, Part, Table
+from jobtable.model import Entity, Index, Key, PackedFloats, Part, Stored, Table
 from jobtable.model.expressions import attribute_of
 from jobtable.store import requests
 
@@ -80,6 +80,15 @@ def test_an_item_without_its_envelope_has_the_defaults() -> None:
     assert codec.decode(hall) == codec.decode(hall | {"Data": {"NULL": True}}) == Light(name="hall")
     with pytest.raises(ItemShapeError, match="Light PK='LIGHT#hall': Data is no map"):
         codec.decode(hall | {"Data": {"S": "kept"}})
+
+
+def test_an_envelope_that_is_no_map_is_refused_also_where_the_key_says_everything() -> None:
+    class Lamp(Entity, table=Table("lamps", pk="PK"), envelope="Data"):
+        key = Key("LAMP#{name}")
+        name: Stored[str]
+
+    with pytest.raises(ItemShapeError, match="Lamp PK='LAMP#hall': Data is no map"):
+        Lamp.__schema__.codec.decode({"PK": {"S": "LAMP#hall"}, "Data": {"S": "kept"}})
 
 
 def test_natural_keys() -> None:

@@ -31,6 +31,8 @@ class LooseReader:
             self._check_type(item)
             values = self._loose_values(item)
             entity = schema.cls.model_validate(values)
+            put_as_read(entity, self._other_forms(entity, item))
+            return entity.with_undeclared(self._undeclared_in(item))
         except ValidationError as error:
             details = "; ".join(
                 f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)[:3]
@@ -38,8 +40,6 @@ class LooseReader:
             raise ItemShapeError(f"{schema.name} {self._keys.describe(item)}: {details}") from error
         except SHAPE_ERRORS as error:
             raise ItemShapeError(f"{schema.name} {self._keys.describe(item)}: {error}") from error
-        put_as_read(entity, self._other_forms(entity, item))
-        return entity.with_undeclared(self._undeclared_in(item))
 
     def _other_forms(self, entity: Any, item: Mapping[str, Any]) -> dict[str, AsRead]:
         """The fields that the item has in another form than the one in which they are written."""

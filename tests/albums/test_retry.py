@@ -69,6 +69,32 @@ def test_a_failed_execution_goes_on_where_it_failed(each_jobs: Jobs, name: str, 
 
 
 @pytest.mark.parametrize("name", TYPES)
+def test_no_step_begins_in_a_tree_that_was_ended_until_the_execution_is_retried(
+    jobs: Jobs, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    executions = Executions(jobs)
+    started = executions.start(path(name), b"image", "image.jpg").execution_id
+    cancel = partial(jobs.cancel, started)
+
+    def deliver_and_cancel(asked: ValidationTask, token: str) -> None:
+        flows.DELIVERED.append((asked, token))
+        cancel()  # the job that asks has not ended yet
+
+    monkeypatch.setattr(flows, "deliver", deliver_and_cancel)
+    run_jobs(jobs, QUEUE)
+    asked, token = flows.DELIVERED[-1]
+    ended = Answers(jobs).complete(asked.task_id, token, [])
+    assert ended.status is ExecutionStatus.FAILED
+    assert ended.failure == f"job {started} was CANCELLED with all jobs under it"
+    run_jobs(jobs, QUEUE)
+    assert flows.RAN == ["one", "two"]
+    executions.retry(started)
+    run_jobs(jobs, QUEUE)
+    assert flows.RAN == ["one", "two", "three"]
+    assert executions.records.get_execution(started).status is ExecutionStatus.COMPLETED
+
+
+@pytest.mark.parametrize("name", TYPES)
 def test_only_the_time_of_the_attempts_counts(jobs: Jobs, clock: FakeClock, name: str) -> None:
     flows.STEP_SECONDS[0] = 2.0
     before = failed(jobs, name, "two")

@@ -13,6 +13,7 @@ from jobtable.jobs.entities import (
     Job,
     JobArtifact,
     JobCheckpoint,
+    JobChild,
     JobDependency,
     JobGates,
     JobLog,
@@ -36,7 +37,18 @@ from jobtable.testing import FakeClock
 
 LEASE_SECONDS = 30.0
 _RECORDED = (JobArtifact, JobCheckpoint, JobLogText)
-_UNDER_JOBS = (*_RECORDED, InstanceJob, JobGates, JobLog, JobMetric, JobResource, JobStatus, JobTimeline, QueueJob)
+_UNDER_JOBS = (
+    *_RECORDED,
+    InstanceJob,
+    JobChild,
+    JobGates,
+    JobLog,
+    JobMetric,
+    JobResource,
+    JobStatus,
+    JobTimeline,
+    QueueJob,
+)
 
 
 def engine(store: Store, clock: FakeClock | None = None) -> Jobs:
@@ -59,12 +71,18 @@ class DisturbedBackend:
         self._writes, self._act = writes, act
 
     def execute(self, operation: str, request: Request) -> Response:
-        if self._act is not None and operation == "TransactWriteItems":
-            if self._writes == 0:
-                act, self._act = self._act, None
-                act()
-            self._writes -= 1
+        if operation == "TransactWriteItems":
+            self.happen()
         return self.backend.execute(operation, request)
+
+    def happen(self) -> None:
+        """Let happen what is to, if this is the write before which it should."""
+        if self._act is None:
+            return
+        if self._writes == 0:
+            act, self._act = self._act, None
+            act()
+        self._writes -= 1
 
     def close(self) -> None:
         self.backend.close()

@@ -329,7 +329,7 @@ def test_one_job_that_cannot_be_taken_does_not_hold_up_the_others(
     observer = jobs.observer()
     observer.recover()
     clock.advance(LEASE_SECONDS + 1)
-    interrupt = jobs._interrupt_lost
+    interrupt = jobs._runs.interrupt_lost
 
     def fail_first(job: Job) -> Job | None:
         if job.name == "0":

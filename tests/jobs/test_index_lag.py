@@ -91,6 +91,24 @@ def test_a_tree_is_deleted_whose_end_the_index_does_not_show(cloud: Cloud) -> No
         cloud.status(second)
 
 
+@pytest.mark.parametrize("verb", ["cancel", "stop"])
+def test_a_tree_ends_with_jobs_that_nobody_waits_for_and_the_index_does_not_show(cloud: Cloud, verb: str) -> None:
+    jobs = cloud.held()
+    jobs.submit(NewJob(name="top", task="x:y", job_id="top"))
+    child = jobs.submit(NewJob(name="child", task="x:y", parent_job_id="top"))
+    grandchild = jobs.submit(NewJob(name="grandchild", task="x:y", parent_job_id=child.job_id))
+    assert list(jobs.queries.list_descendants("top")) == []
+    getattr(jobs, verb)("top")
+    assert {cloud.status(job) for job in (child, grandchild)} <= {Status.CANCELLED, Status.STOPPED}
+    jobs.retry("top", tree=True)
+    assert {cloud.status(job) for job in (child, grandchild)} == {Status.PENDING}
+    getattr(jobs, verb)("top")
+    with pytest.raises(ConflictError, match="has jobs under it"):
+        jobs.delete("top")
+    jobs.delete("top", tree=True)
+    assert list(cloud.jobs.queries.list_jobs()) == []
+
+
 # --- telling who waits --------------------------------------------------------------------------------------------
 
 

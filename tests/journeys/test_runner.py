@@ -372,6 +372,25 @@ def test_a_stopped_job_pauses_its_journey(quick: World) -> None:
     assert quick.journey().status is JourneyStatus.COMPLETED
 
 
+@pytest.mark.parametrize(
+    ("verb", "status", "go_on"),
+    [("cancel", JourneyStatus.CANCELLED, "retry"), ("stop", JourneyStatus.PAUSED, "resume")],
+)
+def test_no_stage_begins_in_a_tree_that_was_ended_until_the_journey_goes_on(
+    quick: World, verb: str, status: JourneyStatus, go_on: str
+) -> None:
+    script(one__third=lambda _: getattr(quick.jobs, verb)(quick.executions("one")[0].job_id))
+    quick.runner.run("J1")
+    quick.work()
+    assert Scripted.ran == ALL_STEPS[:3]
+    assert quick.journey().status is status
+    getattr(quick.runner, go_on)("J1")
+    quick.work()
+    assert Scripted.ran == ALL_STEPS
+    assert quick.journey().status is JourneyStatus.COMPLETED
+    quick.check_sums()
+
+
 def test_the_end_of_a_job_is_recorded_however_often_it_was_begun_anew(quick: World) -> None:
     """Each time no worker has had the job in between."""
     quick.runner.run("J1")

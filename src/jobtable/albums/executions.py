@@ -112,25 +112,42 @@ class Executions:
     def submit_step(self, execution: Execution, definition: str, *, user: str = "local") -> Execution:
         """Submit the job of the step at which an execution stands, if a worker is to run it; once, however often.
 
-        Gives the execution as it is then: FAILED if the first job, the root of the others, is not there any more.
+        Gives the execution as it is then: FAILED if the first job, the root of the others, is not there any more, or
+        if someone has ended it with all of them.
         """
         if execution.status is not ExecutionStatus.RUNNING:
             return execution
         declared = load_definition(definition)
         if self.lacks_root(declared, execution):
             return self.fail(execution, f"job {execution.execution_id} is gone, which was the root of its jobs")
-        self._submit(self._job_of_step(declared, execution, definition, user), execution.execution_id)
+        try:
+            self._submit(self._job_of_step(declared, execution, definition, user), execution.execution_id)
+        except JobStateError:
+            root = self._first_job(execution.execution_id)
+            if root is None or root.tree_status is None:
+                raise
+            return self.fail(execution, f"job {root.job_id} was {root.tree_status} with all jobs under it")
         return execution
 
     def _submit(self, job: NewJob, execution_id: str) -> None:
         """Submit a job of an execution; ConflictError if that is deleted at the same time, and the job with it."""
-        submitted = self._jobs.submit(job)
-        execution = self._jobs.store.find(Execution.key(execution_id=execution_id))
-        if execution is None or execution.deleted_at is not None:
+        deleted = f"execution {execution_id} was deleted meanwhile"
+        try:
+            submitted = self._jobs.submit(job)
+        except JobStateError as error:
+            if self._is_going(execution_id):
+                raise ConflictError(deleted) from error
+            raise
+        if self._is_going(execution_id):
             # Whoever deletes the execution may have looked for its jobs already.
             with contextlib.suppress(JobStateError, NotFoundError):
                 self._delete_job(submitted.job_id, execution_id, [submitted], "the deletion of its execution")
-            raise ConflictError(f"execution {execution_id} was deleted meanwhile")
+            raise ConflictError(deleted)
+
+    def _is_going(self, execution_id: str) -> bool:
+        """Whether an execution is gone, or somebody deletes it."""
+        execution = self._jobs.store.find(Execution.key(execution_id=execution_id))
+        return execution is None or execution.deleted_at is not None
 
     def lacks_root(self, declared: WorkflowDefinition, execution: Execution) -> bool:
         """Whether the first job, which was there before the step at which the execution stands, is gone."""
@@ -235,6 +252,9 @@ class Executions:
         last_task_id = None if last is None else last.task_id
         question = move.retry(step, definition, last_task_id, albums=albums, token=self._make_token())
         move.commit()
+        root = self._first_job(execution_id)
+        if root is not None and root.tree_status is not None:
+            self._jobs.open_for_system(root.job_id)
         self._deliver(question)
         return self.submit_step(self.records.get_execution(execution_id), definition)
 

@@ -136,6 +136,7 @@ class Beginnings:
             Job.result.set(None),
             Job.instance_id.set(None),
             Job.is_awaiting.set(is_group),
+            Job.tree_status.set(None),
             message=f"retried by {by}",
             by=by,
             when=Job.deleted_at.missing(),

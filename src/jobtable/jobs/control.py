@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from jobtable.clock import Clock
-from jobtable.errors import ConditionFailedError, ConflictError, JobStateError, TransactionFailedError
+from jobtable.errors import (
+    ConditionFailedError,
+    ConflictError,
+    JobStateError,
+    NotFoundError,
+    TransactionFailedError,
+)
 from jobtable.jobs.beginnings import Beginnings
 from jobtable.jobs.definition import EdgeCondition
 from jobtable.jobs.dependencies import Dependencies
@@ -17,11 +25,37 @@ from jobtable.jobs.entities import Job, QueueJob
 from jobtable.jobs.leases import has_lease
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import Status, rank_of
-from jobtable.jobs.transitions import Refused, Transition
+from jobtable.jobs.transitions import Refused, Transition, length_of
 from jobtable.jobs.trees import Trees
+from jobtable.model import Update, unchanged
 from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS, grouped
 
 _MOST_TRIES = 20
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How jobs are to end."""
+
+    status: Status
+    message: str
+    by: str
+    tree: bool
+
+    def closing(self, job: Job) -> list[Update]:
+        """What lets no more jobs come under a job, if its tree is to end and is not closed so already."""
+        if not self.tree or job.tree_status in (self.status, Status.CANCELLED):
+            return []
+        return [Job.tree_status.set(self.status)]
+
+
+class _Ended(NamedTuple):
+    """A job that has ended, or was asked to."""
+
+    job: Job
+    is_untold: bool = False
+    """Whether someone waits for it who was not told yet."""
 
 
 class Control:
@@ -46,49 +80,96 @@ class Control:
         self._beginnings = beginnings
 
     # --- ending -----------------------------------------------------------------------------------------------------
+    #
+    # A tree is ended from above. Each job in it is closed before its children are listed: from then on no job can come
+    # under it, so all that have come are found, and the tree stays ended until someone lets jobs of it begin anew.
 
     def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
-        return self._end_tree(job_id, Status.CANCELLED, message or f"cancelled by {by}", by, tree)
+        return self._end_asked(job_id, _Ending(Status.CANCELLED, message or f"cancelled by {by}", by, tree))
 
     def stop(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         """Let a job end early but in order: at once if it waits; if it runs, it is asked to and keeps what it has."""
-        return self._end_tree(job_id, Status.STOPPED, message or f"stopped by {by}", by, tree)
+        return self._end_asked(job_id, _Ending(Status.STOPPED, message or f"stopped by {by}", by, tree))
 
-    def _end_tree(self, job_id: str, status: Status, message: str, by: str, tree: bool) -> Job:
-        job = self._queries.get_job(job_id)
-        has_ended_others = False
-        if tree:
-            if job.definition.is_group:  # first, or the end of its children would give it another status
-                self._end(job_id, status, message, by, is_asked_for=False)
-            for child in self._trees.below(job):
-                if not child.is_final:
-                    self._end(child.job_id, status, message, by, is_asked_for=False)
-                    has_ended_others = True
-        return self._end(job_id, status, message, by, is_asked_for=not has_ended_others)
+    def _end_asked(self, job_id: str, ending: _Ending) -> Job:
+        """End a job, and those under it if that is asked for, before anyone is told who waits for it."""
+        ended = self._end(self._queries.get_job(job_id), ending, is_asked_for=True)
+        if ended is None:
+            raise NotFoundError(f"job {job_id} was deleted meanwhile")
+        levels = [(ended, self._end_children(ended.job, ending) if ending.tree else iter(()))]
+        while levels:
+            above, children = levels[-1]
+            below = next(children, None)
+            if below is not None:
+                levels.append((below, self._end_children(below.job, ending)))
+                continue
+            # Its children first: those that wait for it would be CANCELLED because of it, whatever they are to be.
+            if above.is_untold:
+                self._endings.settle(above.job)
+            levels.pop()
+        return ended.job
 
-    def _end(self, job_id: str, status: Status, message: str, by: str, *, is_asked_for: bool) -> Job:
+    def _end_children(self, job: Job, ending: _Ending) -> Iterator[_Ended]:
+        """End the children of a job; those that had ended before are closed together."""
+        for some in grouped(self._trees.children(job), MOST_ACTIONS, length_of):
+            closed = self._close([child for child in some if child.is_final], ending)
+            for child in some:
+                ended = _Ended(child) if child.job_id in closed else self._end(child, ending)
+                if ended is not None:
+                    yield ended
+
+    def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
+        """End a job that has not ended, at once or by its worker, and close it; None if it is gone."""
+        found: Job | None = job
         for _ in range(_MOST_TRIES):
-            job = self._queries.get_job(job_id)
-            if job.is_final:
-                if is_asked_for and job.status is not status:
-                    raise JobStateError(f"job {job_id} is {job.status} already, and cannot be {status} any more")
-                return job
-            done = self._ask(job, status) if has_lease(job) else self._endings.end_waiting(job, status, message, by=by)
-            if done is not None:
-                return done
-        raise ConflictError(f"job {job_id} could not be {status}: its status changes all the time")
+            if found is None:
+                return None
+            if is_asked_for:
+                self._refuse_ended_otherwise(found, ending)
+            if found.is_final:
+                if found.job_id in self._close([found], ending):
+                    return _Ended(found)
+            elif has_lease(found):
+                asked = self._ask(found, ending)
+                if asked is not None:
+                    return _Ended(asked)
+            else:
+                ended = self._endings.end_waiting(
+                    found, ending.status, ending.message, *ending.closing(found), by=ending.by
+                )
+                if ended is not None:
+                    return _Ended(ended, is_untold=ended.dependents > 0)
+            found = self._store.find(Job.key(job_id=job.job_id))
+        raise ConflictError(f"job {job.job_id} could not be {ending.status}: its status changes all the time")
 
-    def _ask(self, job: Job, status: Status) -> Job | None:
+    def _refuse_ended_otherwise(self, job: Job, ending: _Ending) -> None:
+        if not job.is_final or job.status is ending.status:
+            return
+        if not ending.tree or all(each.is_final for each in self._trees.below(job)):
+            raise JobStateError(f"job {job.job_id} is {job.status} already, and cannot be {ending.status} any more")
+
+    def _ask(self, job: Job, ending: _Ending) -> Job | None:
         """Leave a request for the worker, which reads it with its next heartbeat; None if the job has changed."""
-        requested: Literal["cancel", "stop"] = (
-            "cancel" if status is Status.CANCELLED or job.requested == "cancel" else "stop"
-        )
+        is_cancelled = ending.status is Status.CANCELLED or job.requested == "cancel"
+        requested: Literal["cancel", "stop"] = "cancel" if is_cancelled else "stop"
         same_run = (Job.lease_epoch == job.lease_epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
         try:
-            return self._store.update(Job.key(job_id=job.job_id), Job.requested.set(requested), when=same_run)
-        except ConditionFailedError:
+            return self._store.update(job, Job.requested.set(requested), *ending.closing(job), when=same_run)
+        except (ConditionFailedError, NotFoundError):
             return None
+
+    def _close(self, jobs: Sequence[Job], ending: _Ending) -> Set[str]:
+        """Let no more jobs come under jobs that have ended; gives those that have stayed as they were."""
+        tx = self._store.transaction()
+        for job in jobs:
+            if closing := ending.closing(job):
+                tx.update(job, *closing, when=unchanged(job, Job.status, Job.changed_at))
+        try:
+            tx.commit()
+        except TransactionFailedError:
+            return set()
+        return {job.job_id for job in jobs}
 
     def seal(self, job_id: str) -> Job:
         """Say that a group gets no more children: it ends when those that it has have ended."""
@@ -113,9 +194,13 @@ class Control:
         Jobs that wait for it wait again, and a group that had ended because of it goes on.
         """
         job = self._queries.get_job(job_id)
-        chosen = [each for each in (job, *(self._trees.below(job) if tree else ())) if _can_be_retried(each)]
-        if not chosen and not (tree and job.status is Status.RUNNING):
+        found = [job, *(self._trees.below(job) if tree else ())]
+        chosen = [each for each in found if _can_be_retried(each)]
+        closed = [each for each in found if tree and each.status is Status.COMPLETED and each.tree_status is not None]
+        if not chosen and not closed and not (tree and job.status is Status.RUNNING):
             raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
+        for each in closed:  # it stays as it is, but what begins anew may have more to do under it
+            self.open_for_system(each.job_id)
         for each in self._in_order(chosen):
             fresh = self._queries.get_job(each.job_id)
             if _can_be_retried(fresh):  # a group has begun already, with the first of its jobs
@@ -129,6 +214,10 @@ class Control:
             raise JobStateError(f"job {job_id} is {job.status} and not COMPLETED: look at it again")
         self._beginnings.begin(job, by)
         return self._queries.get_job(job_id)
+
+    def open_for_system(self, job_id: str) -> Job:
+        """Let jobs come under a job again whose tree was ended, for the system that lets its own go on."""
+        return self._store.update(Job.key(job_id=job_id), Job.tree_status.set(None))
 
     def _in_order(self, jobs: list[Job]) -> list[Job]:
         """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken."""

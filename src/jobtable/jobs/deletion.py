@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 from jobtable.clock import Clock
 from jobtable.errors import ConflictError, JobStateError, TransactionFailedError
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
-from jobtable.jobs.entities import Job, JobMetric, main
+from jobtable.jobs.entities import Job, JobChild, JobMetric, main
 from jobtable.jobs.locations import job_prefix
 from jobtable.jobs.owners import command_to_delete
 from jobtable.jobs.queries import JobQueries
@@ -52,11 +52,11 @@ class Deletion:
         journey, an analysis or an execution. If it is interrupted, the same call again finishes it: the job item goes
         last.
         """
-        return self._delete_all([_not_of_a_system(each).job_id for each in self._deletable(job_id, tree)])
+        return self._delete_all(job_id, tree, _not_of_a_system)
 
     def delete_for_system(self, job_id: str) -> int:
         """Remove an ended job and those under it, as `delete` does, for the system that has made them."""
-        return self._delete_all([each.job_id for each in self._deletable(job_id, tree=True)])
+        return self._delete_all(job_id, tree=True, allowed=_ended)
 
     def mark_as_going(self, jobs: Sequence[Job]) -> None:
         """Let nobody retry these jobs any more: before the system that has made them takes away what they made, too.
@@ -80,15 +80,18 @@ class Deletion:
             raise JobStateError(f"job {job_id} has jobs under it: delete them too (tree), or first")
         return map(_ended, chain([job], below))
 
-    def _delete_all(self, job_ids: list[str]) -> int:
-        """Delete jobs, the last first: children are found by way of their parent.
+    def _delete_all(self, job_id: str, tree: bool, allowed: Callable[[Job], Job]) -> int:
+        """Delete a job and those under it, the last first: children are found by way of their parent.
 
         Only their ids are held: a job with its parameters and its result may have 400 KB, and there may be many.
         """
-        going = dict.fromkeys(reversed(job_ids))
-        for some in grouped(self._there(going), MOST_ACTIONS, length_of):
-            self.mark_as_going(some)
-        return sum(self._delete_one(each, going.keys()) for each in self._there(going))
+        going: dict[str, None] = {}
+        # No job comes under one that is marked. Those that came before that are found by the next look.
+        while unmarked := [e.job_id for e in map(allowed, self._deletable(job_id, tree)) if e.job_id not in going]:
+            for some in grouped(self._there(reversed(unmarked)), MOST_ACTIONS, length_of):
+                self.mark_as_going(some)
+            going.update(dict.fromkeys(unmarked))
+        return sum(self._delete_one(each, going.keys()) for each in self._there(reversed(going)))
 
     def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:
         """The jobs as they are now, without those that somebody else has deleted."""
@@ -103,7 +106,18 @@ class Deletion:
         removed += self._delete_items_under(job.job_id)
         for found in self._objects.list(job_prefix(job.job_id)):
             self._objects.delete(found.key)
-        return removed + self._store.delete(Job.key(job_id=job.job_id))
+        return removed + self._delete_item(job)
+
+    def _delete_item(self, job: Job) -> int:
+        """Remove the item of a job together with the one by which its parent knows it."""
+        parent = job.parent_job_id
+        known = None if parent is None else self._store.find(JobChild.key(job_id=parent, child_job_id=job.job_id))
+        if known is None:
+            return int(self._store.delete(Job.key(job_id=job.job_id)))
+        with self._store.transaction() as tx:
+            tx.delete(Job.key(job_id=job.job_id))
+            tx.delete(known)
+        return 2
 
     def _tell_all(self, job: Job) -> None:
         """Tell all who wait for a job that is deleted, or raise ConflictError: they would wait for ever."""

@@ -19,7 +19,7 @@ from jobtable.jobs.endings import COUNT_OF, INDEX_WAITS
 from jobtable.jobs.entities import DependencyGraph, Job, JobDependency, JobGates, QueueJob
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import CLAIMABLE, Status
-from jobtable.model import Update, unchanged
+from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import Transaction
 
@@ -281,8 +281,10 @@ def raise_version(tx: Transaction, seen: int) -> None:
         tx.update(DependencyGraph.key(), DependencyGraph.version.increment(1), when=DependencyGraph.version == seen)
 
 
-def watch(tx: Transaction, job_id: str, conditions: list[EdgeCondition]) -> None:
-    """Count new dependents of a job, on condition that it has not yet told what they wait for."""
+def watch(tx: Transaction, job_id: str, conditions: list[EdgeCondition], *, when: Condition | None = None) -> None:
+    """Count new dependents of a job, on condition that it has not yet told what they wait for, and `when`."""
     may_run = EdgeCondition.STARTED not in conditions
     statuses = [Status.PENDING, Status.INTERRUPTED, *([Status.RUNNING] if may_run else [])]
-    tx.update(Job.key(job_id=job_id), Job.dependents.increment(len(conditions)), when=Job.status.is_in(*statuses))
+    untold = Job.status.is_in(*statuses)
+    counted = Job.dependents.increment(len(conditions))
+    tx.update(Job.key(job_id=job_id), counted, when=untold if when is None else untold & when)

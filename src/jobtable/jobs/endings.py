@@ -82,16 +82,21 @@ class Endings:
         self._clock = clock
         self._queries = queries
 
-    def end_waiting(self, job: Job, status: Status, message: str | None, *, by: str | None = None) -> Job | None:
-        """End a job that no worker holds and tell its dependents; None if it has changed since it was read."""
-        return self._settled(self._end_waiting(job, status, message, by=by))
-
-    def _end_waiting(
-        self, job: Job, status: Status, message: str | None, *, by: str | None = None, gates: JobGates | None = None
+    def end_waiting(
+        self,
+        job: Job,
+        status: Status,
+        message: str | None,
+        *updates: Update,
+        by: str | None = None,
+        gates: JobGates | None = None,
     ) -> Job | None:
-        """The same, but without telling anyone yet; None also if these gates have changed."""
+        """End a job that no worker holds; None if it, or these gates, have changed since they were read.
+
+        Nobody is told yet: `settle` does that.
+        """
         transition = Transition(self._store, self._clock)
-        add_ending(transition, job, status, message, by=by)
+        add_ending(transition, job, status, message, *updates, by=by)
         if gates is not None:
             transition.tx.check(gates, same_gates(gates))
         try:
@@ -260,7 +265,7 @@ class Endings:
             if job is None or gates is None or job.is_final:
                 return None
             if job.status in CLAIMABLE and gates.broken_by is not None:
-                ended = self._end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by), gates=gates)
+                ended = self.end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by), gates=gates)
             elif job.status in CLAIMABLE:
                 place = self._queries.find_place(job)
                 if gates.open_starts or place is None or place.rank is not None or place.not_before is not None:
@@ -278,8 +283,8 @@ class Endings:
 
     def _conclude(self, job: Job, gates: JobGates) -> Job | None:
         if gates.broken_by is not None:
-            return self._end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by), gates=gates)
-        return self._end_waiting(job, Status.COMPLETED, None, gates=gates)
+            return self.end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by), gates=gates)
+        return self.end_waiting(job, Status.COMPLETED, None, gates=gates)
 
     def reason_of(self, broken_by: str) -> str:
         """Why a job ends whose gate was broken by another one."""
@@ -319,16 +324,16 @@ def add_ending(
     job: Job,
     status: Status,
     message: str | None,
-    *,
+    *more: Update,
     result: Json = None,
     by: str | None = None,
     instance_id: str | None = None,
     when: Condition | None = None,
     parents: Parents | None = None,
 ) -> None:
-    """Let a job end with the transition. It gives its lease back and leaves its queue."""
+    """Let a job end with the transition, and change `more` of it. It gives its lease back and leaves its queue."""
     at = transition.time_for(job)
-    updates = [Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None)]
+    updates = [*more, Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None)]
     if job.is_awaiting:
         updates.append(Job.is_awaiting.set(False))
     if result is not None:

@@ -59,8 +59,7 @@ class Jobs:
         starts = Starts(store, self._endings)
         chance = random or Random()  # noqa: S311 - no secret
         claims = Claims(store, self.clock, chance, self.queries, self._endings, starts)
-        runs = Runs(store, self.clock, chance, self.queries, self._endings, starts)
-        self._interrupt_lost = runs.interrupt_lost
+        self._runs = runs = Runs(store, self.clock, chance, self.queries, self._endings, starts)
 
         self.submit = submission.submit
         self.submit_many = submission.submit_many
@@ -79,6 +78,7 @@ class Jobs:
         self.stop = control.stop
         self.retry = control.retry
         self.begin_for_system = control.begin_for_system
+        self.open_for_system = control.open_for_system
         self.prioritise = control.prioritise
         self.delete = deletion.delete
         self.delete_for_system = deletion.delete_for_system
@@ -119,4 +119,4 @@ class Jobs:
 
     def observer(self) -> LeaseObserver:
         """One worker's watch over the leases of all."""
-        return LeaseObserver(self.store, self.clock, self.queries, self._interrupt_lost, self._endings.go_on)
+        return LeaseObserver(self.store, self.clock, self.queries, self._runs.interrupt_lost, self._endings.go_on)

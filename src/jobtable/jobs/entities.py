@@ -82,6 +82,8 @@ class Job(JobRecord, table=main, type="JOB"):
     ended_at: Attr[Timestamp | None] = default(None)
     deleted_at: Attr[Timestamp | None] = default(None)
     """When its deletion began, which takes the job itself last."""
+    tree_status: Attr[Status | None] = default(None)
+    """CANCELLED or STOPPED if it was so ended with all jobs under it: no more come under it until it begins anew."""
 
     @property
     def definition(self) -> Definition:
@@ -167,6 +169,18 @@ class JobGates(Entity, table=main, type="JOB_GATES"):
     stopped: Attr[Count] = default(0)
     cancelled: Attr[Count] = default(0)
     broken_by: Attr[str | None] = default(None)
+
+
+class JobChild(Entity, table=main, type="JOB_CHILD"):
+    """A job has another one under it for which it does not wait. By what it waits for, the others are known.
+
+    The index of trees may not show a new child for a moment: whoever acts on a tree must not miss it.
+    """
+
+    key = Key("JOB#{job_id}", "CHILD#{child_job_id}")
+
+    job_id: str
+    child_job_id: str
 
 
 class SweepEntry(Entity, table=main, type="SWEEP"):

@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from jobtable.errors import JobStateError, NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import DependsOn, NewJob, refusing
 from jobtable.jobs.edges import count_edges, is_broken_by, need_gates, new_edge
-from jobtable.jobs.entities import Job, JobDependency, JobGates, QueueJob
+from jobtable.jobs.entities import Job, JobChild, JobDependency, JobGates, QueueJob
 from jobtable.jobs.records import Status, rank_of
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.transactions import MOST_ACTIONS
@@ -37,6 +37,8 @@ class Prepared:
     edges: tuple[JobDependency, ...]
     gates: JobGates | None
     parent_edge: JobDependency | None
+    child: JobChild | None
+    """Tells of the job under its parent, if that does not wait for it."""
     parent_dependents: int
     """How many jobs wait for the parent, which must still be so when the edge is written."""
     length: int
@@ -50,7 +52,8 @@ class Prepared:
     @property
     def actions(self) -> int:
         """How many actions of a transaction it takes, its share of the queue and the parent not counted."""
-        return 3 + len(self.edges) + len(self.open_edges) + (self.gates is not None) + (self.parent_edge is not None)
+        has_parent = self.job.parent_job_id is not None
+        return 3 + len(self.edges) + len(self.open_edges) + (self.gates is not None) + has_parent
 
 
 def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: bool) -> Prepared:
@@ -64,7 +67,7 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
         )
     if not new.queue:
         raise ValueRefusedError(f"the queue of job {new.name!r} cannot be {new.queue!r}: it has a name")
-    parent = _needed(known, new.parent_job_id, new.name) if new.parent_job_id else None
+    parent = _needed_parent(known, new.parent_job_id, new.name) if new.parent_job_id else None
     edges = _edges(new, known, now)
     gates = count_edges(str(new.job_id), edges)
     with refusing(f"job {new.name!r}"):
@@ -80,6 +83,7 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
         edges=tuple(edges),
         gates=gates if job.is_gated else None,
         parent_edge=_parent_edge(new, parent, now),
+        child=_child(new, parent),
         parent_dependents=0 if parent is None else parent.dependents,
         length=_length(job),
     )
@@ -136,6 +140,19 @@ def _needed(known: Mapping[str, Job], job_id: str, name: str) -> Job:
         raise NotFoundError(f"there is no job {job_id}, to which {name!r} refers") from None
 
 
+def _needed_parent(known: Mapping[str, Job], job_id: str, name: str) -> Job:
+    """The parent; JobStateError if no job may come under it."""
+    parent = _needed(known, job_id, name)
+    if parent.deleted_at is not None:
+        raise JobStateError(f"{name!r} cannot come under job {job_id}: that is being deleted")
+    if parent.tree_status is not None:
+        raise JobStateError(
+            f"{name!r} cannot come under job {job_id}: that was {parent.tree_status} with all jobs under it; "
+            "retry it, or its tree, first"
+        )
+    return parent
+
+
 def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> Job:
     return Job(
         job_id=str(new.job_id),
@@ -169,6 +186,12 @@ def _place(new: NewJob, job: Job, *, is_ready: bool) -> QueueJob:
         not_before=new.not_before,
         sweep_id=new.sweep_id,
     )
+
+
+def _child(new: NewJob, parent: Job | None) -> JobChild | None:
+    if parent is None or new.parent_waits is not None:
+        return None
+    return JobChild(job_id=parent.job_id, child_job_id=str(new.job_id))
 
 
 def _parent_edge(new: NewJob, parent: Job | None, now: datetime) -> JobDependency | None:

@@ -11,6 +11,7 @@ from jobtable.jobs.entities import (
     InstanceJob,
     Job,
     JobCheckpoint,
+    JobChild,
     JobDependency,
     JobLog,
     JobMetric,
@@ -70,6 +71,10 @@ class JobQueries:
     def list_children(self, job: Job) -> Query[Job]:
         """The jobs whose parent this one is, by creation."""
         return self._store.query(Job.in_tree(root_job_id=job.root_job_id or job.job_id, parent_job_id=job.job_id))
+
+    def list_unawaited_children(self, job: Job) -> Query[JobChild]:
+        """The jobs whose parent this one is, but for which it does not wait, as they are now."""
+        return self._store.query(JobChild.key(job_id=job.job_id))
 
     @access_pattern("003", "Job tree: all jobs under a root", index="GSI3")
     def list_descendants(self, root_job_id: str) -> Query[Job]:

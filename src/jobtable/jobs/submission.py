@@ -15,6 +15,7 @@ from jobtable.jobs.definition import EdgeCondition, NewJob
 from jobtable.jobs.dependencies import graph_version, raise_version, watch
 from jobtable.jobs.edges import condition_of
 from jobtable.jobs.entities import Job, JobDependency, JobGates, JobStatus, Queue
+from jobtable.jobs.leases import IS_THERE
 from jobtable.jobs.preparation import SHARED_ACTIONS, Prepared, prepare
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL
@@ -26,6 +27,8 @@ _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The namespace of the job ids that are made from callers' keys."""
 _MOST_TRIES = 20
 _CHUNK = 1000
+_TAKES_CHILDREN = IS_THERE & Job.tree_status.missing()
+"""Holds only if nobody has ended the tree of a parent, or deletes it, since it was read."""
 
 
 class Submission:
@@ -215,15 +218,19 @@ def _packed(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
             together, size, length = [], 0, 0
         length += each.length
         shares = any(other.place.queue_name == each.place.queue_name for other in together)
-        size += each.actions + (not shares) + (0 if each.parent_edge is None or _shares_parent(each, together) else 2)
+        size += each.actions + (not shares) + _actions_for_parent(each, together)
         together.append(each)
     if together:
         yield together
 
 
-def _shares_parent(each: Prepared, together: list[Prepared]) -> bool:
-    edge = each.parent_edge
-    return edge is not None and any(o.parent_edge is not None and o.parent_edge.job_id == edge.job_id for o in together)
+def _actions_for_parent(each: Prepared, together: list[Prepared]) -> int:
+    """How many actions the parent of a job adds to those of others: one for itself, and one for its gates."""
+    if each.job.parent_job_id is None:
+        return 0
+    siblings = [other for other in together if other.job.parent_job_id == each.job.parent_job_id]
+    has_gates = each.parent_edge is None or any(other.parent_edge is not None for other in siblings)
+    return (not siblings) + (not has_gates)
 
 
 def _add_items(tx: Transaction, together: list[Prepared]) -> None:
@@ -231,6 +238,7 @@ def _add_items(tx: Transaction, together: list[Prepared]) -> None:
     queues = Counter(each.place.queue_name for each in together)
     children = Counter(each.parent_edge.job_id for each in together if each.parent_edge is not None)
     dependents = {each.parent_edge.job_id: each.parent_dependents for each in together if each.parent_edge is not None}
+    parents = dict.fromkeys(each.job.parent_job_id for each in together if each.job.parent_job_id is not None)
     watched: dict[str, list[EdgeCondition]] = {}
     own = {each.job.job_id for each in together}
     for each in together:
@@ -241,14 +249,15 @@ def _add_items(tx: Transaction, together: list[Prepared]) -> None:
         _add_one(tx, each, dependents=len(watched.get(job_id, ())), children=children[job_id])
     for name, count in queues.items():
         tx.update(Queue.key(queue_name=name), Queue.job_count.increment(count))
-    for parent in (each for each in children if each not in own):
-        tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(children[parent]))
+    for parent in (each for each in parents if each not in own):
+        if parent in children:
+            tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(children[parent]))
         if parent not in watched:
-            same = (Job.dependents == dependents[parent]) & ~Job.status.is_in(*FINAL)
-            tx.check(Job.key(job_id=parent), same)
+            same = (Job.dependents == dependents[parent]) & ~Job.status.is_in(*FINAL) if parent in children else None
+            tx.check(Job.key(job_id=parent), _TAKES_CHILDREN if same is None else same & _TAKES_CHILDREN)
     for job_id, conditions in watched.items():
         if job_id not in own:
-            watch(tx, job_id, conditions)
+            watch(tx, job_id, conditions, when=_TAKES_CHILDREN if job_id in parents else None)
 
 
 def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int) -> None:
@@ -264,6 +273,8 @@ def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int)
         tx.add(gates.model_copy(update=more) if children else gates)
     if each.parent_edge is not None:
         tx.add(each.parent_edge)
+    if each.child is not None:
+        tx.put(each.child)
 
 
 def _misses_a_queue(error: TransactionFailedError) -> bool:

@@ -10,7 +10,7 @@ from jobtable.jobs.queries import JobQueries
 
 
 class Trees:
-    """Finds the jobs under others; also those that the index does not show yet, if their parent waits for them."""
+    """Finds the jobs under others, also those that the index does not show yet."""
 
     def __init__(self, queries: JobQueries, dependencies: Dependencies) -> None:
         self._queries = queries
@@ -18,22 +18,29 @@ class Trees:
 
     def below(self, job: Job) -> Iterator[Job]:
         """The jobs under a job, each before its own children, however deep the tree is."""
-        levels = [self._children(job)]
+        levels = [self.children(job)]
         while levels:
             child = next(levels[-1], None)
             if child is None:
                 levels.pop()
             else:
                 yield child
-                levels.append(self._children(child))
+                levels.append(self.children(child))
 
-    def _children(self, job: Job) -> Iterator[Job]:
-        """The children of a job, as they are now: the index may be behind.
+    def children(self, job: Job) -> Iterator[Job]:
+        """The children of a job, as they are now: all that were submitted before the first is asked for.
 
-        Those that it does not show yet are known by the edges of a job that waits for them.
+        Each has an item of its own in the job's partition, or the edge by which the job waits for it. The index is
+        asked for those that another program wrote.
         """
-        ids = dict.fromkeys(child.job_id for child in self._queries.list_children(job))
+        seen: set[str] = set()
+        for ids in self._ids_of_children(job):
+            found = self._queries.read_jobs(dict.fromkeys(child for child in ids if child not in seen))
+            yield from (child for child in found if child is not None and child.parent_job_id == job.job_id)
+            seen.update(ids)
+
+    def _ids_of_children(self, job: Job) -> Iterator[list[str]]:
+        yield [child.child_job_id for child in self._queries.list_unawaited_children(job)]
         if job.is_gated:
-            ids.update(dict.fromkeys(edge.dependency_job_id for edge in self._dependencies.edges_of(job.job_id)))
-        found = self._queries.read_jobs(ids)
-        return (child for child in found if child is not None and child.parent_job_id == job.job_id)
+            yield [edge.dependency_job_id for edge in self._dependencies.edges_of(job.job_id)]
+        yield [child.job_id for child in self._queries.list_children(job)]

@@ -23,7 +23,7 @@ from typing import IO, Any, BinaryIO
 from pydantic import ValidationError
 
 from jobtable.errors import ArchiveError, ItemShapeError, ValueRefusedError
-from jobtable.jobs.entities import InstanceJob, Job, JobDependency, main
+from jobtable.jobs.entities import InstanceJob, Job, main
 from jobtable.jobs.locations import ROOT as JOBS_ROOT
 from jobtable.journeys.archive import (
     CHUNK,
@@ -39,7 +39,7 @@ from jobtable.journeys.archive import (
 from jobtable.journeys.entities import JobExecution, Journey, journeys
 from jobtable.journeys.locations import journey_prefix
 from jobtable.journeys.raw_items import position
-from jobtable.journeys.stage_jobs import is_job_of
+from jobtable.journeys.stage_jobs import is_job_of, other_job_of
 from jobtable.model import Entity, Table
 from jobtable.objects import key_parts
 from jobtable.store.backend import Item
@@ -235,10 +235,9 @@ def _check_jobs(archive: Archive, execution_ids: set[str]) -> _Jobs:
         found.named |= {partition, _stage_of(partition, allowed)}
         if _stage_of(partition, allowed) not in allowed:
             raise ArchiveError(f"the item of {partition!r} does not belong to journey {manifest.journey_id}")
-        if isinstance(entity, JobDependency) and _partition_of(entity.dependency_job_id) not in allowed:
-            raise ArchiveError(
-                f"{partition!r} waits for job {entity.dependency_job_id!r}, which is none of the journey's"
-            )
+        tied = other_job_of(entity)
+        if tied is not None and _partition_of(tied) not in allowed:
+            raise ArchiveError(f"{partition!r} is tied to job {tied!r}, which is none of the journey's")
         if isinstance(entity, Job):
             _check_job(entity, manifest.journey_id)
             found.ids.add(entity.job_id)

@@ -74,6 +74,7 @@ class JourneyRunner:
         with self._settled_if_refused(journey_id):
             execution = self.flow.resume(journey_id, by)
         if execution is not None:
+            self._open_tree(execution)
             self._go_on_with(execution)
         return self.flow.read(journey_id).journey
 
@@ -105,6 +106,7 @@ class JourneyRunner:
         with self._settled_if_refused(journey_id):
             execution = self.flow.retry(journey_id, by)
         if execution is not None:
+            self._open_tree(execution)
             self.settle(journey_id)
         return self.flow.read(journey_id).journey
 
@@ -134,13 +136,17 @@ class JourneyRunner:
             # It was never submitted, or the journey was resumed before the pause had reached the job.
             self._go_on_with(execution)
         elif job.is_final:
-            self._record_end(execution, job)
+            reason = job.message or f"its job ended {job.status} before the stage did"
+            self._record_end(execution, job.status, reason)
         else:
             self._watch_over(state, execution)
         return self.flow.read(journey_id).journey
 
     def _go_on_with(self, execution: JobExecution) -> None:
-        """Submit the job of an execution, or let the one that was stopped begin anew, and watch over its end."""
+        """Submit the job of an execution, or let the one that was stopped begin anew, and watch over its end.
+
+        If someone has ended the tree of the journey's jobs, that is recorded instead.
+        """
         job = self.jobs.store.find(Job.key(job_id=execution.job_id))
         if job is not None and not (job.is_final and job.status is not Status.COMPLETED):
             return
@@ -150,17 +156,39 @@ class JourneyRunner:
             # The last of them may be just about to find that the job has ended, so the new run gets one of its own.
             ends_before = len(list_end_jobs(self.jobs.store, execution.job_id))
             self.jobs.retry(execution.job_id)
-        self._submit(execution.journey_id, stage_job, self._end_job(stage_job, execution, ends_before))
+        try:
+            self._submit(execution.journey_id, stage_job, self._end_job(stage_job, execution, ends_before))
+        except JobStateError:
+            root = self._find_root(execution)
+            if root is None or root.tree_status is None:
+                raise
+            self._record_end(execution, root.tree_status, f"job {root.job_id} was {root.tree_status} with its tree")
+
+    def _open_tree(self, execution: JobExecution) -> None:
+        """Let the journey go on after someone has ended the tree of its jobs."""
+        root = self._find_root(execution)
+        if root is not None and root.tree_status is not None:
+            self.jobs.open_for_system(root.job_id)
 
     def _submit(self, journey_id: str, *new: NewJob) -> None:
         """Submit jobs of a journey; ConflictError if that is deleted at the same time, and they with it."""
-        submitted = self.jobs.submit_many(new)
-        journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
-        if journey is None or journey.creation is not None:
+        deleted = f"journey {journey_id} was deleted meanwhile"
+        try:
+            submitted = self.jobs.submit_many(new)
+        except JobStateError as error:
+            if self._is_going(journey_id):
+                raise ConflictError(deleted) from error
+            raise
+        if self._is_going(journey_id):
             # Whoever deletes the journey may have looked for its jobs already.
             with contextlib.suppress(JobStateError, NotFoundError):
                 JourneyJobs(self.jobs).delete(reversed(submitted))
-            raise ConflictError(f"journey {journey_id} was deleted meanwhile")
+            raise ConflictError(deleted)
+
+    def _is_going(self, journey_id: str) -> bool:
+        """Whether a journey is gone, or somebody deletes it."""
+        journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
+        return journey is None or journey.creation is not None
 
     def _watch_over(self, state: State, execution: JobExecution) -> None:
         """Make sure that a job waits for the end of a stage's: whoever let that one begin may have died too early."""
@@ -196,7 +224,7 @@ class JourneyRunner:
             description=f"execution {execution.execution_number} of {execution.stage_id} of {journey.journey_id}",
             job_type=STAGE_JOB,
             job_stage=execution.stage_id,
-            parent_job_id=self._root_job_id(execution),
+            parent_job_id=None if (root := self._find_root(execution)) is None else root.job_id,
             priority=_PRIORITIES[journey.priority],
             tags=frozenset({f"journey:{journey.journey_id}"}),
             max_attempts=1 + execution.configuration.retry_attempts,
@@ -204,25 +232,23 @@ class JourneyRunner:
             most_interruptions=_MOST_INTERRUPTIONS,
         )
 
-    def _root_job_id(self, execution: JobExecution) -> str | None:
+    def _find_root(self, execution: JobExecution) -> Job | None:
         """The job with which the journey began: the root of all others, unless the journey was imported without it."""
         first = self.jobs.store.query(JobExecution.key(journey_id=execution.journey_id), limit=1).first()
         if first is None or first.job_id == execution.job_id:
             return None
-        root = self.jobs.store.find(Job.key(job_id=first.job_id))
-        return None if root is None else root.job_id
+        return self.jobs.store.find(Job.key(job_id=first.job_id))
 
-    def _record_end(self, execution: JobExecution, job: Job) -> None:
+    def _record_end(self, execution: JobExecution, status: Status, reason: str) -> None:
         """Record how a job ended that its stage could not record itself."""
         with contextlib.suppress(ConflictError):  # somebody else has just recorded it
-            if job.status is Status.CANCELLED:
+            if status is Status.CANCELLED:
                 self.flow.cancel(execution.journey_id)
-            elif job.status is Status.STOPPED:
+            elif status is Status.STOPPED:
                 self.flow.pause(execution.journey_id)
                 if execution.status is ExecutionStatus.RUNNING:
                     self.flow.set_aside(execution, Written(), no_fence)
             else:
-                reason = job.message or f"its job ended {job.status} before the stage did"
                 self.flow.fail(execution, reason, Written(), no_fence)
 
     def execute(self, context: JobContext, journey_id: str) -> dict[str, Any]:

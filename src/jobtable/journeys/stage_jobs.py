@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from jobtable.errors import JobStateError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import InstanceJob, Job, JobDependency, main
+from jobtable.jobs.entities import InstanceJob, Job, JobChild, JobDependency, main
 from jobtable.jobs.locations import job_prefix
 from jobtable.journeys.entities import JobExecution
 from jobtable.journeys.raw_items import list_partition, position
-from jobtable.model import Selection
+from jobtable.model import Entity, Selection
 from jobtable.store import Store
 from jobtable.store.backend import Item
 from jobtable.store.collections import entity_of
@@ -39,6 +39,17 @@ def is_job_of(job: Job, journey_id: str) -> bool:
     """Whether a job was made to run a journey: an execution may name any job."""
     definition = job.definition
     return definition.task in (RUN_STAGE, CONCLUDE_STAGE) and definition.params.get("journey_id") == journey_id
+
+
+def other_job_of(item: Entity) -> str | None:
+    """The job to which an item of a job ties it, if it is such an item: what it waits for, or a job under it."""
+    match item:
+        case JobDependency():
+            return item.dependency_job_id
+        case JobChild():
+            return item.child_job_id
+        case _:
+            return None
 
 
 class JourneyJobs:
@@ -70,7 +81,7 @@ class JourneyJobs:
                 yield from (job for job in found if job.is_final)
 
     def list_items(self, job_ids: Iterable[str]) -> Iterator[Item]:
-        """Every item of jobs as it is stored, in key order, but no edges to jobs of somebody else."""
+        """Every item of jobs as it is stored, in key order, but nothing that ties them to jobs of somebody else."""
         ids = dict.fromkeys(sorted(job_ids, key=_partition_of))
         encode = InstanceJob.__schema__.codec.encode
         runs = (run for job_id in ids for run in self._jobs.queries.find_instances_of_job(job_id))
@@ -79,7 +90,7 @@ class JourneyJobs:
         for job_id in ids:
             for item in list_partition(self._store, main, _key(job_id)):
                 entity = entity_of(main, item)
-                if not isinstance(entity, JobDependency) or entity.dependency_job_id in ids:
+                if other_job_of(entity) is None or other_job_of(entity) in ids:
                     yield item
 
     def list_objects(self, job_ids: Iterable[str]) -> Iterator[str]:

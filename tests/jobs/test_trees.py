@@ -1,0 +1,290 @@
+"""What is done to a job and all under it: nothing under it is missed, and nothing comes under it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
+
+from jobtable.embedded import EmbeddedBackend
+from jobtable.errors import JobStateError, NotFoundError
+from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import Job, JobChild
+from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.records import Status
+from jobtable.store import Request, Response, Store
+
+FINISHED = ParentWaits(condition=EdgeCondition.FINISHED)
+
+
+def under(parent: Job | str | None, name: str, waits: ParentWaits | None = None, *on: DependsOn) -> NewJob:
+    """A job with its name as its id."""
+    parent_id = parent.job_id if isinstance(parent, Job) else parent
+    return NewJob(name=name, task="x:y", job_id=name, parent_job_id=parent_id, parent_waits=waits, depends_on=on)
+
+
+def claim(jobs: Jobs, limit: int = 10) -> list[Lease]:
+    return jobs.claim("default", limit=limit, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+
+
+def status(jobs: Jobs, job_id: str) -> Status:
+    return jobs.queries.get_job(job_id).status
+
+
+# --- a tree that was ended stays ended ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("waits", [None, FINISHED])
+def test_no_job_comes_under_one_that_was_ended_with_its_tree(jobs: Jobs, waits: ParentWaits | None) -> None:
+    top = jobs.open_group(NewJob(name="top", job_id="top"))
+    jobs.submit(under(top, "child", waits))
+    jobs.cancel("top")
+    for parent in ("top", "child"):
+        with pytest.raises(JobStateError, match=f"cannot come under job {parent}: that was CANCELLED with all jobs"):
+            jobs.submit(under(parent, "late"))
+    jobs.cancel("top")
+    assert [job.job_id for job in jobs.queries.list_children(top)] == ["child"]
+    check_records(jobs)
+
+
+def test_a_job_that_is_asked_to_end_cannot_submit_more_before_it_notices(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    (lease,) = claim(jobs)
+    jobs.stop("top")
+    with pytest.raises(JobStateError, match="cannot come under job top: that was STOPPED with all jobs under it"):
+        jobs.submit(under("top", "late"))
+    jobs.finish(lease, Outcome.completed())
+    with pytest.raises(JobStateError, match="cannot come under job top"):
+        jobs.submit(under("top", "late"))
+    check_records(jobs)
+
+
+def test_no_job_comes_under_one_that_had_ended_before_its_tree_was(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.finish(claim(jobs)[0], Outcome.completed())
+    jobs.submit(under("top", "done"))
+    jobs.finish(claim(jobs)[0], Outcome.completed())
+    jobs.submit(under("done", "runs"))
+    (lease,) = claim(jobs)
+    assert jobs.cancel("top").status is Status.COMPLETED
+    for parent in ("top", "done", "runs"):
+        with pytest.raises(JobStateError, match=f"cannot come under job {parent}"):
+            jobs.submit(under(parent, "late"))
+    jobs.finish(jobs.refresh(lease), Outcome.completed())
+    assert status(jobs, "runs") is Status.CANCELLED
+
+
+def test_jobs_come_under_one_that_was_ended_alone(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.cancel("top", tree=False)
+    assert jobs.submit(under("top", "child")).status is Status.PENDING
+
+
+def test_a_tree_that_cannot_be_ended_any_more_stays_open(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.finish(claim(jobs)[0], Outcome.completed())
+    with pytest.raises(JobStateError, match="job top is COMPLETED already"):
+        jobs.cancel("top")
+    assert jobs.submit(under("top", "child")).status is Status.PENDING
+
+
+def test_what_was_submitted_before_is_found_by_its_id_in_an_ended_tree(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "child"))
+    jobs.cancel("top")
+    assert jobs.submit(under("top", "child")).status is Status.CANCELLED
+
+
+def test_many_jobs_that_had_ended_are_closed_by_few_writes(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit_many(under("top", f"child-{number:03d}") for number in range(250))
+    while leases := claim(jobs, limit=100):
+        jobs.finish_many([(lease, Outcome.completed()) for lease in leases])
+    jobs.submit(under("top", "live"))
+    with jobs.store.capacity.measure() as spent:
+        jobs.cancel("top")
+    writes = [units.calls for pattern, units in spent.items() if pattern.startswith("transaction.")]
+    assert sum(writes) < 10
+    with pytest.raises(JobStateError, match="cannot come under job child-249"):
+        jobs.submit(under("child-249", "late"))
+
+
+# --- how they end -------------------------------------------------------------------------------------------------
+
+
+def test_who_waits_for_its_parent_is_stopped_with_it_and_not_cancelled_by_it(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "child", None, DependsOn("top")))
+    beside = jobs.submit(under(None, "beside", None, DependsOn("top")))
+    jobs.stop("top", by="me")
+    child = jobs.queries.get_job("child")
+    assert (child.status, child.message) == (Status.STOPPED, "stopped by me")
+    assert status(jobs, beside.job_id) is Status.CANCELLED, "which is not under it, and can never begin"
+    check_records(jobs)
+
+
+def test_a_job_that_waits_for_its_children_is_cancelled_as_they_are(jobs: Jobs) -> None:
+    jobs.submit(under(None, "gate"))
+    top = jobs.submit(under(None, "top"))
+    jobs.add_dependency("top", DependsOn("gate", condition=EdgeCondition.FINISHED, gate="completion"))
+    leases = {lease.job.job_id: lease for lease in claim(jobs)}
+    jobs.submit(under(top, "child", ParentWaits()))
+    for job_id in ("top", "gate"):
+        jobs.finish(leases[job_id], Outcome.completed())
+    assert jobs.queries.get_job("top").is_awaiting
+    assert jobs.cancel("top").status is Status.CANCELLED
+    assert status(jobs, "child") is Status.CANCELLED
+    check_records(jobs)
+
+
+# --- beginning anew -----------------------------------------------------------------------------------------------
+
+
+def test_jobs_come_under_one_again_that_begins_anew(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "child"))
+    jobs.cancel("top")
+    jobs.retry("child")
+    assert jobs.submit(under("child", "grandchild")).status is Status.PENDING
+    with pytest.raises(JobStateError, match=r"cannot come under job top: .*; retry it, or its tree, first"):
+        jobs.submit(under("top", "late"))
+    jobs.retry("top")
+    assert jobs.submit(under("top", "late")).status is Status.PENDING
+
+
+def test_a_group_that_goes_on_because_of_a_child_takes_more(jobs: Jobs) -> None:
+    jobs.open_group(NewJob(name="top", job_id="top"))
+    jobs.submit(under("top", "child", FINISHED))
+    jobs.stop("top")
+    jobs.retry("child")
+    assert status(jobs, "top") is Status.RUNNING
+    assert jobs.submit(under("top", "more", FINISHED)).status is Status.PENDING
+    check_records(jobs)
+
+
+def test_a_completed_job_whose_tree_is_retried_takes_more(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.finish(claim(jobs)[0], Outcome.completed())
+    jobs.submit(under("top", "child"))
+    jobs.cancel("top")
+    assert jobs.retry("top", tree=True).status is Status.COMPLETED
+    assert status(jobs, "child") is Status.PENDING
+    assert jobs.submit(under("top", "more")).status is Status.PENDING
+
+
+# --- deleting -----------------------------------------------------------------------------------------------------
+
+
+def test_nothing_tells_of_a_child_that_was_deleted(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "child"))
+    jobs.cancel("child")
+    assert list(jobs.store.query(JobChild.key(job_id="top"))) == [JobChild(job_id="top", child_job_id="child")]
+    jobs.delete("child")
+    assert list(jobs.store.query(JobChild.by_type())) == []
+    jobs.cancel("top")
+    jobs.delete("top")
+    with pytest.raises(NotFoundError):
+        jobs.submit(under("top", "late"))
+
+
+# --- while others do something ------------------------------------------------------------------------------------
+
+
+class Shared:
+    """An engine before each of whose writes something else can happen."""
+
+    def __init__(self) -> None:
+        self.backend = EveryWrite(EmbeddedBackend(None, durability="normal"))
+        self.jobs = engine(Store(self.backend))
+        self.jobs.submit(under(None, "top"))
+        self.jobs.submit(under("top", "left"))
+        self.jobs.submit(under("left", "leaf"))
+        self.jobs.submit(under("top", "right"))
+        for lease in claim(self.jobs, limit=2):  # the top runs, and the one that is to the left has ended
+            if lease.job.job_id == "left":
+                self.jobs.finish(lease, Outcome.completed())
+
+
+class EveryWrite(DisturbedBackend):
+    """Lets something happen before a write of any kind."""
+
+    def execute(self, operation: str, request: Request) -> Response:
+        if operation == "UpdateItem":
+            self.happen()
+        return super().execute(operation, request)
+
+
+@pytest.fixture
+def shared() -> Iterator[Shared]:
+    made = Shared()
+    with made.jobs.store:
+        yield made
+
+
+def everything_under(jobs: Jobs, job_id: str) -> Iterator[Job]:
+    for child in jobs.queries.list_children(jobs.queries.get_job(job_id)):
+        yield child
+        yield from everything_under(jobs, child.job_id)
+
+
+@pytest.mark.parametrize("writes", range(8))
+@pytest.mark.parametrize("parent", ["top", "left", "leaf", "right"])
+@pytest.mark.parametrize("verb", ["cancel", "stop"])
+def test_no_job_that_comes_while_a_tree_ends_goes_on(shared: Shared, verb: str, parent: str, writes: int) -> None:
+    jobs = shared.jobs
+
+    def come() -> None:
+        with suppress(JobStateError):
+            jobs.submit(under(parent, "late"))
+
+    shared.backend.disturb(come, writes=writes)
+    end: Callable[[str], Job] = getattr(jobs, verb)
+    end("top")
+    shared.backend.disturb(None)
+    come()
+    for job in everything_under(jobs, "top"):
+        assert job.is_final or job.requested == verb
+        with pytest.raises(JobStateError, match=f"cannot come under job {job.job_id}"):
+            jobs.submit(under(job, "later"))
+    check_records(jobs)
+
+
+@pytest.mark.parametrize("writes", range(8))
+@pytest.mark.parametrize("parent", ["top", "left", "leaf", "right"])
+def test_no_job_is_left_alone_that_comes_while_a_tree_is_deleted(shared: Shared, parent: str, writes: int) -> None:
+    jobs = shared.jobs
+    jobs.cancel("right")
+    jobs.cancel("leaf")
+    jobs.finish(Lease(jobs.queries.get_job("top"), "worker-1"), Outcome.completed())
+
+    def come() -> None:
+        with suppress(JobStateError, NotFoundError):
+            jobs.submit(under(parent, "late"))
+
+    shared.backend.disturb(come, writes=writes)
+    with suppress(JobStateError):
+        jobs.delete("top", tree=True)
+    shared.backend.disturb(None)
+    left = {job.job_id: job for job in jobs.queries.list_jobs()}
+    if "late" in left:
+        assert parent in left, "who has lost its parent is found by nobody"
+        jobs.cancel("late")
+        jobs.delete("top", tree=True)
+    assert list(jobs.queries.list_jobs()) == []
+
+
+def test_a_tree_ends_though_someone_deletes_a_part_of_it_meanwhile(shared: Shared) -> None:
+    jobs = shared.jobs
+
+    def delete() -> None:
+        jobs.cancel("right")
+        jobs.delete("right")
+
+    shared.backend.disturb(delete)
+    jobs.cancel("top")
+    assert {job.job_id for job in everything_under(jobs, "top")} == {"left", "leaf"}
+    assert status(jobs, "leaf") is Status.CANCELLED

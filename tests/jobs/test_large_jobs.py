@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from jobtable.jobs.conclusions import Conclusions, WorkerReport
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.entities import JobGates
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.preparation import MOST_JOB_BYTES
@@ -94,6 +96,34 @@ def test_no_transaction_touches_more_than_the_service_allows() -> None:
 def test_jobs_are_submitted_that_are_too_large_for_one_transaction(jobs: Jobs) -> None:
     jobs.submit_many(new(str(number), LARGE) for number in range(15))
     assert statuses(jobs) == [Status.PENDING] * 15
+    check_records(jobs)
+
+
+def test_jobs_are_submitted_that_wait_for_large_ones_and_no_transaction_touches_too_much() -> None:
+    backend = MeasuringBackend()
+    with Store(backend) as store:
+        jobs = engine(store)
+        large = jobs.submit_many(new(str(number), LARGE) for number in range(40))
+        on = [DependsOn(job.job_id) for job in large]
+        some = [NewJob(name="some", task="x:y", depends_on=tuple(on[n : n + 4])) for n in range(0, 40, 4)]
+        child = NewJob(name="child", task="x:y", parent_job_id=large[0].job_id, depends_on=tuple(on[:12]))
+        jobs.submit_many([*some, child])
+        check_records(jobs)
+    assert backend.largest < 4 * 1024 * 1024
+
+
+def test_a_job_is_refused_that_waits_for_more_than_one_transaction_takes(jobs: Jobs) -> None:
+    large = jobs.submit_many(new(str(number), LARGE) for number in range(20))
+    before = list(jobs.queries.list_jobs())
+    waiting = NewJob(name="waiting", task="x:y", job_id="w", depends_on=tuple(DependsOn(job.job_id) for job in large))
+    with pytest.raises(ValueRefusedError, match=r"6,00\d,\d+ bytes with the 20 jobs .* add some of it with add_depend"):
+        jobs.submit(waiting)
+    assert sorted(jobs.queries.list_jobs(), key=str) == sorted(before, key=str)
+    jobs.submit(dataclasses.replace(waiting, depends_on=waiting.depends_on[:10]))
+    for on in waiting.depends_on[10:]:
+        jobs.add_dependency("w", on)
+    gates = jobs.store.get(JobGates.key(job_id="w"))
+    assert gates.open_starts == 20
     check_records(jobs)
 
 

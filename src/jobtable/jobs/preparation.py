@@ -25,6 +25,9 @@ it waits for: the edge, and the count of those who wait."""
 MOST_JOB_BYTES = MAX_ITEM_SIZE - 32_000
 """The item of a job also takes what becomes of it: why it failed has some thousand characters."""
 _SURELY_SMALL = 100_000
+_MOST_BYTES_TOGETHER = 4_000_000
+"""What the items of a job and of all to which it is tied may have: DynamoDB allows 4 MiB in a transaction, and counts
+items that are changed or checked as a whole. The rest is for edges and for what the actions themselves say."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,12 @@ class Prepared:
     def open_edges(self) -> list[JobDependency]:
         """The edges whose dependencies must be told of the new dependent, because they have something to tell it."""
         return [edge for edge in self.edges if not edge.met_at_once]
+
+    @property
+    def ties(self) -> list[str]:
+        """The jobs whose items are changed or checked with it, should they be there already."""
+        parents = [] if self.job.parent_job_id is None else [self.job.parent_job_id]
+        return [*dict.fromkeys(parents + [edge.dependency_job_id for edge in self.open_edges])]
 
     @property
     def actions(self) -> int:
@@ -76,7 +85,7 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
     if is_group:
         job = job.model_copy(update={"status": Status.RUNNING, "started_at": now})
         place = place.model_copy(update={"not_before": None})
-    return Prepared(
+    prepared = Prepared(
         new=new,
         job=job,
         place=place,
@@ -87,6 +96,22 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
         parent_dependents=0 if parent is None else parent.dependents,
         length=_length(job),
     )
+    _refuse_large_ties(prepared, known)
+    return prepared
+
+
+def _refuse_large_ties(prepared: Prepared, known: Mapping[str, Job]) -> None:
+    """Raise ValueRefusedError if no transaction takes a job together with those that must be told of it."""
+    if (len(prepared.ties) + 1) * MAX_ITEM_SIZE <= _MOST_BYTES_TOGETHER:
+        return
+    jobs = [prepared.job, *(known[job_id] for job_id in prepared.ties)]
+    total = sum(item_size(Job.__schema__.codec.encode(job)) for job in jobs)
+    if total > _MOST_BYTES_TOGETHER:
+        raise ValueRefusedError(
+            f"{prepared.new.name!r} has {total:,} bytes with the {len(jobs) - 1} jobs to which it is tied, and one "
+            f"transaction takes {_MOST_BYTES_TOGETHER:,}: put what it waits for into a group and wait for that, or add "
+            "some of it with add_dependency; large params belong into object storage"
+        )
 
 
 def _length(job: Job) -> int:

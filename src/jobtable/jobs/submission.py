@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -19,6 +19,7 @@ from jobtable.jobs.leases import IS_THERE
 from jobtable.jobs.preparation import SHARED_ACTIONS, Prepared, prepare
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL
+from jobtable.jobs.transitions import length_of
 from jobtable.model import Entity
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
@@ -94,7 +95,7 @@ class Submission:
                 prepared.append(prepare(new, known, self._clock.now(), is_group=is_group))
                 known[prepared[-1].job.job_id] = prepared[-1].job
         version = self._refuse_cycles(prepared, known)
-        for together in _packed(prepared):
+        for together in _packed(prepared, known):
             known.update((job.job_id, job) for job in self._write(together, is_group, version))
             version = None if version is None else version + 1
         return [_same(known[str(new.job_id)], new) for new in named]
@@ -207,16 +208,21 @@ def _id_of(new: NewJob) -> str:
     return str(uuid.uuid5(_KEYS, f"{new.user}\n{new.key}"))
 
 
-def _packed(prepared: list[Prepared]) -> Iterator[list[Prepared]]:
+def _packed(prepared: list[Prepared], known: Mapping[str, Job]) -> Iterator[list[Prepared]]:
     """Groups that fit into one transaction each, whatever queues, parents and dependencies they share."""
+    tied = dict.fromkeys(job_id for each in prepared for job_id in each.ties)
+    lengths = {job_id: length_of(known[job_id]) for job_id in tied}
+    lengths.update((each.job.job_id, each.length) for each in prepared)
     together: list[Prepared] = []
-    size = length = 0
+    size, touched = 0, set[str]()
     for each in prepared:
         needed = each.actions + SHARED_ACTIONS  # should no other of these jobs have the same queue and parent
-        if together and (size + needed > MOST_ACTIONS or length + each.length > PACKED_BYTES):
+        touches = {each.job.job_id, *each.ties}
+        length = sum(lengths[job_id] for job_id in touched | touches)
+        if together and (size + needed > MOST_ACTIONS or length > PACKED_BYTES):
             yield together
-            together, size, length = [], 0, 0
-        length += each.length
+            together, size, touched = [], 0, set()
+        touched |= touches
         shares = any(other.place.queue_name == each.place.queue_name for other in together)
         size += each.actions + (not shares) + _actions_for_parent(each, together)
         together.append(each)

@@ -97,9 +97,10 @@ def test_a_large_restored_table_is_told_and_cannot_be_used_until_it_is_whole(bac
 
 
 def check_that_it_cannot_be_used(backend: EmbeddedBackend) -> None:
-    """As in DynamoDB: requests of items do not find it; those that would change it are told that it is being made."""
+    """As in DynamoDB, which describes it, and knows that its name is taken, but does not find it otherwise."""
     key = {"id": {"S": "1"}, "part": {"S": "0"}}
     named: Request = {"TableName": "restored"}
+    ttl = {"Enabled": True, "AttributeName": "until"}
     for operation, request in (
         ("GetItem", named | {"Key": key}),
         ("PutItem", named | {"Item": key}),
@@ -111,22 +112,34 @@ def check_that_it_cannot_be_used(backend: EmbeddedBackend) -> None:
     ):
         with pytest.raises(TableNotFound, match="Requested resource not found"):
             backend.execute(operation, request)
-    ttl = {"Enabled": True, "AttributeName": "until"}
-    arn = described(backend)["TableArn"]
     for operation, request in (
         ("UpdateTable", named | {"DeletionProtectionEnabled": True}),
-        ("DeleteTable", named),
         ("UpdateTimeToLive", named | {"TimeToLiveSpecification": ttl}),
-        ("TagResource", {"ResourceArn": arn, "Tags": [{"Key": "a", "Value": "b"}]}),
-        ("UntagResource", {"ResourceArn": arn, "TagKeys": ["a"]}),
+        ("DescribeTimeToLive", named),
     ):
-        with pytest.raises(TableInUse, match="which is still in use: Table is being created: restored"):
+        with pytest.raises(TableNotFound, match="Requested resource not found: Table: restored not found"):
             backend.execute(operation, request)
+    arn = described(backend)["TableArn"]
+    for operation, request in (
+        ("TagResource", {"Tags": [{"Key": "a", "Value": "b"}]}),
+        ("UntagResource", {"TagKeys": ["a"]}),
+        ("ListTagsOfResource", {}),
+    ):
+        with pytest.raises(TableNotFound, match=f"Requested resource not found: ResourceArn: {arn} not found"):
+            backend.execute(operation, request | {"ResourceArn": arn})
+    recovery = {"PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": True}}
+    for operation, request in (
+        ("UpdateContinuousBackups", named | recovery),
+        ("DescribeContinuousBackups", named),
+        ("CreateBackup", named | {"BackupName": "backup"}),
+    ):
+        with pytest.raises(RequestError, match="Table not found: restored") as refused:
+            backend.execute(operation, request)
+        assert refused.value.code == "TableNotFoundException"
+    with pytest.raises(TableInUse, match="which is still in use: Table is being created: restored"):
+        backend.execute("DeleteTable", named)
     with pytest.raises(TableInUse, match="Table already exists: restored"):
         backend.execute("CreateTable", TABLE | {"TableName": "restored"})
-    with pytest.raises(RequestError, match="Backups are being enabled for the table: restored") as refused:
-        switch(backend, "restored")
-    assert refused.value.code == "ContinuousBackupsUnavailableException"
 
 
 @pytest.mark.usefixtures("by_hand")

@@ -12,7 +12,6 @@ from jobtable.embedded.names import (
     backup_arn,
     backup_of_arn,
     is_own_arn,
-    source_not_found,
     source_table,
     table_arn,
     table_of,
@@ -45,8 +44,6 @@ def create(storage: Storage, request: Request) -> Response:
 
     def action(transaction: Transaction) -> Response:
         record = source_table(transaction, name)
-        if record.is_creating:
-            raise source_not_found(name)
         digits = uuid.uuid4().hex[:8]
         backup = _new(transaction, new_id(transaction), record, request["BackupName"], storage.now(), digits=digits)
         restoring.back_up(transaction, record, backup)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_expiry
-from jobtable.embedded.names import changeable_table, existing_table, table_of
+from jobtable.embedded.names import table_of, whole_table
 from jobtable.embedded.storage import Storage, Transaction
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table
@@ -21,7 +21,7 @@ def update(storage: Storage, request: Request) -> Response:
     is_enabled: bool = specification["Enabled"]
 
     def action(transaction: Transaction) -> Response:
-        record = changeable_table(transaction, name)
+        record = whole_table(transaction, name)
         _check_change(record, attribute, is_enabled)
         change = {"ttl_attribute": attribute if is_enabled else None}
         change_table(transaction, record, record.model_copy(update=change))
@@ -34,7 +34,7 @@ def describe(storage: Storage, request: Request) -> Response:
     """DescribeTimeToLive."""
     name = table_of(request)
     with storage.read() as view:
-        record = existing_table(view, name)
+        record = whole_table(view, name)
     return {"TimeToLiveDescription": describe_expiry(record)}
 
 

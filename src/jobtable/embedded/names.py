@@ -8,8 +8,7 @@ from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.requests import constraint, constraints_broken, lower_first, name_faults, table_of_arn
 from jobtable.embedded.storage import View
 from jobtable.embedded.storage.catalogue import TableRecord
-from jobtable.embedded.wordings import IN_USE
-from jobtable.errors import AccessDenied, RequestError, RequestRefused, TableInUse, TableNotFound, request_error
+from jobtable.errors import AccessDenied, RequestRefused, TableNotFound, request_error
 from jobtable.store.backend import Request
 
 REGION = "ddblocal"
@@ -129,31 +128,25 @@ def existing_table(view: View, name: str) -> TableRecord:
     """What is stored about the table of that name, or TableNotFound."""
     record = view.record(name)
     if record is None:
-        raise TableNotFound(f"Requested resource not found: Table: {name} not found")
+        raise _not_found(name)
+    return record
+
+
+def _not_found(name: str) -> TableNotFound:
+    return TableNotFound(f"Requested resource not found: Table: {name} not found")
+
+
+def whole_table(view: View, name: str) -> TableRecord:
+    """The same, but TableNotFound also while it is restored: DynamoDB describes it then, and no more."""
+    record = existing_table(view, name)
+    if record.is_creating:
+        raise _not_found(name)
     return record
 
 
 def source_table(view: View, name: str) -> TableRecord:
-    """What is stored about a table; the operations of backups have an error of their own if it is not there."""
+    """The same for the operations of backups, which have an error of their own if it is not there."""
     record = view.record(name)
-    if record is None:
-        raise source_not_found(name)
+    if record is None or record.is_creating:
+        raise request_error("TableNotFoundException", f"Table not found: {name}")
     return record
-
-
-def source_not_found(name: str) -> RequestError:
-    """The error of a table that is not there to be backed up or restored."""
-    return request_error("TableNotFoundException", f"Table not found: {name}")
-
-
-def changeable_table(view: View, name: str) -> TableRecord:
-    """What is stored about a table that may be changed; TableNotFound, or TableInUse if it is just being made."""
-    record = existing_table(view, name)
-    refuse_while_created(record)
-    return record
-
-
-def refuse_while_created(record: TableRecord) -> None:
-    """TableInUse if a table is just being made."""
-    if record.is_creating:
-        raise TableInUse(f"{IN_USE}Table is being created: {record.name}")

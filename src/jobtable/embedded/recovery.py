@@ -89,14 +89,10 @@ def restore(storage: Storage, request: Request) -> Response:
 
 
 def _refuse_while_in_use(transaction: Transaction, record: TableRecord, *, is_enabled: bool) -> None:
-    targets = restoring.targets_of(transaction, record.id)
-    if record.is_creating:
-        reason = f"Backups are being enabled for the table: {record.name}."
-    elif targets and not is_enabled:
+    targets = [] if is_enabled else restoring.targets_of(transaction, record.id)
+    if targets:
         reason = f"Backups of the table {record.name} are being restored to: {', '.join(targets)}."
-    else:
-        return
-    raise request_error("ContinuousBackupsUnavailableException", f"{reason} Please retry later")
+        raise request_error("ContinuousBackupsUnavailableException", f"{reason} Please retry later")
 
 
 def _described(record: TableRecord, now: float) -> Response:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from jobtable.embedded import backups, expiry, recovery, streams, tags
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
-from jobtable.embedded.names import REGION, changeable_table, existing_table, table_of
+from jobtable.embedded.names import REGION, existing_table, table_of, whole_table
 from jobtable.embedded.storage import Storage, Transaction, restoring
 from jobtable.embedded.storage.catalogue import TableRecord
 from jobtable.embedded.storage.definitions import change_table, create_table, drop_table, new_id
@@ -88,7 +88,7 @@ def update(storage: Storage, request: Request) -> Response:
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
-        before = changeable_table(transaction, name)
+        before = whole_table(transaction, name)
         now = storage.now()
         after = change_table(transaction, before, updated(transaction, before, request, now))
         return {"TableDescription": describe_table(transaction, after, now)}
@@ -101,7 +101,9 @@ def delete(storage: Storage, request: Request) -> Response:
     name = table_of(request)
 
     def action(transaction: Transaction) -> Response:
-        record = changeable_table(transaction, name)
+        record = existing_table(transaction, name)
+        if record.is_creating:
+            raise TableInUse(f"{IN_USE}Table is being created: {name}")
         if record.is_protected:
             raise RequestRefused(
                 "Resource cannot be deleted as it is currently protected against deletion. Disable deletion"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn, refuse_while_created
+from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn
 from jobtable.embedded.requests import Member, check_members, optional_text, structures, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
@@ -49,7 +49,6 @@ def tag(storage: Storage, request: Request) -> Response:
 
     def action(transaction: Transaction) -> Response:
         record = _existing(transaction, name, request, "TagResource")
-        refuse_while_created(record)
         merged = record.tags | tags
         _check_number(merged)
         change_table(transaction, record, record.model_copy(update={"tags": merged}))
@@ -72,7 +71,6 @@ def untag(storage: Storage, request: Request) -> Response:
 
     def action(transaction: Transaction) -> Response:
         record = _existing(transaction, name, request, "UntagResource")
-        refuse_while_created(record)
         kept = {key: value for key, value in record.tags.items() if key not in keys}
         change_table(transaction, record, record.model_copy(update={"tags": kept}))
         return {}
@@ -110,7 +108,7 @@ def _resource(request: Request) -> str:
 
 def _existing(view: View, name: str, request: Request, operation: str) -> TableRecord:
     record = view.record(name)
-    if record is not None:
+    if record is not None and not record.is_creating:
         return record
     arn = request["ResourceArn"]
     if is_own_arn(arn):

@@ -26,6 +26,7 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.runner import StopFlag, run_task
 from jobtable.journeys.entities import Journey, LogEntry, StageDefinition, journeys
 from jobtable.journeys.execution import StageRun
+from jobtable.journeys.flow import JourneyFlow
 from jobtable.journeys.hold import ExecutionLost
 from jobtable.journeys.locations import Place, key_of
 from jobtable.journeys.parts import Creation, ExecutionStatus, JourneyStatus, ReportType, StageStatus
@@ -407,6 +408,26 @@ def test_the_end_of_a_job_is_recorded_however_often_it_was_begun_anew(quick: Wor
     assert [job.job_type for job in jobs.list_jobs("J1")] == [END_JOB, END_JOB, END_JOB, STAGE_JOB]
     jobs.delete(jobs.list_jobs("J1"))
     assert list(quick.jobs.queries.list_dependents(one.job_id)) == []
+
+
+def test_the_end_of_a_job_is_recorded_later_if_others_are_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_busy(flow: JourneyFlow, journey_id: str) -> None:
+        raise ConflictError(f"journey {journey_id} is changed by others all the time; try again later")
+
+    clock = FakeClock()
+    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
+        world = world_on(store)
+        world.runner.run("J1")
+        with monkeypatch.context() as busy:
+            busy.setattr(JourneyFlow, "cancel", is_busy)
+            world.jobs.cancel(world.executions("one")[0].job_id)
+            world.work()
+        assert world.journey().status is JourneyStatus.RUNNING
+        clock.advance(3600)
+        world.jobs.promote_due(QUEUE)
+        world.work()
+        assert world.journey().status is JourneyStatus.CANCELLED
+        world.check_sums()
 
 
 def test_a_journey_whose_job_was_never_submitted_gets_one(quick: World) -> None:

@@ -240,8 +240,8 @@ class JourneyRunner:
         return self.jobs.store.find(Job.key(job_id=first.job_id))
 
     def _record_end(self, execution: JobExecution, status: Status, reason: str) -> None:
-        """Record how a job ended that its stage could not record itself."""
-        with contextlib.suppress(ConflictError):  # somebody else has just recorded it
+        """Record how a job ended that its stage could not record itself; ConflictError if that is not possible now."""
+        try:
             if status is Status.CANCELLED:
                 self.flow.cancel(execution.journey_id)
             elif status is Status.STOPPED:
@@ -250,6 +250,16 @@ class JourneyRunner:
                     self.flow.set_aside(execution, Written(), no_fence)
             else:
                 self.flow.fail(execution, reason, Written(), no_fence)
+        except ConflictError:
+            if self._is_under_way(execution):  # otherwise somebody else has just recorded it
+                raise
+
+    def _is_under_way(self, execution: JobExecution) -> bool:
+        """Whether the records say that a journey runs, and is at this execution."""
+        state = self.flow.read(execution.journey_id)
+        current = self.flow.current_execution(state)
+        is_here = current is not None and current.job_id == execution.job_id and current.status not in ENDED
+        return is_here and state.journey.status is JourneyStatus.RUNNING
 
     def execute(self, context: JobContext, journey_id: str) -> dict[str, Any]:
         """Run the execution that a job is for: what the job's task does."""

@@ -535,6 +535,15 @@ def test_what_cannot_be_looked_at_stands_in_nobodys_way(jobs: Jobs, clock: FakeC
     assert Watch(jobs).expire_due().looked_at == 0
 
 
+def test_an_execution_whose_question_is_gone_is_told(jobs: Jobs, clock: FakeClock) -> None:
+    execution, asked, _ = waiting(jobs)
+    jobs.store.delete(ValidationTask.key(task_id=asked.task_id))
+    clock.advance(3600)
+    sweep = Watch(jobs).expire_due()
+    assert asked.task_id in sweep.problems[execution.execution_id]
+    assert Watch(jobs).expire_due().looked_at == 0, "it is due again later, not all the time"
+
+
 @pytest.mark.parametrize("raised", ["raise RuntimeError('no licence')", "import sys; sys.exit(2)"])
 def test_a_module_that_cannot_be_imported_stands_in_nobodys_way(
     jobs: Jobs, clock: FakeClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: str

@@ -58,9 +58,9 @@ class Watch:
                 sweep.looked_at += 1
                 try:
                     self._look_at(watch, execution, sweep)
-                except (ConflictError, NotFoundError):
-                    continue  # it has moved on meanwhile: the next look tells
                 except Exception as error:  # one execution must not end the watch over the others
+                    if isinstance(error, (ConflictError, NotFoundError)) and self._has_moved_on(watch, execution):
+                        continue  # the next look tells
                     _LOG.debug("execution %s", watch.execution_id, exc_info=True)
                     sweep.problems[watch.execution_id] = _told(error)
                     self._look_again(watch)
@@ -115,6 +115,13 @@ class Watch:
             sweep.failed += 1
         else:
             self._look_again(watch)
+
+    def _has_moved_on(self, watch: ExecutionWatch, execution: Execution) -> bool:
+        """Whether an execution, or the watch over it, is not as it was read any more."""
+        now = self._store.get_together(
+            ExecutionWatch.key(execution_id=watch.execution_id), Execution.key(execution_id=watch.execution_id)
+        )
+        return now != (watch, execution)
 
     def _look_again(self, watch: ExecutionWatch) -> None:
         """Let the execution be due again later, unless it moved meanwhile, which has set its own time."""

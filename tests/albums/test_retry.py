@@ -365,3 +365,18 @@ def test_a_deletion_that_was_interrupted_is_finished_by_the_next(jobs: Jobs) -> 
 
 def _delete(execution_id: str, store: Store, objects: ObjectStore) -> None:
     Executions(Jobs(store, objects)).delete(execution_id, stop=True)
+
+
+def test_an_execution_that_changes_all_the_time_is_not_deleted(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    execution, _, _ = waiting(jobs)
+    tries = 0
+
+    def refuse(*_: object) -> Execution:
+        nonlocal tries
+        tries += 1
+        assert tries < 1000, "it never gives up"
+        raise ConflictError("it has moved on")
+
+    monkeypatch.setattr(Executions, "fail", refuse)
+    with pytest.raises(ConflictError, match=f"execution {execution.execution_id} could not be deleted: it changes all"):
+        Executions(jobs).delete(execution.execution_id, stop=True)

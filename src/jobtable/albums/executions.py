@@ -49,6 +49,7 @@ RUN_STEPS = "jobtable.albums.runner:run_steps"
 _INDEX_SECONDS = 10.0
 """How long the index of trees gets to show a job; it is usually behind by less than one."""
 _LOOK_SECONDS = 0.1
+_MOST_TRIES = 20
 _IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
 """The namespace of the ids of step jobs."""
 
@@ -322,7 +323,10 @@ class Executions:
 
     def _marked_deleted(self, execution_id: str, *, stop: bool, by: str) -> Execution:
         """Let nothing begin in an execution any more, which has ended or is to be stopped; gives it as it is then."""
-        while (execution := self.records.get_execution(execution_id)).deleted_at is None:
+        for _ in range(_MOST_TRIES):
+            execution = self.records.get_execution(execution_id)
+            if execution.deleted_at is not None:
+                return execution
             has_ended = execution.status in (ExecutionStatus.COMPLETED, ExecutionStatus.FAILED)
             if not has_ended and not stop:
                 raise ConflictError(f"execution {execution_id} is {execution.status}: it must end first, or be stopped")
@@ -335,7 +339,7 @@ class Executions:
                     )
                 else:
                     self.fail(execution, f"stopped by {by}")
-        return execution
+        raise ConflictError(f"execution {execution_id} could not be deleted: it changes all the time")
 
     def _delete_jobs(self, execution: Execution, by: str) -> int:
         """Remove the jobs of an execution that has ended: what waits is cancelled, what runs is asked to stop."""

@@ -9,15 +9,22 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
+from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
 from jobtable.jobs import patience
+from jobtable.jobs.conclusions import Conclusions
+from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.heartbeats import Heartbeats
+from jobtable.jobs.inline import InlineSlots
+from jobtable.jobs.process_slots import ProcessSlots
 from jobtable.jobs.records import FINAL, InstanceStatus, Status
 from jobtable.jobs.tasks import task
 from jobtable.jobs.worker import Worker
@@ -44,6 +51,16 @@ def wait() -> int:
 @task(inline=True)
 def tell_when_garbage_is_looked_for() -> int:
     return gc.get_threshold()[0]
+
+
+@task(inline=True)
+def let_end(job: JobContext, verb: str, job_id: str) -> None:
+    """Asks another job to end, of which the worker hears at once."""
+    getattr(job.jobs, verb)(job_id)
+    heartbeats_of[job.jobs].look()
+
+
+heartbeats_of: dict[Jobs, Heartbeats] = {}
 
 
 @pytest.fixture
@@ -181,3 +198,29 @@ def test_garbage_is_looked_for_less_often_while_a_worker_runs(
     finally:
         gc.set_threshold(*usual)
     assert jobs.queries.get_job(job.job_id).result == meanwhile
+
+
+@pytest.mark.parametrize(("verb", "status"), [("cancel", Status.CANCELLED), ("stop", Status.STOPPED)])
+def test_a_job_of_a_batch_does_not_begin_that_was_asked_to_end_meanwhile(verb: str, status: Status) -> None:
+    with Store(EmbeddedBackend(None)) as store:
+        jobs = engine(store)
+        second = NewJob(name="second", task=f"{TASKS}:no_such_task", job_id="second")
+        first = NewJob(
+            name="first", task=f"{__name__}:let_end", params={"verb": verb, "job_id": "second"}, priority=900
+        )
+        jobs.submit_many([first, second])
+        heartbeats = Heartbeats(jobs, LEASE_SECONDS, beat_instance=lambda: None, on_failure=lambda error: None)
+        heartbeats_of[jobs] = heartbeats
+        freed: SimpleQueue[BaseException | None] = SimpleQueue()
+        slots = InlineSlots(1, jobs, heartbeats, Conclusions(jobs, heartbeats), freed.put, _no_processes, lambda: False)
+        leases = jobs.claim("default", limit=2, instance_id="worker-1", lease_seconds=LEASE_SECONDS)
+        slots.start(leases, jobs.clock.monotonic())
+        assert freed.get() is None
+        del heartbeats_of[jobs]
+        ended = jobs.queries.get_job("second")
+        assert (ended.status, ended.message) == (status, "it was asked to end before it had begun")
+        check_records(jobs)
+
+
+def _no_processes() -> ProcessSlots:
+    raise AssertionError("no job of the batch needs a process")

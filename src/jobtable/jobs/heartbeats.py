@@ -31,6 +31,8 @@ class Held:
         self.until = until
         """On the worker's monotonic clock; from then on another worker may have the job."""
         self.on_wish = on_wish
+        self.wish: Wish | None = None
+        """What someone has asked the job to do, as far as the worker has heard of it."""
 
     def lose(self) -> None:
         """Give the lease up: nothing may be written in its name."""
@@ -154,6 +156,7 @@ class Heartbeats:
 
 
 def _tell(held: Held, job: Job) -> None:
+    held.wish = job.requested or held.wish
     if job.requested is not None and held.on_wish is not None:
         wish, held.on_wish = held.on_wish, None
         wish(job.requested)

@@ -89,6 +89,8 @@ class InlineSlots:
                 self._conclusions.release(held, "its worker stopped before it had begun")
             elif not self._heartbeats.is_held(held):
                 self._conclusions.lose(held, "its lease could not be renewed before it began")
+            elif held.wish is not None:
+                ended.append((held, _not_begun(held.wish)))
             elif _may_run_here(definition):
                 ended.append((held, self._call(held, definition, stop)))
             else:
@@ -126,6 +128,12 @@ class InlineSlots:
 
 def _ask(stop: StopFlag, wish: Wish) -> None:
     stop.ask()
+
+
+def _not_begun(wish: Wish) -> Outcome:
+    """How a job ends that was asked to while those before it in its batch ran."""
+    told = "it was asked to end before it had begun"
+    return Outcome.cancelled(told) if wish == "cancel" else Outcome.stopped(told)
 
 
 def _may_run_here(definition: Definition) -> bool:

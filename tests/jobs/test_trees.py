@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import pytest
@@ -11,6 +11,7 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import JobStateError, NotFoundError
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.deletion import Deletion
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobChild
 from jobtable.jobs.leases import Lease, Outcome
@@ -288,3 +289,19 @@ def test_a_tree_ends_though_someone_deletes_a_part_of_it_meanwhile(shared: Share
     jobs.cancel("top")
     assert {job.job_id for job in everything_under(jobs, "top")} == {"left", "leaf"}
     assert status(jobs, "leaf") is Status.CANCELLED
+
+
+def test_two_may_delete_a_tree_at_once(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "child"))
+    jobs.cancel("top")
+    mark = Deletion.mark_as_going
+
+    def mark_and_be_overtaken(self: Deletion, marked: Sequence[Job]) -> None:
+        mark(self, marked)
+        monkeypatch.undo()
+        jobs.delete("top", tree=True)
+
+    monkeypatch.setattr(Deletion, "mark_as_going", mark_and_be_overtaken)
+    assert jobs.delete("top", tree=True) == 0
+    assert list(jobs.queries.list_jobs()) == []

@@ -72,12 +72,11 @@ class Deletion:
             changed = ", ".join(jobs[failure.index].job_id for failure in error.failures)
             raise JobStateError(f"changed meanwhile, so look at it and delete again: {changed}") from error
 
-    def _deletable(self, job_id: str, tree: bool) -> Iterator[Job]:
+    def _deletable(self, job: Job, tree: bool) -> Iterator[Job]:
         """A job and those to delete with it, each before its children."""
-        job = self._queries.get_job(job_id)
         below = self._trees.below(job)
         if not tree and next(below, None) is not None:
-            raise JobStateError(f"job {job_id} has jobs under it: delete them too (tree), or first")
+            raise JobStateError(f"job {job.job_id} has jobs under it: delete them too (tree), or first")
         return map(_ended, chain([job], below))
 
     def _delete_all(self, job_id: str, tree: bool, allowed: Callable[[Job], Job]) -> int:
@@ -86,11 +85,16 @@ class Deletion:
         Only their ids are held: a job with its parameters and its result may have 400 KB, and there may be many.
         """
         going: dict[str, None] = {}
-        # No job comes under one that is marked. Those that came before that are found by the next look.
-        while unmarked := [e.job_id for e in map(allowed, self._deletable(job_id, tree)) if e.job_id not in going]:
+        top: Job | None = self._queries.get_job(job_id)
+        while top is not None:
+            unmarked = [job.job_id for job in map(allowed, self._deletable(top, tree)) if job.job_id not in going]
+            if not unmarked:
+                break
             for some in grouped(self._there(reversed(unmarked)), MOST_ACTIONS, length_of):
                 self.mark_as_going(some)
             going.update(dict.fromkeys(unmarked))
+            # No job comes under one that is marked. Those that came before that are found by another look.
+            top = self._store.find(Job.key(job_id=job_id))
         return sum(self._delete_one(each, going.keys()) for each in self._there(reversed(going)))
 
     def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:

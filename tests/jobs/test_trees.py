@@ -291,6 +291,30 @@ def test_a_tree_ends_though_someone_deletes_a_part_of_it_meanwhile(shared: Share
     assert status(jobs, "leaf") is Status.CANCELLED
 
 
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("waits", [None, FINISHED])
+def test_no_job_comes_under_one_whose_tree_ends_just_before_it_is_written(
+    shared: Shared, waits: ParentWaits | None, count: int
+) -> None:
+    jobs = shared.jobs
+    jobs.open_group(NewJob(name="group", job_id="group"))
+    shared.backend.disturb(lambda: jobs.stop("group"))
+    with pytest.raises(JobStateError, match="cannot come under job group: that was STOPPED with all jobs under it"):
+        jobs.submit_many(under("group", f"late-{number}", waits) for number in range(count))
+    assert list(everything_under(jobs, "group")) == []
+    check_records(jobs)
+
+
+def test_no_job_comes_under_one_that_is_deleted_just_before_it_is_written(shared: Shared) -> None:
+    jobs = shared.jobs
+    jobs.submit(under(None, "alone"))
+    jobs.cancel("alone", tree=False)
+    shared.backend.disturb(lambda: jobs.delete("alone"))
+    with pytest.raises(NotFoundError, match="there is no job alone"):
+        jobs.submit(under("alone", "late"))
+    assert list(jobs.store.query(JobChild.key(job_id="alone"))) == []
+
+
 def test_two_may_delete_a_tree_at_once(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
     jobs.submit(under(None, "top"))
     jobs.submit(under("top", "child"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.connection import connect, default_objects_url
+from jobtable.errors import TableNotFound
 from jobtable.model.table import Table
 from jobtable.settings import Settings
 from jobtable.store.store import Store
@@ -45,30 +46,36 @@ class Services:
     The tables of a system are created with its service where they are missing, on an embedded store.
     """
 
-    def __init__(self, store: Store, objects: ObjectStore, *, creates_tables: bool) -> None:
+    def __init__(self, store: Store, objects: ObjectStore, *, is_embedded: bool, creates: bool = True) -> None:
         self.store = store
         self.objects = objects
-        self._creates_tables = creates_tables
+        self._is_embedded = is_embedded
+        self._creates_tables = is_embedded and creates
 
     @classmethod
-    def open(cls, store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Self:
-        """Open what the URLs name; without `objects_url` the objects are beside the store's file."""
+    def open(
+        cls, store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True
+    ) -> Self:
+        """Open what the URLs name; without `objects_url` the objects are beside the store's file.
+
+        A dry run does not create: in the place of a folder of objects that is missing it has one with nothing in it.
+        """
         from jobtable.objects import open_objects
 
         store = connect(store_url, clock=clock)
         try:
-            objects = open_objects(objects_url or default_objects_url(store_url), clock=clock)
+            objects = open_objects(objects_url or default_objects_url(store_url), clock=clock, creates=creates)
         except BaseException:
             store.close()
             raise
-        return cls(store, objects, creates_tables=store_url.startswith(("memory:", "file:")))
+        return cls(store, objects, is_embedded=store_url.startswith(("memory:", "file:")), creates=creates)
 
     @staticmethod
-    def from_settings(settings: Settings, *, clock: Clock = SYSTEM_CLOCK) -> Services:
+    def from_settings(settings: Settings, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True) -> Services:
         """Open what the settings name: a server if they name one, else a store."""
         if settings.server is not None:
             return ServerServices(settings.server, settings.token, clock=clock)
-        return Services.open(settings.store, settings.objects, clock=clock)
+        return Services.open(settings.store, settings.objects, clock=clock, creates=creates)
 
     def __enter__(self) -> Self:
         return self
@@ -212,8 +219,17 @@ class Services:
     def is_referenced(self, key: str) -> bool:
         """Whether a record of some system names the object: what the sweep of orphans asks.
 
-        An object under a prefix that no system has is somebody else's, and counts as named.
+        An object under a prefix that no system has is somebody else's, and counts as named. A table that a dry run has
+        not created names nothing.
         """
+        try:
+            return self._is_named(key)
+        except TableNotFound:
+            if not self._is_embedded:
+                raise  # it is rather the wrong store
+            return False
+
+    def _is_named(self, key: str) -> bool:
         match key.partition("/")[0]:
             case "jobs":
                 return self._job_objects.is_referenced(key)
@@ -248,7 +264,7 @@ class ServerServices(Services):
             self._server.close()
             raise
         store = Store(ServerBackend(self._server), prefix=prefix, clock=clock)
-        super().__init__(store, ServerObjects(self._server), creates_tables=False)
+        super().__init__(store, ServerObjects(self._server), is_embedded=False)
 
     @cached_property
     def jobs(self) -> Jobs:

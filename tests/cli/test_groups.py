@@ -147,6 +147,38 @@ def test_receipts_are_migrated_once(cli: CommandLine) -> None:
         assert store.query(Image.by_type()).count() == done["kinds"]["IMAGE"]["migrated"]
 
 
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_dry_run_of_a_migration_creates_nothing(cli: CommandLine, tmp_path: Path, is_there: bool) -> None:
+    with connect(cli.store) as store:
+        store.tables.create(legacy)
+        store.batch_put(legacy_items(2))
+    new = f"file:{tmp_path / 'new' / 'new.db'}"
+    if is_there:
+        connect(new).close()
+    trial = cli.json("receipts", "migrate", "--dry-run", "--to", new)
+    assert (tmp_path / "new").exists() == is_there
+    if is_there:
+        with connect(new) as store:
+            assert store.tables.names() == []
+    cli.json("receipts", "migrate", "--dry-run")
+    with connect(cli.store) as store:
+        assert store.tables.names() == [legacy.name]
+    assert cli.json("receipts", "migrate", "--to", new) == trial
+
+
+def test_a_dry_run_of_a_sweep_creates_nothing(cli: CommandLine, tmp_path: Path) -> None:
+    cli.make_store()
+    assert cli.json("objects", "sweep", "--dry-run")["objects"] == 0
+    assert not (tmp_path / "jobs.db.objects").exists()
+    for orphan in ("jobs/a/log/1.txt", "journeys/a/b/c/log/d/1", "conversations/a/b/votes.csv", "uploads/a/b.png"):
+        (tmp_path / "there" / orphan).parent.mkdir(parents=True)
+        (tmp_path / "there" / orphan).write_text("1")
+    trial = cli.json("objects", "sweep", "--dry-run", "--grace", "0s", "--objects", f"file:{tmp_path / 'there'}")
+    assert (trial["objects"], trial["orphans"]) == (4, 4)
+    with connect(cli.store) as store:
+        assert store.tables.names() == []
+
+
 def test_a_missing_table_says_how_it_is_made(cli: CommandLine) -> None:
     cli.make_store()
     missing = cli.run("receipts", "migrate", "--dry-run", code=ExitCode.FAILED)

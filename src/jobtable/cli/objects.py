@@ -12,6 +12,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.opening import services_of
 from jobtable.cli.options import (
     AsJson,
     Limit,
@@ -93,10 +94,10 @@ def sweep_objects(
     Example:
         jobtable objects sweep --dry-run --grace 7d
     """
-    with open_services(store, objects) as services:
+    settings = chosen_settings(store, objects)
+    with services_of(settings, is_dry_run=dry_run) as services:
         if not dry_run:
             # Each has a setting of its own, so they may be those of two deployments.
-            settings = chosen_settings(store, objects)
             place, records = settings.objects or services.objects.bucket, without_secret(settings.store)
             confirm(f"Delete every object in {place} that no record in {records} names?", yes=yes)
         report = _swept(services, prefix.strip("/"), grace, dry_run=dry_run)

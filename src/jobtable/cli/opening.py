@@ -22,10 +22,10 @@ def store_of(settings: Settings) -> Store:
         return connect(settings.store)
 
 
-def services_of(settings: Settings) -> Services:
-    """The services that the settings name; to be used in a `with` statement."""
+def services_of(settings: Settings, *, is_dry_run: bool = False) -> Services:
+    """The services that the settings name; to be used in a `with` statement. A dry run creates nothing."""
     with _telling_of_wait(settings):
-        return Services.from_settings(settings)
+        return Services.from_settings(settings, creates=not is_dry_run)
 
 
 @contextmanager

@@ -125,16 +125,19 @@ def refuse_memory(settings: Settings) -> None:
         raise typer.BadParameter("a store in memory is this process's alone, and ends with it: give --store file:PATH")
 
 
+def is_missing(settings: Settings) -> bool:
+    """Whether the settings name a store in a file that is not there."""
+    return settings.server is None and settings.store.startswith("file:") and not store_file(settings.store).exists()
+
+
 def _refuse_missing(settings: Settings, source: str) -> None:
     """Raise where a store in a file is not there: to make it would answer a slip of the pen with an empty store."""
-    if settings.server is None and settings.store.startswith("file:"):
-        file = store_file(settings.store)
-        if not file.exists():
-            named = "the default" if source == "default" else source
-            raise SettingsError(
-                f"there is no store at {file} ({named}): name one that is there, or make it with "
-                "`jobtable up`, `jobtable jobs submit` or `jobtable tables create`"
-            )
+    if is_missing(settings):
+        named = "the default" if source == "default" else source
+        raise SettingsError(
+            f"there is no store at {store_file(settings.store)} ({named}): name one that is there, or make it with "
+            "`jobtable up`, `jobtable jobs submit` or `jobtable tables create`"
+        )
 
 
 def store_settings(store: str | None, *, creates: bool = False, **flags: Any) -> Settings:

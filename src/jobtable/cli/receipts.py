@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import ExitStack
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,9 +12,20 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from jobtable.cli.confirmation import Yes, confirm
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services, open_store
+from jobtable.cli.opening import store_of
+from jobtable.cli.options import (
+    AsJson,
+    Limit,
+    ObjectsUrl,
+    StoreUrl,
+    is_missing,
+    open_services,
+    open_store,
+    store_settings,
+)
 from jobtable.cli.output import bar, print_fields, print_json, print_list, print_table, print_text, to_json
-from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.connection import connect
+from jobtable.errors import NotFoundError, TableNotFound, ValueRefusedError
 from jobtable.jobs.entities import main
 from jobtable.receipts.contents import ReceiptContents
 from jobtable.receipts.entities import Receipt, ReceiptValidationSummary, ReceiptWordLabel, ValidationStatus
@@ -21,7 +33,7 @@ from jobtable.receipts.labels import LabelService
 from jobtable.receipts.migration import Migration, Report
 from jobtable.receipts.ocr import OcrResult
 from jobtable.receipts.validation import ValidationService
-from jobtable.store import Query
+from jobtable.store import Query, Store
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -214,9 +226,11 @@ def migrate(
     Example:
         jobtable receipts migrate --store dynamodb://eu-central-1 --dry-run
     """
-    with open_store(store) as source, open_store(to or store, creates=True) as target, bar("Looking at items") as shown:
-        if not dry_run:
-            target.tables.create(main)
+    with (
+        open_store(store) as source,
+        _main_table_store(to or store, dry_run=dry_run) as target,
+        bar("Looking at items") as shown,
+    ):
         report = Migration(source, target).run(lambda report: shown.reach(report.read), dry_run=dry_run)
     if as_json:
         print_json(report)
@@ -225,6 +239,30 @@ def migrate(
         print_table([_tally_row(kind, report) for kind in sorted(report.kinds)])
     for problem in report.problems.values():
         print_text(f"{problem.count} items: {problem.reason}, for example {problem.examples[0]}", "yellow")
+
+
+def _main_table_store(store: str | None, *, dry_run: bool) -> Store:
+    """The store of the main table, with the table; to a dry run one in memory, if there is none yet to look into."""
+    settings = store_settings(store, creates=True)
+    if dry_run and is_missing(settings):
+        return _empty_store()
+    with ExitStack() as cleanup:
+        opened = cleanup.enter_context(store_of(settings))
+        try:
+            if dry_run:
+                opened.tables.describe(main)
+            else:
+                opened.tables.create(main)
+        except TableNotFound:
+            return _empty_store()
+        cleanup.pop_all()
+        return opened
+
+
+def _empty_store() -> Store:
+    store = connect("memory:")
+    store.tables.create(main)
+    return store
 
 
 def _tally_row(kind: str, report: Report) -> dict[str, Any]:

@@ -17,13 +17,17 @@ _FORMS = "memory:, file:PATH or s3://BUCKET/PREFIX?region=REGION&endpoint=URL"
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 
 
-def open_objects(url: str, *, clock: Clock = SYSTEM_CLOCK) -> ObjectStore:
-    """The object store at `memory:`, `file:PATH` or `s3://BUCKET/PREFIX?region=REGION&endpoint=URL`."""
+def open_objects(url: str, *, clock: Clock = SYSTEM_CLOCK, creates: bool = True) -> ObjectStore:
+    """The object store at `memory:`, `file:PATH` or `s3://BUCKET/PREFIX?region=REGION&endpoint=URL`.
+
+    Unless it creates, a folder that is missing stays so, and an empty store in memory takes its place.
+    """
     scheme, colon, rest = url.partition(":")
     if url == "memory:":
         return MemoryObjectStore(clock)
     if scheme == "file" and colon:
-        return FilesystemObjectStore(_path(url, rest), clock)
+        folder = _path(url, rest)
+        return FilesystemObjectStore(folder, clock) if creates or folder.exists() else MemoryObjectStore(clock)
     if scheme == "s3" and rest.startswith("//"):
         return _s3(url)
     raise ConnectionUrlError(f"{url!r} names no object store: write {_FORMS}")

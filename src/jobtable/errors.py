@@ -24,6 +24,7 @@
     │   └── ObjectStoreUnavailable retryable: it did not answer to the end, or has too much to do, or no room
     ├── ArchiveError               an exported file is cut, altered, or none
     ├── StorageError               the embedded engine's file cannot be used
+    │   └── StorageLocked          retryable: another program keeps it locked
     └── RequestError               DynamoDB's answer to one request, from whichever backend; carries its code
         ├── ConditionalCheckFailed
         ├── DuplicateItem          an INSERT statement found an item under its key
@@ -168,6 +169,12 @@ class ArchiveError(JobtableError):
 
 class StorageError(JobtableError):
     """The embedded engine's file cannot be used: locked away, damaged, or from a newer version."""
+
+
+class StorageLocked(StorageError):
+    """The embedded engine's file could not be opened, because another program has kept it locked all the while."""
+
+    retryable = True
 
 
 class RequestError(JobtableError):

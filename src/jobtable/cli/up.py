@@ -15,7 +15,7 @@ import typer
 from jobtable.cli.background import beside, watched
 from jobtable.cli.demo_progress import demonstrated
 from jobtable.cli.local_workers import LocalWorkers
-from jobtable.cli.opening import services_of
+from jobtable.cli.opening import services_of, wait_for_store
 from jobtable.cli.options import ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import say
 from jobtable.connection import store_file, store_url
@@ -99,6 +99,7 @@ def _run(settings: Settings, *, with_worker: bool, demo_folder: Path | None) -> 
 
     with ExitStack() as cleanup:
         listening = cleanup.enter_context(bind(settings.host, settings.port))
+        wait_for_store(settings)
         services = cleanup.enter_context(services_of(settings))
         server = server_on(create_app(services, settings))
         preload = () if demo_folder is None else NEEDED_BY_ITS_JOBS

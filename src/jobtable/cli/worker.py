@@ -17,6 +17,7 @@ import typer
 from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
 from jobtable.cli.background import watched
+from jobtable.cli.opening import wait_for_store
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, names_store, refuse_memory, resolved
 from jobtable.cli.output import print_json, print_table, say
 from jobtable.connection import default_objects_url
@@ -85,6 +86,7 @@ def worker(
     logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
     logging.getLogger("jobtable.worker").setLevel(logging.INFO)  # it tells that it waits for jobs before it ends
     if settings.server is None:
+        wait_for_store(settings)
         _look_at_objects(settings)
     place = without_secret(settings.store) if settings.server is None else settings.server
     say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")

@@ -14,7 +14,7 @@ from faults.old_files import make_first_format
 from tests.embedded.storage.samples import create_table, everything, get, item, put
 
 from jobtable.embedded.storage import Storage, files
-from jobtable.errors import BackendUnavailable, StorageError
+from jobtable.errors import BackendUnavailable, StorageError, StorageLocked
 
 
 def test_every_file_is_private_to_its_user(storage: Storage, path: Path) -> None:
@@ -176,6 +176,20 @@ def test_a_file_or_folder_that_is_not_writable_is_refused(
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.startswith(f"{path} cannot be used"), done.stderr
     assert "writable" in done.stdout
+
+
+def test_a_file_that_another_program_keeps_locked_may_be_opened_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BUSY_SECONDS", 0.05)
+    Storage(tmp_path / "store.db").close()
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageLocked, match="another program keeps it locked") as refused:
+            Storage(tmp_path / "store.db")
+        other.execute("ROLLBACK")
+    assert refused.value.retryable
+    Storage(tmp_path / "store.db").close()
 
 
 def test_a_file_that_another_program_keeps_locked_is_an_error_of_the_request(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 
-from jobtable.errors import RequestError, StorageError, TableNotFound, request_error
+from jobtable.errors import RequestError, StorageError, StorageLocked, TableNotFound, request_error
 
 _ADVICE_OF_SQLITE = {
     "SQLITE_FULL": "the disk is full: free some space, then the same request works again",
@@ -29,12 +29,14 @@ _ADVICE_OF_SYSTEM = {
     errno.ESTALE: "it was deleted, moved or replaced while it was in use: put it back, or start this program again",
 }
 
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 Failure = sqlite3.Error | OSError
 
 
 def cannot_open(path: str, error: Failure) -> StorageError:
     """The error for a file that cannot be used at all."""
-    return StorageError(f"{path} cannot be used: {_advice(error)} ({error})")
+    kind = StorageLocked if _primary_name(error) in _LOCKED else StorageError
+    return kind(f"{path} cannot be used: {_advice(error)} ({error})")
 
 
 def unavailable(path: str, error: Failure) -> RequestError:
@@ -55,6 +57,9 @@ def table_not_found() -> RequestError:
 def _advice(error: Failure) -> str:
     if isinstance(error, OSError):
         return _ADVICE_OF_SYSTEM.get(error.errno or 0, "the operating system refused it")
-    name = getattr(error, "sqlite_errorname", "")
-    primary = "_".join(name.split("_")[:2])
-    return _ADVICE_OF_SQLITE.get(primary, "SQLite refused it")
+    return _ADVICE_OF_SQLITE.get(_primary_name(error), "SQLite refused it")
+
+
+def _primary_name(error: Failure) -> str:
+    """SQLite's name of the error without what follows it, as in SQLITE_BUSY_SNAPSHOT; empty for other errors."""
+    return "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])

@@ -8,7 +8,30 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from jobtable import connect
+from jobtable.jobs.entities import main
+
 _INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+_LOCK = """
+import os, signal, sqlite3, threading
+from jobtable.embedded.storage import files, writer
+
+files._BUSY_SECONDS = 3600.0
+
+def lock_before(owner, name):
+    go_on = getattr(owner, name)
+
+    def lock(*arguments):
+        other = sqlite3.connect(".jobtable/jobtable.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+        return go_on(*arguments)
+
+    setattr(owner, name, lock)
+"""
+"""The store is locked for longer than the test may take, from a certain call on, and Ctrl-C comes while that waits."""
 
 
 def run(folder: Path, program: str, *arguments: str) -> tuple[int, str]:
@@ -52,3 +75,13 @@ def test_where_it_is_ignored_it_stays_so(tmp_path: Path) -> None:
     (tmp_path / "yaml.py").write_text(f"{_INTERRUPT}\nraise ImportError('loaded')")
     code, said = run(tmp_path, ignored, "jobs", "list")
     assert (code, said.splitlines()[-1]) == (1, "ImportError: loaded")
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [("files, 'upgrade'", ("jobs", "list")), ("writer.Writer, '_commit'", ("queues", "create", "gpu"))],
+)
+def test_while_another_program_keeps_the_store_locked(tmp_path: Path, place: str, command: tuple[str, ...]) -> None:
+    with connect(f"file:{tmp_path / '.jobtable' / 'jobtable.db'}") as store:
+        store.tables.create(main)
+    assert run(tmp_path, f"{_LOCK}\nlock_before({place})", *command) == (130, "")

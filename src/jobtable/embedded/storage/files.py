@@ -6,20 +6,26 @@ import contextlib
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from jobtable.embedded.storage.catalogue import catalogue_version
-from jobtable.embedded.storage.problems import cannot_open
+from jobtable.embedded.storage.problems import cannot_open, is_locked
 from jobtable.errors import StorageError
 from jobtable.files import sync_folders_above
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Durability = Literal["full", "normal", "off"]
 
 APPLICATION_ID = 0x4A54424C  # "JTBL", so that `file` and other programs can tell whose file it is
 _BUSY_SECONDS = 10.0
+"""How long a file is waited for that another program keeps locked."""
+_BUSY_SECONDS_AT_ONCE = 0.2
+"""How much of it who writes waits inside of SQLite, where no signal is heeded: Ctrl-C has to wait as long."""
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 1000
 _LARGEST_IDLE_WAL = 64 * 1024 * 1024
@@ -45,10 +51,38 @@ class Connection(sqlite3.Connection):
 
 def connect(path: str, durability: Durability) -> sqlite3.Connection:
     """A connection in autocommit mode that any thread may use, one at a time."""
+    return _connect(path, durability, _BUSY_SECONDS)
+
+
+def connect_to_write(path: str, durability: Durability) -> sqlite3.Connection:
+    """The same for who writes: it waits only for a moment for a file that is locked, so try `when_unlocked`."""
+    return _connect(path, durability, min(_BUSY_SECONDS_AT_ONCE, _BUSY_SECONDS))
+
+
+def when_unlocked(attempt: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """What an attempt gives that is made again and again while another program keeps the file locked, for a while.
+
+    SQLite waits in each attempt, but only for a moment, so that a signal is heeded in between.
+    """
+    give_up_at = None
+    while True:
+        try:
+            return attempt(*args, **options)
+        except sqlite3.OperationalError as error:
+            if not is_locked(error):
+                raise
+            now = time.monotonic()
+            if give_up_at is None:
+                give_up_at = now + _BUSY_SECONDS - _BUSY_SECONDS_AT_ONCE
+            if now >= give_up_at:
+                raise
+
+
+def _connect(path: str, durability: Durability, busy_seconds: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(path)}?mode=rw",
         uri=True,
-        timeout=_BUSY_SECONDS,
+        timeout=busy_seconds,
         isolation_level=None,
         check_same_thread=False,
         cached_statements=512,
@@ -70,14 +104,7 @@ def connect(path: str, durability: Durability) -> sqlite3.Connection:
 
 def inspect(path: str) -> None:
     """Make the file if it is not there; StorageError if it is of another program or a newer version."""
-    with _opened(path, "full") as connection:
-        _refuse_foreign_file(path, connection)
-        version = _format_of(connection)
-        if version > FORMAT:
-            raise StorageError(
-                f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
-                "upgrade Jobtable, or open a copy made by this version"
-            )
+    _with_connection(path, "full", _inspect)
 
 
 def upgrade(path: str, durability: Durability) -> int:
@@ -85,9 +112,7 @@ def upgrade(path: str, durability: Durability) -> int:
 
     Gives the number of the catalogue's last change.
     """
-    with _opened(path, durability) as connection:
-        _upgrade(path, connection, durability)
-        return catalogue_version(connection)
+    return _with_connection(path, durability, _upgrade)
 
 
 class Whereabouts:
@@ -118,17 +143,33 @@ def _identity(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-@contextlib.contextmanager
-def _opened(path: str, durability: Durability) -> Iterator[sqlite3.Connection]:
+def _with_connection(
+    path: str, durability: Durability, action: Callable[[str, Durability, sqlite3.Connection], T]
+) -> T:
+    """What the action gives, on a file that is made if it is not there. While that is locked, it begins anew."""
+
+    def attempt() -> T:
+        with contextlib.closing(connect_to_write(path, durability)) as connection:
+            return action(path, durability, connection)
+
     try:
         create_private(path)
-        with contextlib.closing(connect(path, durability)) as connection:
-            yield connection
+        return when_unlocked(attempt)
     except (sqlite3.Error, OSError) as error:
         raise cannot_open(path, error) from error
 
 
-def _upgrade(path: str, connection: sqlite3.Connection, durability: Durability) -> None:
+def _inspect(path: str, _: Durability, connection: sqlite3.Connection) -> None:
+    _refuse_foreign_file(path, connection)
+    version = _format_of(connection)
+    if version > FORMAT:
+        raise StorageError(
+            f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
+            "upgrade Jobtable, or open a copy made by this version"
+        )
+
+
+def _upgrade(path: str, durability: Durability, connection: sqlite3.Connection) -> int:
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     version = _format_of(connection)
@@ -141,6 +182,7 @@ def _upgrade(path: str, connection: sqlite3.Connection, durability: Durability) 
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
     connection.execute("COMMIT")
+    return catalogue_version(connection)
 
 
 def _refuse_foreign_file(path: str, connection: sqlite3.Connection) -> None:

@@ -29,19 +29,23 @@ _ADVICE_OF_SYSTEM = {
     errno.ESTALE: "it was deleted, moved or replaced while it was in use: put it back, or start this program again",
 }
 
-_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 Failure = sqlite3.Error | OSError
 
 
 def cannot_open(path: str, error: Failure) -> StorageError:
     """The error for a file that cannot be used at all."""
-    kind = StorageLocked if _primary_name(error) in _LOCKED else StorageError
+    kind = StorageLocked if is_locked(error) else StorageError
     return kind(f"{path} cannot be used: {_advice(error)} ({error})")
 
 
 def unavailable(path: str, error: Failure) -> RequestError:
     """The error for one request that failed below the engine; the caller may ask again."""
     return request_error("InternalServerError", f"{path} could not be used: {_advice(error)} ({error})")
+
+
+def is_locked(error: Failure) -> bool:
+    """Whether another program keeps the file locked: it may be free in a moment."""
+    return _primary_name(error) in ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 
 def is_missing_table(error: Exception) -> bool:

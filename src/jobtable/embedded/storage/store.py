@@ -60,7 +60,7 @@ class Storage:
                 raise
             self._cache = Cache(b"")
             self._connections = Connections(self.path, self._connect_reader)
-            self._writer = Writer(self, self._turn, self._connect)
+            self._writer = Writer(self, self._turn, self._connect_writer)
             self._take, self._give = self._connections.take, self._connections.give
             self._upkeep = Upkeep(self, self._turn)
             self._refusal = f"{self.path} has been closed"
@@ -208,12 +208,12 @@ class Storage:
         if self._is_closed:  # by a thread that is not here to end that
             self._release()
 
-    def _connect(self) -> sqlite3.Connection:
-        return files.connect(self.path, self._durability)
+    def _connect_writer(self) -> sqlite3.Connection:
+        return files.connect_to_write(self.path, self._durability)
 
     def _connect_reader(self) -> sqlite3.Connection:
         try:
-            return self._connect()
+            return files.connect(self.path, self._durability)
         except sqlite3.Error as error:
             raise unavailable(self.path, error) from error
 

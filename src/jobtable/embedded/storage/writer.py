@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage.catalogue import Cache, catalogue_version
-from jobtable.embedded.storage.files import Whereabouts
+from jobtable.embedded.storage.files import Whereabouts, when_unlocked
 from jobtable.embedded.storage.problems import is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
@@ -192,7 +192,7 @@ class Writer:
     def _commit(self, taken: list[_Call]) -> None:
         connection = self._connection or self._reconnect()
         while True:
-            connection.execute("BEGIN IMMEDIATE")
+            when_unlocked(connection.execute, "BEGIN IMMEDIATE")
             try:
                 new_version = self._run_actions(connection, taken)
                 break
@@ -245,7 +245,7 @@ class Writer:
         return call
 
     def _reconnect(self) -> sqlite3.Connection:
-        self._connection = self._connect()
+        self._connection = when_unlocked(self._connect)
         return self._connection
 
     def _drop_connection(self) -> None:

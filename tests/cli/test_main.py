@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import JOBTABLE, CommandLine
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 import jobtable
-from jobtable.cli.main import COMMANDS, app
+from jobtable.cli.main import COMMANDS, app, load
 from jobtable.testing.servers import free_port
 
 
@@ -32,6 +34,17 @@ def test_what_each_command_is_for_is_told_whole_in_a_narrow_terminal() -> None:
     listed = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.partition("Commands:\n")[2]
     assert [line.split()[0] for line in listed.splitlines()] == list(COMMANDS)
     assert "..." not in listed
+
+
+@pytest.mark.parametrize("group", [name for name in COMMANDS if isinstance(load(name), TyperGroup)])
+def test_what_each_command_of_a_group_does_is_told_in_a_whole_sentence(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, group: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    listed = " ".join(cli.run(group, "--help").stdout.partition("Commands:")[2].split())
+    for name, command in load(group).commands.items():
+        sentence, *_ = re.split(r"(?<=\.)\s", command.help)
+        assert f"{name} {' '.join(sentence.split())}" in listed
 
 
 def test_the_help_of_serve_has_an_example_and_every_option() -> None:

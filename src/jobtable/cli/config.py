@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
-
+from jobtable.cli.groups import new_group
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, resolved
 from jobtable.cli.output import print_json, print_table
 from jobtable.connection import default_objects_url
@@ -13,7 +12,7 @@ from jobtable.settings import without_secret
 
 _HIDDEN = "***"
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 
 @app.callback()

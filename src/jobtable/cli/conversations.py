@@ -11,6 +11,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.job_waiting import seconds_of
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
@@ -33,7 +34,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
 from jobtable.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
 OnlySubmit = Annotated[

@@ -12,12 +12,13 @@ from typing import Annotated
 
 import typer
 
+from jobtable.cli.groups import new_group
 from jobtable.cli.signals import StopSignal, signalled
 from jobtable.embedded import EmbeddedBackend
 from jobtable.embedded.server import MOST_FILES, DynamoDbProtocol, Server, SignatureCheck
 from jobtable.files import allow_open_files
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 _FILE_NAME = "jobtable.db"
 

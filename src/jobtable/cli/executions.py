@@ -16,6 +16,7 @@ from jobtable.albums.metrics import count_and_compare
 from jobtable.app import Services
 from jobtable.cli.completion import complete_execution
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
 from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
@@ -24,7 +25,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import has_lease
 from jobtable.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
 ExecutionId = Annotated[

@@ -11,6 +11,7 @@ import typer
 from jobtable.cli import job_logs, job_records, job_submission
 from jobtable.cli.completion import complete_job
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import (
@@ -32,7 +33,7 @@ from jobtable.jobs.records import Status
 
 T = TypeVar("T")
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 app.command("submit")(job_submission.submit)
 for name, command in job_records.COMMANDS.items():
     app.command(name)(command)

@@ -12,6 +12,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli import journey_files, journey_records
+from jobtable.cli.groups import new_group
 from jobtable.cli.journey_records import JourneyId
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
@@ -25,7 +26,7 @@ from jobtable.journeys.service import CompleteJourney
 from jobtable.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
 from jobtable.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 for _name, _command in {**journey_records.COMMANDS, **journey_files.COMMANDS}.items():
     app.command(_name)(_command)
 

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 import jobtable
+from jobtable.cli.groups import Group
 from jobtable.cli.options import ObjectsUrl, StoreUrl, give
 from jobtable.cli.output import ExitCode, exit_code_of, line_of, say
 from jobtable.cli.usage import tell_in_one_line
@@ -67,7 +68,7 @@ Exit codes:
 """
 
 
-class Commands(TyperGroup):
+class Commands(Group):
     """The commands, which are loaded when they are used, and tell an error of the package in one line."""
 
     def __init__(self, **attributes: Any) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import (
     AsJson,
@@ -28,7 +29,7 @@ from jobtable.files import whole_file
 from jobtable.objects import ListedObject, SweepReport, sweep
 from jobtable.settings import without_secret
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 Prefix = Annotated[str, typer.Option("--prefix", metavar="KEY", help="Only below this key, as in jobs/ID.")]
 

@@ -7,11 +7,12 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_part, print_table, print_text
 from jobtable.jobs.entities import Queue, QueueJob
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The queue's name.")]
 MostAtOnce = Annotated[

@@ -12,6 +12,7 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.opening import store_of
 from jobtable.cli.options import (
     AsJson,
@@ -35,7 +36,7 @@ from jobtable.receipts.ocr import OcrResult
 from jobtable.receipts.validation import ValidationService
 from jobtable.store import Query, Store
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 ImageId = Annotated[str, typer.Argument(metavar="IMAGE", help="The image's id.")]
 

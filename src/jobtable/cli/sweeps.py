@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from jobtable.app import Services
+from jobtable.cli.groups import new_group
 from jobtable.cli.local_workers import LocalWorkers
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
@@ -23,7 +24,7 @@ from jobtable.sweeps.samplers import Optuna
 from jobtable.sweeps.service import Progress, TrialResult
 from jobtable.sweeps.sweep import Sweep
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 Workers = Annotated[
     int, typer.Option("--workers", "-w", min=0, help="Start so many workers here, and stay until the sweep has ended.")

@@ -10,6 +10,7 @@ import yaml
 
 from jobtable.access.entities import AccessToken, AnsweredRequest
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_json, print_list, print_text, say
 from jobtable.cli.own_tables import Modules, tables_of
@@ -19,7 +20,7 @@ from jobtable.model import Table
 from jobtable.reference import SYSTEMS, entity_references, render_page
 from jobtable.store import Store
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 
 class System(StrEnum):

@@ -11,12 +11,13 @@ import typer
 
 from jobtable.albums.entities import TaskStatus, ValidationTask
 from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_token
+from jobtable.cli.groups import new_group
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
 from jobtable.cli.signals import signalled
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
 

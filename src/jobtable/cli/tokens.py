@@ -9,10 +9,11 @@ import typer
 from jobtable.access.entities import AccessToken, Role
 from jobtable.access.tokens import TokenState
 from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
 from jobtable.cli.options import AsJson, StoreUrl, User, duration, open_services, resolved
 from jobtable.cli.output import print_json, print_table, say, to_json
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 
 @app.command()

@@ -7,12 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
+from jobtable.cli.groups import new_group
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import print_fields, print_json, print_list, print_part
 from jobtable.jobs.entities import Instance, InstanceJob
 from jobtable.jobs.records import InstanceStatus
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app = new_group()
 
 
 @app.command("list")

@@ -337,6 +337,42 @@ def test_an_entity_can_be_the_base_of_another_one() -> None:
         More.model_validate({"c": "2"})
 
 
+def test_a_field_may_be_declared_anew() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+        status: str = "new"
+        size: int | None = None
+
+    class More(Thing, table=make_table(), type="MORE"):
+        status: Literal["new", "old"] = "old"
+
+    class Most(More, table=make_table(), type="MOST"):
+        size: int = 9
+
+    assert Thing(a="1").model_dump() == {"a": "1", "status": "new", "size": None}
+    assert Most(a="1").model_dump() == {"a": "1", "status": "old", "size": 9}
+    classes: list[Any] = [Thing, More, Most]
+    assert [repr(each.size) for each in classes] == ["Thing.size", "More.size", "Most.size"]
+    with pytest.raises(ValidationError, match="Input should be 'new' or 'old'"):
+        Most.model_validate({"a": "1", "status": "lost"})
+
+
+def test_of_a_field_that_hides_a_method_pydantic_warns() -> None:
+    class Thing(Entity, table=make_table(), type="THING"):
+        key = Key("T#{a}", "T")
+        a: str
+
+    with pytest.warns(UserWarning, match='"json" in "More" shadows an attribute in parent .*Thing') as warned:
+        types.new_class(
+            "More",
+            (Thing,),
+            {"table": make_table(), "type": "MORE"},
+            lambda namespace: namespace.update({"__annotations__": {"a": str, "json": str}, "__module__": __name__}),
+        )
+    assert len(warned) == 1
+
+
 def test_a_class_without_a_table_cannot_be_stored_in_place_of_its_base() -> None:
     class Thing(Entity, table=make_table(), type="THING"):
         key = Key("T#{a}", "T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
@@ -28,6 +29,9 @@ from jobtable.model.instances import (
 from jobtable.model.schema import EntitySchema, FieldSchema
 from jobtable.model.selection import BoundKey, Key
 from jobtable.model.table import Table
+
+_COLLECTING_MODULE = "pydantic._internal._fields"
+"""Where pydantic collects the fields of a class. If that were elsewhere, it would warn of fields without reason."""
 
 
 def camel_case(name: str) -> str:
@@ -141,17 +145,26 @@ class EntityMeta(ModelMetaclass):
 class _FieldOfClass:
     """Makes `Job.status` the Attribute to build conditions and updates from; an instance has its value instead."""
 
-    __slots__ = ("_attribute", "_owner")
+    __slots__ = ("_attribute", "_owner", "is_inherited")
 
     def __init__(self, owner: type[Entity], attribute: Attribute[Any]) -> None:
         self._owner = owner
         self._attribute = attribute
+        self.is_inherited = False
+        """Whether a class derives from the owner, or is about to."""
 
     def __get__(self, instance: Entity | None, owner: type[Entity]) -> Attribute[Any]:
-        if instance is None and owner is self._owner:
+        # While a subclass is made, pydantic would take what it finds under a field's name for the field's default, and
+        # in its parent for something else that a field of that name would hide.
+        if instance is None and owner is self._owner and not (self.is_inherited and _is_pydantic_asking()):
             return self._attribute
-        # While a subclass is made, pydantic would take what it finds under a field's name for the field's default.
         raise AttributeError
+
+
+def _is_pydantic_asking() -> bool:
+    """Whether the one who asks for a field of a class collects the fields of one that derives from it."""
+    asking = sys._getframe(2)  # behind this function and the `__get__`
+    return asking.f_globals.get("__name__") == _COLLECTING_MODULE
 
 
 class _NoSchema:
@@ -172,6 +185,13 @@ class Entity(Record, metaclass=EntityMeta):
     by_type: ClassVar[Key]
     """All items of the type; there where the table has an index on its type attribute."""
     __schema__: ClassVar[EntitySchema] = _NoSchema()  # type: ignore[assignment]  # reads as one that is missing
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in cls.__bases__:
+            for value in vars(base).values():
+                if isinstance(value, _FieldOfClass):
+                    value.is_inherited = True
 
     @classmethod
     def __pydantic_init_subclass__(

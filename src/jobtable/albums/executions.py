@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 
 from jobtable.albums.definitions import AnyStep, HumanStep, WorkflowDefinition, load_definition, load_sender
@@ -28,7 +28,6 @@ from jobtable.albums.service import AlbumWorkflows, random_token
 from jobtable.errors import (
     AlreadyExistsError,
     ConflictError,
-    DefinitionError,
     JobStateError,
     NotFoundError,
     TransactionFailedError,
@@ -46,9 +45,6 @@ JOB_TYPE = "album-execution"
 UPLOADS = "uploads"
 """The objects of executions stand under this prefix."""
 RUN_STEPS = "jobtable.albums.runner:run_steps"
-_INDEX_SECONDS = 10.0
-"""How long the index of trees gets to show a job; it is usually behind by less than one."""
-_LOOK_SECONDS = 0.1
 _MOST_TRIES = 20
 _IDS = uuid.UUID("3b9d6bcd-bbfd-5b2d-9b5d-ab8dfbbd4bed")
 """The namespace of the ids of step jobs."""
@@ -142,7 +138,7 @@ class Executions:
         if self._is_going(execution_id):
             # Whoever deletes the execution may have looked for its jobs already.
             with contextlib.suppress(JobStateError, NotFoundError):
-                self._delete_job(submitted.job_id, execution_id, [submitted], "the deletion of its execution")
+                self._delete_job(submitted.job_id, execution_id, "the deletion of its execution")
             raise ConflictError(deleted)
 
     def _is_going(self, execution_id: str) -> bool:
@@ -346,40 +342,13 @@ class Executions:
         execution_id = execution.execution_id
         if self._first_job(execution_id) is None:
             return 0
-        self._await_index(execution)
-        return self._delete_job(execution_id, execution_id, self._tree(execution_id), by)
+        return self._delete_job(execution_id, execution_id, by)
 
-    def _delete_job(self, job_id: str, execution_id: str, below: Iterable[Job], by: str) -> int:
+    def _delete_job(self, job_id: str, execution_id: str, by: str) -> int:
         with contextlib.suppress(JobStateError):  # it has ended already
             self._jobs.cancel(job_id, by=by)
-        await_workers(self._jobs, below, f"delete execution {execution_id}")
+        await_workers(self._jobs, self._jobs.list_tree(job_id), f"delete execution {execution_id}")
         return self._jobs.delete_for_system(job_id)
-
-    def _await_index(self, execution: Execution) -> None:
-        """Wait until the index of trees shows every job, also one that was submitted a moment ago."""
-        execution_id, clock = execution.execution_id, self._jobs.clock
-        until = clock.monotonic() + _INDEX_SECONDS
-        known = self._known_jobs(execution)
-        while unseen := known - {job.job_id for job in self._tree(execution_id)}:
-            if clock.monotonic() >= until:
-                raise ConflictError(
-                    f"no index shows job {unseen.pop()} of execution {execution_id} yet: delete it later"
-                )
-            clock.sleep(_LOOK_SECONDS)
-
-    def _known_jobs(self, execution: Execution) -> set[str]:
-        """The jobs of the latest attempt that are there, by the ids that follow from its steps."""
-        try:
-            declared = self.get_definition(execution.execution_id)
-        except DefinitionError:  # whoever deletes need not have what was run
-            return set()
-        ids = (step_job_id(declared, execution, step) for step in declared.steps)
-        found = self._jobs.store.batch_get(Job.key(job_id=job_id) for job_id in ids)
-        return {job.job_id for job in found if job is not None}
-
-    def _tree(self, execution_id: str) -> Iterator[Job]:
-        yield self._jobs.queries.get_job(execution_id)
-        yield from self._jobs.queries.list_descendants(execution_id)
 
     def is_referenced(self, key: str) -> bool:
         """Whether an object belongs to an execution that is there: what a sweep for orphans asks."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Self, TypeVar
 
@@ -13,6 +13,7 @@ from jobtable.jobs.control import Control
 from jobtable.jobs.deletion import Deletion
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
+from jobtable.jobs.entities import Job
 from jobtable.jobs.instances import Instances
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.many import ManyJobs
@@ -53,7 +54,7 @@ class Jobs:
         submission = Submission(store, self.clock, self.queues)
         dependencies = Dependencies(store, self.clock, self.queries)
         beginnings = Beginnings(store, self.clock, self.queries, self._endings, dependencies)
-        trees = Trees(self.queries, dependencies)
+        self._trees = trees = Trees(self.queries, dependencies)
         control = Control(store, self.clock, self.queries, trees, self._endings, dependencies, beginnings)
         deletion = Deletion(store, objects, self.clock, self.queries, trees, self._endings, dependencies)
         starts = Starts(store, self._endings)
@@ -116,6 +117,10 @@ class Jobs:
     def desk(self, kind: Callable[[Jobs, Lease], T], lease: Lease) -> T:
         """What the tasks of a system ask for in the name of the job that they run; elsewhere it asks a server."""
         return kind(self, lease)
+
+    def list_tree(self, job_id: str) -> Iterator[Job]:
+        """A job and those under it, each before its own children; also those that no index shows yet."""
+        return self._trees.whole(job_id)
 
     def observer(self) -> LeaseObserver:
         """One worker's watch over the leases of all."""

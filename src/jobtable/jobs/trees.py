@@ -16,6 +16,12 @@ class Trees:
         self._queries = queries
         self._dependencies = dependencies
 
+    def whole(self, job_id: str) -> Iterator[Job]:
+        """A job and those under it, each before its own children."""
+        job = self._queries.get_job(job_id)
+        yield job
+        yield from self.below(job)
+
     def below(self, job: Job) -> Iterator[Job]:
         """The jobs under a job, each before its own children, however deep the tree is."""
         levels = [self.children(job)]

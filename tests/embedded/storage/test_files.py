@@ -178,6 +178,15 @@ def test_a_file_or_folder_that_is_not_writable_is_refused(
     assert "writable" in done.stdout
 
 
+def test_what_is_no_file_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name, said in (("folder", "it is a folder: name a file in it"), ("pipe", "it is a device or a pipe")):
+        with pytest.raises(StorageError, match=said):
+            Storage(tmp_path / name)
+    assert {each.name for each in tmp_path.iterdir()} == {"folder", "pipe"}
+
+
 def test_a_file_that_another_program_keeps_locked_may_be_opened_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -103,7 +103,11 @@ def _connect(path: str, durability: Durability, busy_seconds: float) -> sqlite3.
 
 
 def inspect(path: str) -> None:
-    """Make the file if it is not there; StorageError if it is of another program or a newer version."""
+    """Make the file if it is not there; StorageError if it is none, of another program or of a newer version."""
+    # Before SQLite is asked, which would leave a journal beside a device.
+    if os.path.exists(path) and not os.path.isfile(path):
+        told = "a folder: name a file in it" if os.path.isdir(path) else "a device or a pipe: name a file"
+        raise StorageError(f"{path} cannot be used: it is {told}")
     _with_connection(path, "full", _inspect)
 
 

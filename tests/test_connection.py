@@ -117,3 +117,12 @@ def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
 )
 def test_objects_are_beside_the_store(store: str, objects: str) -> None:
     assert default_objects_url(store) == objects
+
+
+@pytest.mark.parametrize(
+    ("store", "message"),
+    [("jobs.db", "'jobs.db' is no store: write memory:, file:PATH"), ("dynamodb://eu-west-1", "no place for objects")],
+)
+def test_a_store_without_a_place_for_objects_is_told_from_none(store: str, message: str) -> None:
+    with pytest.raises(ConnectionUrlError, match=message):
+        default_objects_url(store)

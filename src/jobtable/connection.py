@@ -16,6 +16,8 @@ _FORMS = (
     "(dynamodb+https:// as well)"
 )
 
+_DYNAMODB = ("dynamodb", "dynamodb+http", "dynamodb+https")
+
 
 def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
     """Open the store that a URL names.
@@ -33,11 +35,15 @@ def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
     prefix = options.pop("prefix", "")
     if scheme in ("memory", "file"):
         backend = _embedded(url, rest.partition("?")[0], options, clock)
-    elif scheme in ("dynamodb", "dynamodb+http", "dynamodb+https"):
+    elif scheme in _DYNAMODB:
         backend = _dynamodb(url, options)
     else:
-        raise ConnectionUrlError(f"{without_secret(url)!r} is no store: write {_FORMS}")
+        raise _no_store(url)
     return Store(backend, prefix=prefix, clock=clock)
+
+
+def _no_store(url: str) -> ConnectionUrlError:
+    return ConnectionUrlError(f"{without_secret(url)!r} is no store: write {_FORMS}")
 
 
 def _options(url: str) -> dict[str, str]:
@@ -113,6 +119,8 @@ def default_objects_url(store_url: str) -> str:
         return "memory:"
     if scheme == "file":
         return f"file:{store_file(store_url)}.objects"
+    if scheme not in _DYNAMODB:
+        raise _no_store(store_url)
     raise ConnectionUrlError(
         f"the store {without_secret(store_url)!r} has no place for objects: name one, as in "
         "s3://BUCKET/PREFIX?region=REGION"

@@ -115,6 +115,16 @@ def test_what_is_wrong_elsewhere_is_told_in_one_line(
     assert said in str(raised.value)
 
 
+def test_a_file_that_cannot_be_read_is_not_passed_over(file: Path) -> None:
+    file.symlink_to("nowhere")
+    with pytest.raises(SettingsError, match=r"cannot read .*jobtable\.toml: No such file or directory"):
+        resolve({}, {}, file.parent)
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(SettingsError, match=r"cannot read .*jobtable\.toml: Is a directory"):
+        resolve({}, {}, file.parent)
+
+
 @given(st.binary(max_size=200))
 def test_no_file_is_anything_but_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     file = tmp_path_factory.mktemp("settings") / "jobtable.toml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -137,7 +138,7 @@ def _file(environment: Mapping[str, str], folder: Path) -> Path | None:
     if named:
         return Path(named)
     usual = folder / FILE_NAME
-    return usual if usual.is_file() else None
+    return usual if os.path.lexists(usual) else None  # a folder, or a link to nowhere, is told when it is read
 
 
 def _read(file: Path) -> dict[str, Any]:

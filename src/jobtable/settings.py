@@ -17,6 +17,14 @@ from jobtable.errors import SettingsError
 FILE_NAME = "jobtable.toml"
 FILE_VARIABLE = "JOBTABLE_CONFIG"
 DEFAULT_STORE = "file:.jobtable/jobtable.db"
+_OPTION_OF = {"queues": "--queue"}
+"""The options of commands that are called otherwise than their settings."""
+_WORDS_OF_PROBLEM = {
+    "tuple_type": 'write a list of names, as in ["gpu", "default"]',
+    "too_short": "write one name at least",
+    "string_too_short": "a name has one character at least",
+}
+"""By pydantic's name of a problem, what is told where its own words are those of Python."""
 _Name: TypeAlias = Annotated[str, Field(min_length=1)]
 
 
@@ -129,7 +137,8 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _of_flags(flags: Mapping[str, Any]) -> dict[str, _Given]:
-    given = {name: f"--{name.replace('_', '-')}" for name in Settings.model_fields if flags.get(name) is not None}
+    names = [name for name in Settings.model_fields if flags.get(name) is not None]
+    given = {name: _OPTION_OF.get(name, f"--{name.replace('_', '-')}") for name in names}
     return {name: _Given(_checked(name, flags[name], flag), flag) for name, flag in given.items()}
 
 
@@ -164,4 +173,5 @@ def _checked(name: str, value: Any, place: str, *, strict: bool = False) -> Any:
         return getattr(Settings.model_validate({name: value}, strict=strict), name)
     except ValidationError as error:
         problem = error.errors()[0]
-        raise SettingsError(f"{place}: {value!r} cannot be used: {problem['msg'].lower()}") from error
+        told = _WORDS_OF_PROBLEM.get(problem["type"], problem["msg"].lower())
+        raise SettingsError(f"{place}: {value!r} cannot be used: {told}") from error

@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -88,3 +89,22 @@ def test_what_runs_on_waits_for_longer_than_the_engine_does(
     monkeypatch.setattr(opening, "connect", connect_when_free)
     opening.wait_for_store(Settings(store=cli.store))
     assert (tmp_path / "jobs.db").exists()
+
+
+def test_the_time_in_which_the_engine_is_loaded_is_no_waiting_for_a_file(tmp_path: Path) -> None:
+    program = """
+import sys, threading
+from jobtable.cli import opening
+from jobtable.settings import Settings
+
+class Timer(threading.Timer):
+    def start(self):
+        print({"jobtable.embedded", "jobtable.objects"} - {*sys.modules})
+
+threading.Timer = Timer
+opening.wait_for_store(Settings(store="file:jobs.db"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, timeout=240, check=False
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib import import_module
 
 from jobtable.app import Services
 from jobtable.cli.output import say
@@ -15,6 +16,7 @@ from jobtable.settings import Settings
 from jobtable.store import Store
 
 _SECONDS_WITHOUT_WORD = 1.0
+_LOADED_WHEN_OPENED = ("jobtable.embedded", "jobtable.objects")
 
 
 def store_of(settings: Settings) -> Store:
@@ -55,6 +57,8 @@ def _telling_of_wait(settings: Settings) -> AbstractContextManager[None]:
 
 @contextmanager
 def _telling(settings: Settings) -> Iterator[None]:
+    for module in _LOADED_WHEN_OPENED:  # which takes seconds on a busy machine, and nobody locks anything meanwhile
+        import_module(module)
     word = f"Waiting for {store_file(settings.store)}, which another program keeps locked or is writing to ..."
     timer = threading.Timer(_SECONDS_WITHOUT_WORD, say, [word])
     timer.daemon = True

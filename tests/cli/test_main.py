@@ -81,6 +81,13 @@ def test_a_server_is_named_before_the_command_or_behind_it(cli: CommandLine, arg
     assert done.stderr == f"Error: {url} cannot be reached: Connection refused\n"
 
 
+@pytest.mark.parametrize("command", [("queues", "list"), ("tables", "list"), ("worker",), ("config", "show")])
+def test_nobody_is_told_the_password_in_the_address_of_a_server(cli: CommandLine, command: tuple[str, ...]) -> None:
+    done = CliRunner().invoke(app, ["--server", "http://me:hidden@127.0.0.1:1", *command], env={"JOBTABLE_STORE": ""})
+    assert done.exit_code == (0 if "config" in command else 2), done.output
+    assert "hidden" not in done.output
+
+
 def test_what_stands_behind_two_dashes_is_no_server(cli: CommandLine) -> None:
     cli.make_store()
     assert "there is no job --server" in cli.run("jobs", "show", "--", "--server", code=3).stderr

@@ -194,6 +194,18 @@ def test_what_is_no_server_is_refused(url: str) -> None:
         Server(url)
 
 
+@pytest.mark.parametrize("user", ["me:hidden", "hidden", "me:hid/den"])
+def test_a_name_in_the_address_is_refused_and_not_told(user: str) -> None:
+    with pytest.raises(ConnectionUrlError) as refused:
+        Server(f"https://{user}@example.org:81")
+    assert "hid" not in str(refused.value)
+
+
+def test_a_name_in_the_address_is_told_to_be_a_token() -> None:
+    with pytest.raises(ConnectionUrlError, match=r"write https://example\.org:81, and set JOBTABLE_TOKEN"):
+        Server("https://me:hidden@example.org:81")
+
+
 @pytest.mark.parametrize("token", ["secret\n", "sécret", "\u65e5secret"])
 def test_what_can_be_no_token_is_refused_and_not_told(token: str) -> None:
     with pytest.raises(ConnectionUrlError, match="has characters that no token has") as refused:

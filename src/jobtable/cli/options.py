@@ -16,7 +16,7 @@ from jobtable.cli.opening import services_of, store_of
 from jobtable.clock import SYSTEM_CLOCK
 from jobtable.connection import store_file
 from jobtable.errors import SettingsError, ValueRefusedError
-from jobtable.settings import Resolved, Settings, resolve
+from jobtable.settings import Resolved, Settings, resolve, without_secret
 from jobtable.store import Store
 
 _GIVEN: ContextVar[Mapping[str, str]] = ContextVar("flags before the command", default={})  # noqa: B039 - never changed
@@ -148,7 +148,8 @@ def store_settings(store: str | None, *, creates: bool = False, **flags: Any) ->
     found = resolved(store=store, **flags)
     is_meant = found.sources["server"] == "--server" or found.sources["store"] == "default"
     if found.settings.server is not None and not names_store(found) and is_meant:
-        raise typer.BadParameter(f"this needs a store itself, and not the server {found.settings.server}: give --store")
+        server = without_secret(found.settings.server)
+        raise typer.BadParameter(f"this needs a store itself, and not the server {server}: give --store")
     settings = found.settings.model_copy(update={"server": None})
     refuse_memory(settings)
     if not creates:

@@ -88,7 +88,7 @@ def worker(
     if settings.server is None:
         wait_for_store(settings)
         _look_at_objects(settings)
-    place = without_secret(settings.store) if settings.server is None else settings.server
+    place = without_secret(settings.server or settings.store)
     say(f"Working on {', '.join(settings.queues)} with {settings.slots} slot(s) in {place}; stop with Ctrl-C.")
     jobs_worker = Worker(
         _opener(settings),

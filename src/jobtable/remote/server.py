@@ -29,6 +29,7 @@ from jobtable.errors import (
     Throttled,
     request_error,
 )
+from jobtable.settings import without_secret
 
 API = "/api/v1"
 TIMEOUT_SECONDS = 60.0
@@ -277,7 +278,7 @@ class _Begun:
 
 
 def _parts(url: str) -> SplitResult:
-    wrong = ConnectionUrlError(f"{url!r} is no server: write http://HOST:PORT or https://HOST")
+    wrong = ConnectionUrlError(f"{without_secret(url)!r} is no server: write http://HOST:PORT or https://HOST")
     try:
         parts = urlsplit(url)
         is_wrong = parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0
@@ -285,6 +286,12 @@ def _parts(url: str) -> SplitResult:
         raise wrong from error
     if is_wrong or parts.query or parts.fragment:
         raise wrong
+    _, at, host = parts.netloc.rpartition("@")
+    if at:
+        raise ConnectionUrlError(
+            f"the server at {host} knows its caller by a token, and by no name: "
+            f"write {parts.scheme}://{host}, and set JOBTABLE_TOKEN"
+        )
     return parts
 
 

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -199,6 +200,26 @@ def test_a_file_that_another_program_keeps_locked_may_be_opened_later(
         other.execute("ROLLBACK")
     assert refused.value.retryable
     Storage(tmp_path / "store.db").close()
+
+
+def test_a_locked_file_is_waited_for_also_where_sqlite_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Storage(tmp_path / "store.db").close()
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode = DELETE")
+        other.execute("BEGIN IMMEDIATE")
+        pauses: list[float] = []
+
+        def end_the_other(seconds: float) -> None:
+            pauses.append(seconds)
+            other.close()
+
+        monkeypatch.setattr(files, "_BUSY_SECONDS", 0.5)
+        monkeypatch.setattr(time, "sleep", end_the_other)
+        Storage(tmp_path / "store.db").close()
+    assert len(pauses) == 1
+    assert pauses[0] > 0, "else it would have tried again and again, as fast as it can"
 
 
 def test_a_file_that_another_program_keeps_locked_is_an_error_of_the_request(

@@ -26,6 +26,9 @@ _BUSY_SECONDS = 10.0
 """How long a file is waited for that another program keeps locked."""
 _BUSY_SECONDS_AT_ONCE = 0.2
 """How much of it who writes waits inside of SQLite, where no signal is heeded: Ctrl-C has to wait as long."""
+_PAUSE_SECONDS = 0.02
+"""Between two attempts, because SQLite refuses some at once: to log ahead in a file that another program writes without
+that."""
 _CACHE_KIB = 16 * 1024
 _CHECKPOINT_PAGES = 1000
 _LARGEST_IDLE_WAL = 64 * 1024 * 1024
@@ -76,6 +79,7 @@ def when_unlocked(attempt: Callable[P, T], *args: P.args, **options: P.kwargs) -
                 give_up_at = now + _BUSY_SECONDS - _BUSY_SECONDS_AT_ONCE
             if now >= give_up_at:
                 raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _connect(path: str, durability: Durability, busy_seconds: float) -> sqlite3.Connection:

@@ -167,12 +167,15 @@ class EntityCodec:
 
     @cached_property
     def _read_records(self) -> Callable[[bytes], list[Any]] | None:
-        """Reads a list of items of the declared shape; None where msgspec is not installed."""
+        """Reads a list of items of the declared shape; None where msgspec is not installed, or has no such records."""
         if find_spec("msgspec") is None:
             return None
         access = _record_access()
-        decode = self._decoder(access)
-        parse = access.parser(self.schema)
+        try:
+            decode = self._decoder(access)
+            parse = access.parser(self.schema)
+        except ValueError:  # It takes no names with quotes, backslashes or control characters in them.
+            return None
         return lambda body: decode(parse(body))
 
     def misfit_of(self, entity: Any) -> ValueRefusedError | None:

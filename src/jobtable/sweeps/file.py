@@ -58,6 +58,6 @@ def _problems(error: ValidationError, written: WrittenDefinition) -> Iterator[st
             told = "there is no such member" + ("" if model in listed else f", but {', '.join(model.model_fields)}")
             listed.add(model)
         elif each["type"] == "union_tag_not_found":
-            told = f"it does not say what it is: {each['ctx']['discriminator']} is missing"
+            told = f"it does not say what it is: {each.get('ctx', {}).get('discriminator')} is missing"
         line = written.find_line(place)
         yield f"{'' if line is None else f'line {line}: '}{'.'.join(map(str, place)) or 'sweep'}: {told}"

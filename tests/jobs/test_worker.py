@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import math
 import os
 import resource
@@ -26,6 +27,7 @@ from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, main
+from jobtable.jobs.instances import Registration
 from jobtable.jobs.leases import Lease
 from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import InstanceStatus, Status
@@ -355,6 +357,14 @@ def test_a_second_signal_ends_it_at_once(bench: Bench) -> None:
     assert worker.poll() is not None
     worker.communicate()
     assert bench.job(job_id).status is Status.INTERRUPTED
+
+
+def test_who_waits_for_its_end_is_told_why_it_takes_long(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "jobtable.worker")
+    monkeypatch.setattr(Registration, "stop", lambda _: bench.wait_for(lambda: "one more signal" in caplog.text))
+    Worker(bench.opener, ["default"], until_empty=True).run()
 
 
 def test_a_cancelled_job_ends_with_all_its_processes(bench: Bench) -> None:

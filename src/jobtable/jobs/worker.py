@@ -29,6 +29,8 @@ _LONGEST_IDLE_SECONDS = 0.5
 _LOOK_SECONDS = 0.02
 """How often a store is asked whether something was written; idle, a worker takes half a per cent of a core."""
 _OBJECTS_BETWEEN_COLLECTIONS = 5_000
+_SILENT_SECONDS = 1.0
+_STILL_ENDING = "stopping: the store has not yet stored that this worker ends; one more signal ends it without that"
 
 
 class Slots(Protocol):
@@ -279,6 +281,10 @@ class Worker:
 
     def _unregister(self, registration: Registration) -> None:
         until = self._jobs.clock.monotonic() + self._lease_seconds
+        # A store that is locked or away is waited for, and somebody who has pressed Ctrl-C may be looking on.
+        reminder = threading.Timer(_SILENT_SECONDS, _LOG.info, [_STILL_ENDING])
+        reminder.daemon = True
+        reminder.start()
         try:
             patiently(
                 registration.stop,
@@ -290,6 +296,8 @@ class Worker:
             if not is_passing(error):
                 raise
             _LOG.warning("that this worker has ended is not stored; others will take it for dead: %s", error)
+        finally:
+            reminder.cancel()
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

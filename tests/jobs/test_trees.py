@@ -192,6 +192,26 @@ def test_nothing_tells_of_a_child_that_was_deleted(jobs: Jobs) -> None:
         jobs.submit(under("top", "late"))
 
 
+def test_what_tells_of_children_goes_with_their_parent_by_few_writes(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit_many(under("top", f"child-{number:03d}") for number in range(50))
+    jobs.cancel("top")
+    with jobs.store.capacity.measure() as spent:
+        jobs.delete("top", tree=True)
+    assert sum(units.calls for pattern, units in spent.items() if pattern.startswith("transaction.")) < 10
+    assert list(jobs.store.query(JobChild.by_type())) == []
+    assert list(jobs.queries.list_jobs()) == []
+
+
+def test_a_tree_of_which_the_first_child_is_gone_is_deleted_to_its_end(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "child"))
+    jobs.cancel("top")
+    jobs.store.delete(Job.key(job_id="child"))  # as far as a process came that died
+    jobs.delete("top", tree=True)
+    assert list(jobs.store.query(JobChild.by_type())) == []
+
+
 # --- while others do something ------------------------------------------------------------------------------------
 
 

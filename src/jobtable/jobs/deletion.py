@@ -110,12 +110,13 @@ class Deletion:
         removed += self._delete_items_under(job.job_id)
         for found in self._objects.list(job_prefix(job.job_id)):
             self._objects.delete(found.key)
-        return removed + self._delete_item(job)
+        return removed + self._delete_item(job, going)
 
-    def _delete_item(self, job: Job) -> int:
-        """Remove the item of a job together with the one by which its parent knows it."""
+    def _delete_item(self, job: Job, going: Set[str]) -> int:
+        """Remove the item of a job together with the one by which its parent knows it, unless that goes as well."""
         parent = job.parent_job_id
-        known = None if parent is None else self._store.find(JobChild.key(job_id=parent, child_job_id=job.job_id))
+        is_left = parent is not None and parent not in going
+        known = self._store.find(JobChild.key(job_id=parent, child_job_id=job.job_id)) if is_left else None
         if known is None:
             return int(self._store.delete(Job.key(job_id=job.job_id)))
         with self._store.transaction() as tx:

@@ -11,6 +11,7 @@ import pytest
 from jobtable.app import Services, open_jobs
 from jobtable.errors import ConnectionUrlError, StorageError, TableNotFound
 from jobtable.jobs.definition import NewJob
+from jobtable.jobs.entities import main
 from jobtable.objects import object_key
 from jobtable.settings import Settings
 
@@ -55,3 +56,14 @@ def test_services_know_the_objects_of_every_system_and_leave_others_alone() -> N
         for system in ("jobs", "journeys", "conversations"):
             assert not services.is_referenced(object_key(system, "gone", "log", "1.txt"))
         assert services.is_referenced(object_key("photographs", "1.png"))
+
+
+def test_nothing_counts_as_an_orphan_because_a_table_is_gone() -> None:
+    key = object_key("jobs", "job-1", "log", "1.txt")
+    with Services.open("memory:") as services:
+        assert not services.is_referenced(key)
+        services.store.tables.delete(main)
+        with pytest.raises(TableNotFound):
+            services.is_referenced(key)
+    with Services.open("memory:", creates=False) as services:
+        assert not services.is_referenced(key)

@@ -49,8 +49,8 @@ class Services:
     def __init__(self, store: Store, objects: ObjectStore, *, is_embedded: bool, creates: bool = True) -> None:
         self.store = store
         self.objects = objects
-        self._is_embedded = is_embedded
         self._creates_tables = is_embedded and creates
+        self._may_lack_tables = is_embedded and not creates
 
     @classmethod
     def open(
@@ -225,8 +225,8 @@ class Services:
         try:
             return self._is_named(key)
         except TableNotFound:
-            if not self._is_embedded:
-                raise  # it is rather the wrong store
+            if not self._may_lack_tables:
+                raise  # it is rather the wrong store, or the table was deleted just now: then nothing may be swept
             return False
 
     def _is_named(self, key: str) -> bool:

@@ -127,6 +127,17 @@ def test_who_waits_for_its_parent_is_stopped_with_it_and_not_cancelled_by_it(job
     check_records(jobs)
 
 
+def test_jobs_that_wait_for_each_other_are_stopped_together_and_not_cancelled_one_by_the_other(jobs: Jobs) -> None:
+    top = jobs.open_group(NewJob(name="top", job_id="top"))
+    jobs.submit(under(top, "first", FINISHED))
+    jobs.submit(under(top, "second", FINISHED, DependsOn("first")))
+    jobs.submit(under(top, "third", FINISHED, DependsOn("second")))
+    jobs.stop("top", by="me")
+    ended = [jobs.queries.get_job(job_id) for job_id in ("top", "first", "second", "third")]
+    assert {(job.status, job.message) for job in ended} == {(Status.STOPPED, "stopped by me")}
+    check_records(jobs)
+
+
 def test_a_job_that_waits_for_its_children_is_cancelled_as_they_are(jobs: Jobs) -> None:
     jobs.submit(under(None, "gate"))
     top = jobs.submit(under(None, "top"))

@@ -111,13 +111,14 @@ class Control:
         return ended.job
 
     def _end_children(self, job: Job, ending: _Ending) -> Iterator[_Ended]:
-        """End the children of a job; those that had ended before are closed together."""
+        """End the children of a job; those that had ended before are closed together.
+
+        Up to a hundred are ended before anyone is told of the first: they may wait for each other.
+        """
         for some in grouped(self._trees.children(job), MOST_ACTIONS, length_of):
             closed = self._close([child for child in some if child.is_final], ending)
-            for child in some:
-                ended = _Ended(child) if child.job_id in closed else self._end(child, ending)
-                if ended is not None:
-                    yield ended
+            ended = [_Ended(child) if child.job_id in closed else self._end(child, ending) for child in some]
+            yield from filter(None, ended)
 
     def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
         """End a job that has not ended, at once or by its worker, and close it; None if it is gone."""

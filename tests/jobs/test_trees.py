@@ -92,6 +92,18 @@ def test_a_tree_that_cannot_be_ended_any_more_stays_open(jobs: Jobs) -> None:
     assert jobs.submit(under("top", "child")).status is Status.PENDING
 
 
+def test_a_tree_under_a_completed_job_may_be_ended_twice_as_any_other(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.finish(claim(jobs)[0], Outcome.completed())
+    jobs.submit(under("top", "child"))
+    assert [jobs.cancel("top").status for _ in range(2)] == [Status.COMPLETED] * 2
+    assert status(jobs, "child") is Status.CANCELLED
+    with pytest.raises(JobStateError, match="job top is COMPLETED already"):
+        jobs.cancel("top", tree=False)
+    with pytest.raises(JobStateError, match="job top is COMPLETED already"):
+        jobs.stop("top")
+
+
 def test_what_was_submitted_before_is_found_by_its_id_in_an_ended_tree(jobs: Jobs) -> None:
     jobs.submit(under(None, "top"))
     jobs.submit(under("top", "child"))

@@ -145,7 +145,8 @@ class Control:
         raise ConflictError(f"job {job.job_id} could not be {ending.status}: its status changes all the time")
 
     def _refuse_ended_otherwise(self, job: Job, ending: _Ending) -> None:
-        if not job.is_final or job.status is ending.status:
+        is_so = job.status is ending.status or (ending.tree and job.tree_status is ending.status)
+        if not job.is_final or is_so:
             return
         if not ending.tree or all(each.is_final for each in self._trees.below(job)):
             raise JobStateError(f"job {job.job_id} is {job.status} already, and cannot be {ending.status} any more")

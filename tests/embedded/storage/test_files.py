@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faults.old_files import make_first_format
@@ -216,7 +217,7 @@ def test_a_locked_file_is_waited_for_also_where_sqlite_does_not_wait(
             other.close()
 
         monkeypatch.setattr(files, "_BUSY_SECONDS", 0.5)
-        monkeypatch.setattr(time, "sleep", end_the_other)
+        monkeypatch.setattr(files, "time", SimpleNamespace(monotonic=time.monotonic, sleep=end_the_other))
         Storage(tmp_path / "store.db").close()
     assert len(pauses) == 1
     assert pauses[0] > 0, "else it would have tried again and again, as fast as it can"

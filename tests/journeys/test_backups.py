@@ -297,7 +297,7 @@ def test_an_export_holds_of_each_object_no_more_than_the_directory_of_the_file(t
 @pytest.mark.parametrize("existing", [Existing.MERGE, Existing.REPLACE])
 def test_neither_export_nor_import_holds_the_executions_and_their_jobs(tmp_path: Path, existing: Existing) -> None:
     peaks = []
-    for count in (105, 155):
+    for count in (105, 255):  # what else is held differs by half a megabyte from run to run
         with Store(EmbeddedBackend(None)) as store:
             world = _finished(world_on(store))
             _add_large_executions(world, count)
@@ -308,7 +308,7 @@ def test_neither_export_nor_import_holds_the_executions_and_their_jobs(tmp_path:
                 peaks.append(tracemalloc.get_traced_memory()[1])
             finally:
                 tracemalloc.stop()
-    assert (peaks[1] - peaks[0]) / 50 < 15_000
+    assert (peaks[1] - peaks[0]) / 150 < 15_000
 
 
 def _add_large_executions(world: World, count: int) -> None:

@@ -151,6 +151,8 @@ class Tables:
             deployed = self.describe(table)
         except TableNotFound:
             return [f"table {name} is declared, but not deployed"]
+        if deployed["TableStatus"] == "CREATING":  # Then DynamoDB tells no more of a table that is being restored.
+            return _unusable(f"table {name}", "used", "CREATING")
         wanted = create_request(table, name)
         return [
             *_unusable(f"table {name}", "used", deployed["TableStatus"]),

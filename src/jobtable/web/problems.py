@@ -40,6 +40,7 @@ STATUS_OF: dict[type[errors.JobtableError], int] = {
     errors.ObjectStoreError: 502,
     errors.ObjectStoreUnavailable: 503,
     errors.StorageError: 503,
+    errors.StorageLocked: 503,
     errors.RequestError: 502,
     errors.ConditionalCheckFailed: 409,
     errors.DuplicateItem: 409,

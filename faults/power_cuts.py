@@ -23,9 +23,9 @@ from faults import workload
 from faults.cut_disks import write_all, write_disk
 from faults.durability import problems_of
 from faults.durable_work import Durability, change, database, files_folder
-from faults.old_files import make_first_format
 from faults.preloaded import compiled
 from faults.recordings import LOCK_PAGE, Recording
+from tests.embedded.storage.samples import make_first_format
 
 from jobtable.embedded.storage import Storage
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,11 @@ def open_files(folder: Path) -> list[str]:
         with suppress(FileNotFoundError):  # it was closed meanwhile
             found.append(os.readlink(f"/proc/self/fd/{number}"))
     return [name for name in found if name.startswith(f"{folder}/")]
+
+
+def make_first_format(path: Path) -> None:
+    """Turn a database that nobody has open into what the first version would have made of it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for table in ("tokens", "fillings", "restores", "backups"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("UPDATE meta SET value = 1 WHERE name = 'format'")

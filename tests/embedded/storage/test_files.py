@@ -12,8 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from faults.old_files import make_first_format
-from tests.embedded.storage.samples import create_table, everything, get, item, put
+from tests.embedded.storage.samples import create_table, everything, get, item, make_first_format, put
 
 from jobtable.embedded.storage import Storage, files
 from jobtable.errors import BackendUnavailable, StorageError, StorageLocked

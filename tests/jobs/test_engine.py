@@ -691,8 +691,9 @@ def test_what_is_under_a_completed_job_can_be_retried_and_cancelled(jobs: Jobs) 
     under = jobs.submit(new("under", parent_job_id=parent.job_id))
     assert jobs.cancel(parent.job_id).status is Status.COMPLETED
     assert jobs.queries.get_job(under.job_id).status is Status.CANCELLED
+    assert jobs.cancel(parent.job_id).status is Status.COMPLETED, "it is so already, with all that is under it"
     with pytest.raises(JobStateError, match="is COMPLETED already"):
-        jobs.cancel(parent.job_id)
+        jobs.cancel(parent.job_id, tree=False)
     assert jobs.retry(parent.job_id, tree=True).status is Status.COMPLETED
     assert run_all(jobs) == ["under"]
     with pytest.raises(JobStateError, match="is COMPLETED: only a job that ended otherwise"):

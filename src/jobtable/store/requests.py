@@ -28,9 +28,17 @@ class Write(NamedTuple):
 
     verb: str
     schema: EntitySchema
-    key: Item
     members: dict[str, Any]
     """The request without table, return values and capacity."""
+
+    @property
+    def key(self) -> Item:
+        """The primary key of the item that it writes."""
+        if "Key" in self.members:
+            key: Item = self.members["Key"]
+            return key
+        item = self.members["Item"]
+        return {name: item[name] for name in self.schema.table.primary}
 
     def describe(self) -> str:
         """For messages: what is done to which key."""
@@ -82,10 +90,8 @@ def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> 
     """Write the whole item; `add` writes only where there is none."""
     schema = schema_of(entity)
     item = _encoded(entity, schema)
-    key = {name: item[name] for name in schema.table.primary}
-    if verb == "add":
-        return Write(verb, schema, key, {"Item": item, **_where_there_is_none(schema.table.pk)})
-    return Write(verb, schema, key, {"Item": item, **_where_it_is_own(schema, when)})
+    demanded = _where_there_is_none(schema.table.pk) if verb == "add" else _where_it_is_own(schema, when)
+    return Write(verb, schema, {"Item": item, **demanded})
 
 
 @lru_cache
@@ -118,7 +124,7 @@ def update(target: Target, updates: Sequence[Update], when: Condition | bool | N
     expression = plan.write(placeholders)
     condition = all_of(_is_there(schema), as_condition(when), *plan.conditions)
     members = {"Key": key, "UpdateExpression": expression}
-    return Write("update", schema, key, members | _conditional(condition, placeholders))
+    return Write("update", schema, members | _conditional(condition, placeholders))
 
 
 def upsert(selection: Selection[Any], updates: Sequence[Update], when: Condition | bool | None) -> Write:
@@ -129,7 +135,7 @@ def upsert(selection: Selection[Any], updates: Sequence[Update], when: Condition
     expression = UpdatePlan(schema, updates, selection.values, is_upsert=True).write(placeholders)
     condition = all_of(_is_own_or_none(schema), as_condition(when))
     members = {"Key": key, "UpdateExpression": expression}
-    return Write("upsert", schema, key, members | _conditional(condition, placeholders))
+    return Write("upsert", schema, members | _conditional(condition, placeholders))
 
 
 def rekey(entity: Entity, item: Item) -> dict[str, Any] | None:
@@ -177,15 +183,15 @@ def _is_own_or_none(schema: EntitySchema) -> Condition | None:
 
 def delete(target: Target, when: Condition | bool | None) -> Write:
     """Take an item out of the table; without a condition it need not be there."""
-    schema, key = schema_of(target), key_of(target)
-    return Write("delete", schema, key, {"Key": key, **_where_it_is_own(schema, when)})
+    schema = schema_of(target)
+    return Write("delete", schema, {"Key": key_of(target), **_where_it_is_own(schema, when)})
 
 
 def check(target: Target, when: Condition | bool) -> Write:
     """Let a transaction happen only if an item is in this state."""
-    schema, key = schema_of(target), key_of(target)
+    schema = schema_of(target)
     placeholders = Placeholders(schema=schema, pk=schema.table.pk)
-    return Write("check", schema, key, {"Key": key} | _conditional(as_condition(when), placeholders))
+    return Write("check", schema, {"Key": key_of(target)} | _conditional(as_condition(when), placeholders))
 
 
 def _conditional(condition: Condition | None, placeholders: Placeholders) -> dict[str, Any]:

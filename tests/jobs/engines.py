@@ -59,21 +59,27 @@ def engine(store: Store, clock: FakeClock | None = None) -> Jobs:
 
 
 class DisturbedBackend:
-    """Lets something else happen just before one of the transactions that are asked for."""
+    """Lets something else happen just before one of the transactions that are asked for, or just behind it."""
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._writes = 0
         self._act: Callable[[], object] | None = None
+        self._is_behind = False
 
-    def disturb(self, act: Callable[[], object] | None, *, writes: int = 0) -> None:
-        """Let this happen before the next transaction, or behind so many."""
-        self._writes, self._act = writes, act
+    def disturb(self, act: Callable[[], object] | None, *, writes: int = 0, is_behind: bool = False) -> None:
+        """Let this happen before the next transaction, or behind so many; `is_behind` that one, before what is read."""
+        self._writes, self._act, self._is_behind = writes, act, is_behind
 
     def execute(self, operation: str, request: Request) -> Response:
-        if operation == "TransactWriteItems":
+        if operation != "TransactWriteItems":
+            return self.backend.execute(operation, request)
+        if not self._is_behind:
             self.happen()
-        return self.backend.execute(operation, request)
+            return self.backend.execute(operation, request)
+        response = self.backend.execute(operation, request)
+        self.happen()
+        return response
 
     def happen(self) -> None:
         """Let happen what is to, if this is the write before which it should."""

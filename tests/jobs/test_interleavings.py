@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import JobStateError
+from jobtable.errors import DependencyCycleError, JobStateError
 from jobtable.jobs.conclusions import Conclusions, WorkerReport
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.entities import Job
 from jobtable.jobs.heartbeats import Heartbeats, Held
 from jobtable.jobs.leases import Lease, Outcome
@@ -147,6 +149,55 @@ def test_an_end_that_is_told_late_is_not_told_of_the_job_that_began_anew(disturb
     check_records(disturbed.jobs)
     disturbed.run(first, Outcome.completed(None))
     assert disturbed.ready() == ["second"]
+
+
+def test_nobody_is_told_of_the_end_of_a_job_that_begins_anew_as_soon_as_it_is_cancelled(disturbed: Disturbed) -> None:
+    first = disturbed.submit("first")
+    disturbed.submit("second", finished(first))
+    disturbed.backend.disturb(lambda: disturbed.jobs.retry(first.job_id), is_behind=True)
+    disturbed.jobs.cancel(first.job_id)
+    assert disturbed.ready() == ["first"]
+    check_records(disturbed.jobs)
+    disturbed.run(first, Outcome.completed())
+    assert disturbed.ready() == ["second"]
+
+
+def test_who_is_made_to_wait_by_a_retry_that_dies_is_told_though_a_worker_had_looked(disturbed: Disturbed) -> None:
+    jobs, first = disturbed.jobs, disturbed.submit("first")
+    disturbed.run(first, Outcome.completed())
+    second = disturbed.submit("second", DependsOn(first.job_id))
+
+    def reopen() -> None:
+        """What the retry does next; here, before the transaction in which the worker takes the place away."""
+        Dependencies(jobs.store, jobs.clock, jobs.queries).reopen(jobs.queries.get_job(first.job_id))
+
+    def work_and_die() -> None:
+        """Behind the transaction that gives the job a place: a worker finds that due, and the retry goes no further."""
+        jobs.clock.sleep(SETTLING_TIME.total_seconds() + 1)
+        disturbed.backend.disturb(reopen)
+        jobs.promote_due("default")
+        raise KeyboardInterrupt
+
+    disturbed.backend.disturb(work_and_die, is_behind=True)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.begin_for_system(first.job_id)
+    assert disturbed.ready() == []
+    jobs.clock.sleep(SETTLING_TIME.total_seconds() + 1)
+    jobs.promote_due("default")
+    assert disturbed.ready() == ["second"]
+    assert disturbed.run(second, Outcome.completed()).status is Status.COMPLETED
+    check_records(jobs)
+
+
+def test_a_child_does_not_close_a_cycle_with_an_edge_that_is_added_as_it_comes(disturbed: Disturbed) -> None:
+    jobs, other = disturbed.jobs, disturbed.submit("other")
+    parent = disturbed.submit("parent", finished(disturbed.submit("gate")))
+    on_start = DependsOn(parent.job_id, condition=EdgeCondition.STARTED)
+    child = NewJob(name="child", task="x:y", parent_job_id=parent.job_id, parent_waits=ParentWaits())
+    disturbed.backend.disturb(lambda: jobs.add_dependency(other.job_id, finished(parent)))
+    with pytest.raises(DependencyCycleError, match="jobs would wait for each other"):
+        jobs.submit(replace(child, depends_on=(on_start, finished(other))))
+    check_records(jobs)
 
 
 def test_a_gate_that_closes_while_its_job_is_retried_is_not_lost(disturbed: Disturbed) -> None:
@@ -320,6 +371,15 @@ def test_a_job_that_is_retried_as_it_is_prioritised_has_its_new_rank(disturbed: 
     disturbed.run(job, FAILED)
     disturbed.backend.disturb(lambda: disturbed.jobs.prioritise(job.job_id, 900), writes=1)
     disturbed.jobs.retry(job.job_id)
+    assert disturbed.ready() == ["job"]
+    check_records(disturbed.jobs)
+
+
+def test_a_job_that_is_prioritised_as_it_is_retried_has_its_new_rank(disturbed: Disturbed) -> None:
+    job = disturbed.submit("job")
+    disturbed.run(job, FAILED)
+    disturbed.backend.disturb(lambda: disturbed.jobs.retry(job.job_id))
+    assert disturbed.jobs.prioritise(job.job_id, 900).priority == 900
     assert disturbed.ready() == ["job"]
     check_records(disturbed.jobs)
 

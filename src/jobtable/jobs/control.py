@@ -245,6 +245,8 @@ class Control:
                 tx.update(place, *updates, when=QueueJob.rank == place.rank)
             elif place is not None:
                 tx.update(place, QueueJob.priority.set(priority), when=QueueJob.rank.missing())
+            elif job.queue_name is not None:  # a retry gives it a place, with the priority that it finds
+                tx.check(QueueJob.key(queue_name=job.queue_name, job_id=job_id), QueueJob.priority.missing())
             try:
                 tx.commit()
             except TransactionFailedError:

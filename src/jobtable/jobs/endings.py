@@ -130,6 +130,8 @@ class Endings:
         waiting = deque([job])
         while waiting:
             ended = waiting.popleft()
+            if not ended.is_final:
+                continue  # it has begun anew since, so those who wait for it wait again
             told = [edge for edge in self.edges_to(ended, waits) if self._close(edge, ended)]
             for edge in told:
                 also_ended = self._go_on(edge.job_id)
@@ -223,19 +225,20 @@ class Endings:
             tx.update(JobGates.key(job_id=edge.job_id), *updates)
 
     def _leave_settled(self, job: Job) -> None:
-        """Take an ended job whose dependents were all told out of its queue."""
+        """Take an ended job whose dependents were all told out of its queue, unless a retry has just made more wait."""
         if job.queue_name is None:
             return
         place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
         tx = self._store.transaction()
-        tx.check(Job.key(job_id=job.job_id), Job.changed_at == job.changed_at)
+        tx.check(Job.key(job_id=job.job_id), (Job.changed_at == job.changed_at) & (Job.dependents <= job.dependents))
         tx.delete(place, when=QueueJob.priority.exists() & QueueJob.rank.missing())
         tx.update(Queue.key(queue_name=job.queue_name), Queue.job_count.increment(-1))
         try:
             tx.commit()
         except TransactionFailedError:
             fresh = self._store.find(Job.key(job_id=job.job_id))
-            if fresh is not None and fresh.changed_at == job.changed_at and self._store.find(place) is not None:
+            is_same = fresh is not None and fresh.changed_at == job.changed_at and fresh.dependents <= job.dependents
+            if is_same and self._store.find(place) is not None:
                 raise
 
     def settle_due(self, job: Job, place: QueueJob) -> None:

@@ -113,15 +113,15 @@ class Submission:
         """Refuse children that their parent would wait for while they wait for its end.
 
         Nothing waits for a new job but its parent, and nothing can wait for the parent's end by way of other jobs
-        unless some job waits for the parent. Where that is so, the version of the graph is given: it must not change
-        until the jobs are written.
+        unless some job waits for the parent. Where that is so, or these jobs let it be so, the version of the graph is
+        given: it must not change until the jobs are written.
         """
-        ends = {edge.dependency_job_id for each in prepared for edge in each.edges if not _awaits_start(edge)}
+        waited_for = {edge.dependency_job_id for each in prepared for edge in each.open_edges}
         risky = [
             each
             for each in prepared
             if each.parent_edge is not None
-            and (known[each.parent_edge.job_id].dependents or each.parent_edge.job_id in ends)
+            and (known[each.parent_edge.job_id].dependents or each.parent_edge.job_id in waited_for)
         ]
         if not risky:
             return None
@@ -184,10 +184,6 @@ class Submission:
                 tx.put(item)
             if version is not None:
                 raise_version(tx, version)
-
-
-def _awaits_start(edge: JobDependency) -> bool:
-    return condition_of(edge) is EdgeCondition.STARTED
 
 
 def _same(job: Job, new: NewJob) -> Job:

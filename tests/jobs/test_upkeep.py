@@ -1,13 +1,16 @@
-"""When a worker that runs until its queues are empty may end."""
+"""What a worker does on behalf of all, and when one that runs until its queues are empty may end."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, engine
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import Throttled
-from jobtable.jobs.definition import NewJob, ParentWaits
+from jobtable.errors import ConflictError, Throttled
+from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.entities import JobGates
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.jobs.upkeep import Upkeep
@@ -41,3 +44,26 @@ def test_a_group_that_could_not_be_told_of_its_last_child_is_concluded_first() -
     assert upkeep.is_all_done()
     assert jobs.queries.get_job(group.job_id).status is Status.COMPLETED
     assert clock.monotonic() < LEASE_SECONDS / 3
+
+
+def test_a_queue_in_which_something_goes_wrong_all_the_time_holds_up_no_other_and_no_recovery() -> None:
+    clock = FakeClock()
+    with Store(EmbeddedBackend(None, durability="normal"), clock=clock) as store:
+        jobs = engine(store, clock)
+        soon = clock.now() + timedelta(seconds=1)
+        jobs.submit(NewJob(name="lost", task="x:y", queue="lost", job_id="lost"))
+        jobs.claim("lost", limit=1, instance_id="dead", lease_seconds=LEASE_SECONDS)
+        first = jobs.submit(NewJob(name="first", task="x:y", queue="a"))
+        after_first = (DependsOn(first.job_id),)
+        jobs.submit(NewJob(name="second", task="x:y", queue="a", depends_on=after_first, job_id="second"))
+        jobs.submit(NewJob(name="soon", task="x:y", queue="b", not_before=soon))
+        store.delete(JobGates.key(job_id="second"))  # as another program has left it: it can never be told
+        with pytest.raises(ConflictError):
+            jobs.cancel(first.job_id)
+        upkeep = Upkeep(jobs, ["a", "b"], LEASE_SECONDS)
+        for _ in range(8):
+            clock.advance(LEASE_SECONDS / 2)
+            with pytest.raises(ConflictError, match="job second could not be told"):
+                upkeep.run()
+        assert [place.queue_name for place in jobs.queries.list_ready("b")] == ["b"]
+        assert jobs.queries.get_job("lost").status is Status.INTERRUPTED

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from jobtable.errors import ConflictError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 
@@ -36,17 +37,28 @@ class Upkeep:
         return min(self._promote_at, self._recover_at, self._sort_at)
 
     def run(self) -> list[Job]:
-        """Do what is due; gives the jobs that were taken from dead workers."""
+        """Do what is due; gives the jobs that were taken from dead workers.
+
+        What cannot be done for one queue, again and again, holds up no other: it raises after the rest is done.
+        """
         now = self._jobs.clock.monotonic()
         if now >= self._sort_at:
             self._sort_at = now + _SORT_SECONDS
             self._sort()
+        problem: ConflictError | None = None
         if now >= self._promote_at:
             self._promote_at = now + _PROMOTE_SECONDS
             for name in self.queues:
-                self._jobs.promote_due(name)
-        if now < self._recover_at:
-            return []
+                try:
+                    self._jobs.promote_due(name)
+                except ConflictError as error:
+                    problem = error
+        recovered = self._recover(now) if now >= self._recover_at else []
+        if problem is not None:
+            raise problem
+        return recovered
+
+    def _recover(self, now: float) -> list[Job]:
         self._recover_at = now + self._recover_seconds
         recovered = self._observer.recover()
         self._recovered_at = now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.access_patterns.albums import DURABLE, execution, task
 from tests.albums import workflows as flows
 from tests.clouds import BusyItems
 from tests.jobs.engines import DisturbedBackend
-from tests.running import jobs_in_memory, run_again, run_jobs
+from tests.running import jobs_in_memory, run_again, run_jobs, run_task
 
 from jobtable.albums.answers import Answers
 from jobtable.albums.definitions import HumanStep, Step, WorkflowDefinition, load_definition
@@ -452,6 +453,26 @@ def test_a_job_that_runs_again_leaves_finished_steps_alone(jobs: Jobs, name: str
     run_again(jobs, ended)
     assert flows.RAN == ["one", "two", "three"]
     assert Executions(jobs).records.get_execution(execution.execution_id).status is ExecutionStatus.COMPLETED
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+@pytest.mark.parametrize("name", ["STEP_ONCE", "DURABLE_ONCE"])
+def test_a_worker_that_was_taken_for_dead_moves_nothing(
+    jobs: Jobs, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, name: str, is_broken: bool
+) -> None:
+    execution_id = Executions(jobs).start(path(name), b"image", "image.jpg").execution_id
+    (zombie,) = jobs.claim(QUEUE, limit=1, instance_id="zombie", lease_seconds=60)
+    monkeypatch.setattr(flows, "BROKEN", {"one"} if is_broken else set())
+    jobs.release(zombie, "taken for dead")
+    with contextlib.suppress(RuntimeError):
+        run_task(jobs, zombie)
+    at = Executions(jobs).records.get_execution(execution_id)
+    assert (at.status, at.current_step) == (ExecutionStatus.RUNNING, "one")
+    monkeypatch.undo()
+    run_jobs(jobs, QUEUE)
+    clock.advance(60)
+    assert Watch(jobs).expire_due().failed == 0
+    assert Executions(jobs).records.get_execution(execution_id).status is ExecutionStatus.WAITING
 
 
 @pytest.mark.parametrize("name", ["STEP", "DURABLE"])

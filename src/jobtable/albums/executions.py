@@ -35,6 +35,7 @@ from jobtable.errors import (
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
+from jobtable.jobs.leases import Lease, check_lease
 from jobtable.jobs.stopping import await_workers
 from jobtable.model import Update
 from jobtable.objects import key_parts, object_key
@@ -171,12 +172,16 @@ class Executions:
 
     # --- moving -----------------------------------------------------------------------------------------------------
 
-    def advance(self, execution: Execution, definition: str, seconds: float) -> Execution:
-        """Say that the current step of an execution is done, after this many seconds, and let it go on."""
+    def advance(self, execution: Execution, definition: str, seconds: float, lease: Lease) -> Execution:
+        """Say that the current step of an execution is done, after this many seconds, and let it go on.
+
+        ConflictError if it stands elsewhere, or its job is not held any more.
+        """
         declared = load_definition(definition)
         step = declared.step(execution.current_step)
         cost = (execution.estimated_cost or 0.0) + declared.rates.of(seconds)
         move = Move(self._jobs.store, self._jobs.clock, execution)
+        check_lease(move.tx, lease)
         return self.go_on(move, execution, declared.after(step.name), Execution.estimated_cost.set(cost))
 
     def go_on(self, move: Move, execution: Execution, step: AnyStep | None, *updates: Update) -> Execution:
@@ -255,9 +260,11 @@ class Executions:
         self._deliver(question)
         return self.submit_step(self.records.get_execution(execution_id), definition)
 
-    def fail(self, execution: Execution, reason: str) -> Execution:
-        """End an execution that cannot go on from where it stands."""
+    def fail(self, execution: Execution, reason: str, lease: Lease | None = None) -> Execution:
+        """End an execution that cannot go on from where it stands; ConflictError if the lease is not held."""
         move = Move(self._jobs.store, self._jobs.clock, execution)
+        if lease is not None:
+            check_lease(move.tx, lease)
         move.end(ExecutionStatus.FAILED, Execution.failure.set(reason))
         move.commit()
         return self.records.get_execution(execution.execution_id)

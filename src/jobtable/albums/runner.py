@@ -33,19 +33,19 @@ def run_steps(job: JobContext, execution_id: str, step: str, definition: str, at
         try:
             returned[each.name] = resolve(each.task).call(job, {"execution_id": execution_id})
         except (TaskError, ValueRefusedError) as error:  # what was refused once is refused again
-            _fail(executions, execution, error)
+            _fail(job, executions, execution, error)
             raise TaskError(f"step {each.name}: {error}") from error
         except Exception as error:
             if job.attempt >= declared.max_attempts:
-                _fail(executions, execution, error)
+                _fail(job, executions, execution, error)
             raise
         try:
-            execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began)
+            execution = executions.advance(execution, definition, job.jobs.clock.monotonic() - began, job.lease)
         except ConflictError as error:  # stopped, or moved on by another process: it is not this job's any more
             job.warning(f"step {each.name} is done, but nobody waits for it: {error}")
             return returned
         except ValueRefusedError as error:
-            _fail(executions, execution, error)
+            _fail(job, executions, execution, error)
             raise TaskError(f"behind step {each.name}: {error}") from error
     executions.submit_step(execution, definition)
     return returned
@@ -56,7 +56,7 @@ def _is_at(execution: Execution, step: str, attempt: int) -> bool:
     return is_here and (execution.attempt or 1) == attempt
 
 
-def _fail(executions: Executions, seen: Execution, error: Exception) -> None:
-    """End the execution, unless another process has moved it on meanwhile: then it is not this job's any more."""
+def _fail(job: JobContext, executions: Executions, seen: Execution, error: Exception) -> None:
+    """End the execution, unless it has moved on or another worker has the job: then it is not this one's any more."""
     with contextlib.suppress(ConflictError):
-        executions.fail(seen, f"step {seen.current_step} failed: {type(error).__name__}: {error}")
+        executions.fail(seen, f"step {seen.current_step} failed: {type(error).__name__}: {error}", job.lease)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, engine
@@ -111,18 +113,30 @@ def test_what_was_submitted_before_is_found_by_its_id_in_an_ended_tree(jobs: Job
     assert jobs.submit(under("top", "child")).status is Status.CANCELLED
 
 
-def test_many_jobs_that_had_ended_are_closed_by_few_writes(jobs: Jobs) -> None:
+def test_jobs_that_had_ended_and_have_none_under_them_are_not_written_to(jobs: Jobs) -> None:
     jobs.submit(under(None, "top"))
     jobs.submit_many(under("top", f"child-{number:03d}") for number in range(250))
     while leases := claim(jobs, limit=100):
         jobs.finish_many([(lease, Outcome.completed()) for lease in leases])
-    jobs.submit(under("top", "live"))
+    jobs.submit(under("child-000", "live"))
     with jobs.store.capacity.measure() as spent:
         jobs.cancel("top")
-    writes = [units.calls for pattern, units in spent.items() if pattern.startswith("transaction.")]
-    assert sum(writes) < 10
-    with pytest.raises(JobStateError, match="cannot come under job child-249"):
-        jobs.submit(under("child-249", "late"))
+    assert sum(units.calls for units in spent.values() if units.write) == 3, "of the top, the live one and its parent"
+    for parent in ("child-000", "child-249"):
+        with pytest.raises(JobStateError, match=f"cannot come under job {parent}: that was CANCELLED with all jobs"):
+            jobs.submit(under(parent, "late"))
+
+
+def test_jobs_come_under_as_many_ended_parents_as_a_transaction_has_no_room_for(jobs: Jobs) -> None:
+    jobs.submit_many(under(None, f"top-{number}") for number in range(50))
+    jobs.submit_many(under(f"top-{number}", f"done-{number}") for number in range(50))
+    while leases := claim(jobs, limit=100):
+        jobs.finish_many([(lease, Outcome.completed()) for lease in leases])
+    jobs.submit_many(
+        under(f"done-{number}", f"child-{number}", None, DependsOn(f"top-{number}")) for number in range(50)
+    )
+    assert len(claim(jobs, limit=100)) == 50
+    check_records(jobs)
 
 
 # --- how they end -------------------------------------------------------------------------------------------------
@@ -197,6 +211,45 @@ def test_a_completed_job_whose_tree_is_retried_takes_more(jobs: Jobs) -> None:
     assert jobs.retry("top", tree=True).status is Status.COMPLETED
     assert status(jobs, "child") is Status.PENDING
     assert jobs.submit(under("top", "more")).status is Status.PENDING
+
+
+def test_an_ended_job_takes_more_when_its_parent_does_again(jobs: Jobs) -> None:
+    jobs.submit(under(None, "top"))
+    jobs.submit(under("top", "middle"))
+    jobs.submit(under("middle", "done"))
+    for lease in claim(jobs):
+        if lease.job.job_id == "done":
+            jobs.finish(lease, Outcome.completed())
+        else:
+            jobs.release(lease, "not meant")
+    jobs.cancel("top")
+    with pytest.raises(
+        JobStateError, match="cannot come under job done: that was CANCELLED with all jobs under middle"
+    ):
+        jobs.submit(under("done", "more"))
+    jobs.retry("middle")
+    assert jobs.submit(under("done", "more")).status is Status.PENDING
+    jobs.cancel("middle")
+    assert status(jobs, "more") is Status.CANCELLED
+    with pytest.raises(JobStateError, match="cannot come under job done: that was CANCELLED with all jobs under it"):
+        jobs.submit(under("done", "late"))
+
+
+def test_few_jobs_of_a_tree_that_is_retried_are_in_memory(shared: Shared) -> None:
+    jobs, in_memory = shared.jobs, list[int]()
+    large = {"text": "x" * 5_000}  # smaller items are kept when they are read again
+    jobs.submit_many(replace(under("top", f"child-{number}"), params=large) for number in range(500))
+    jobs.stop("top")
+
+    def count_and_end() -> None:
+        gc.collect()
+        in_memory.append(sum(isinstance(each, Job) for each in gc.get_objects()))
+        raise KeyboardInterrupt
+
+    shared.backend.disturb(count_and_end)
+    with pytest.raises(KeyboardInterrupt):
+        jobs.retry("top", tree=True)
+    assert in_memory[0] < 150
 
 
 # --- deleting -----------------------------------------------------------------------------------------------------
@@ -345,6 +398,37 @@ def test_no_job_comes_under_one_whose_tree_ends_just_before_it_is_written(
     with pytest.raises(JobStateError, match="cannot come under job group: that was STOPPED with all jobs under it"):
         jobs.submit_many(under("group", f"late-{number}", waits) for number in range(count))
     assert list(everything_under(jobs, "group")) == []
+    check_records(jobs)
+
+
+@pytest.mark.parametrize("on", [(), (DependsOn("top"),)], ids=["waits for nothing", "waits for the top"])
+def test_no_job_comes_under_an_ended_one_whose_parents_tree_ends_just_before_it_is_written(
+    shared: Shared, on: tuple[DependsOn, ...]
+) -> None:
+    jobs = shared.jobs
+    jobs.submit(under("top", "done"))
+    jobs.finish(next(lease for lease in claim(jobs) if lease.job.job_id == "done"), Outcome.completed())
+    shared.backend.disturb(lambda: jobs.stop("top"))
+    with pytest.raises(JobStateError, match="cannot come under job done: that was STOPPED with all jobs under top"):
+        jobs.submit(under("done", "late", None, *on))
+    assert jobs.queries.get_job("done").tree_status is None
+    assert list(everything_under(jobs, "done")) == []
+    check_records(jobs)
+
+
+def test_no_job_comes_under_one_that_ends_before_its_parents_tree_does_as_it_is_written(shared: Shared) -> None:
+    jobs = shared.jobs
+    jobs.submit(under("top", "ends"))
+    ends = next(lease for lease in claim(jobs) if lease.job.job_id == "ends")
+
+    def end_both() -> None:
+        jobs.finish(ends, Outcome.completed())
+        jobs.cancel("top")
+
+    shared.backend.disturb(end_both)
+    with pytest.raises(JobStateError, match="cannot come under job ends: that was CANCELLED with all jobs under top"):
+        jobs.submit(under("ends", "late"))
+    assert list(everything_under(jobs, "ends")) == []
     check_records(jobs)
 
 

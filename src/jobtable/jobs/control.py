@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from jobtable.clock import Clock
@@ -56,6 +57,8 @@ class _Ended(NamedTuple):
     job: Job
     is_untold: bool = False
     """Whether someone waits for it who was not told yet."""
+    is_leaf: bool = False
+    """Whether there is no job under it, nor can one come."""
 
 
 class Control:
@@ -83,6 +86,7 @@ class Control:
     #
     # A tree is ended from above. Each job in it is closed before its children are listed: from then on no job can come
     # under it, so all that have come are found, and the tree stays ended until someone lets jobs of it begin anew.
+    # A job that had ended takes children only while its parent does: it is closed only if there are jobs under it.
 
     def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
         """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
@@ -97,12 +101,12 @@ class Control:
         ended = self._end(self._queries.get_job(job_id), ending, is_asked_for=True)
         if ended is None:
             raise NotFoundError(f"job {job_id} was deleted meanwhile")
-        levels = [(ended, self._end_children(ended.job, ending) if ending.tree else iter(()))]
+        levels = [(ended, self._end_children(ended, ending))]
         while levels:
             above, children = levels[-1]
             below = next(children, None)
             if below is not None:
-                levels.append((below, self._end_children(below.job, ending)))
+                levels.append((below, self._end_children(below, ending)))
                 continue
             # Its children first: those that wait for it would be CANCELLED because of it, whatever they are to be.
             if above.is_untold:
@@ -110,15 +114,12 @@ class Control:
             levels.pop()
         return ended.job
 
-    def _end_children(self, job: Job, ending: _Ending) -> Iterator[_Ended]:
-        """End the children of a job; those that had ended before are closed together.
-
-        Up to a hundred are ended before anyone is told of the first: they may wait for each other.
-        """
-        for some in grouped(self._trees.children(job), MOST_ACTIONS, length_of):
-            closed = self._close([child for child in some if child.is_final], ending)
-            ended = [_Ended(child) if child.job_id in closed else self._end(child, ending) for child in some]
-            yield from filter(None, ended)
+    def _end_children(self, above: _Ended, ending: _Ending) -> Iterator[_Ended]:
+        """End the children of a job: up to a hundred before anyone is told of one, as they may wait for each other."""
+        if above.is_leaf or not ending.tree:
+            return
+        for some in grouped(self._trees.children(above.job), MOST_ACTIONS, length_of):
+            yield from filter(None, [self._end(child, ending) for child in some])
 
     def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
         """End a job that has not ended, at once or by its worker, and close it; None if it is gone."""
@@ -129,8 +130,11 @@ class Control:
             if is_asked_for:
                 self._refuse_ended_otherwise(found, ending)
             if found.is_final:
-                if found.job_id in self._close([found], ending):
-                    return _Ended(found)
+                if not is_asked_for and next(self._trees.children(found), None) is None:
+                    return _Ended(found, is_leaf=True)
+                closed = self._close(found, ending)
+                if closed is not None:
+                    return _Ended(closed)
             elif has_lease(found):
                 asked = self._ask(found, ending)
                 if asked is not None:
@@ -161,17 +165,15 @@ class Control:
         except (ConditionFailedError, NotFoundError):
             return None
 
-    def _close(self, jobs: Sequence[Job], ending: _Ending) -> Set[str]:
-        """Let no more jobs come under jobs that have ended; gives those that have stayed as they were."""
-        tx = self._store.transaction()
-        for job in jobs:
-            if closing := ending.closing(job):
-                tx.update(job, *closing, when=unchanged(job, Job.status, Job.changed_at))
+    def _close(self, job: Job, ending: _Ending) -> Job | None:
+        """Let no more jobs come under a job that has ended; None if it has begun anew, or is gone."""
+        closing = ending.closing(job)
+        if not closing:
+            return job
         try:
-            tx.commit()
-        except TransactionFailedError:
-            return set()
-        return {job.job_id for job in jobs}
+            return self._store.update(job, *closing, when=unchanged(job, Job.status, Job.changed_at))
+        except (ConditionFailedError, NotFoundError):
+            return None
 
     def seal(self, job_id: str) -> Job:
         """Say that a group gets no more children: it ends when those that it has have ended."""
@@ -196,15 +198,19 @@ class Control:
         Jobs that wait for it wait again, and a group that had ended because of it goes on.
         """
         job = self._queries.get_job(job_id)
-        found = [job, *(self._trees.below(job) if tree else ())]
-        chosen = [each for each in found if _can_be_retried(each)]
-        closed = [each for each in found if tree and each.status is Status.COMPLETED and each.tree_status is not None]
+        chosen: dict[str, bool] = {}
+        closed: list[str] = []
+        for each in chain([job], self._trees.below(job) if tree else ()):  # only ids are held: there may be many
+            if _can_be_retried(each):
+                chosen[each.job_id] = each.is_gated
+            elif tree and each.status is Status.COMPLETED and each.tree_status is not None:
+                closed.append(each.job_id)
         if not chosen and not closed and not (tree and job.status is Status.RUNNING):
             raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
-        for each in closed:  # it stays as it is, but what begins anew may have more to do under it
-            self.open_for_system(each.job_id)
-        for each in self._in_order(chosen):
-            fresh = self._queries.get_job(each.job_id)
+        for each_id in closed:  # it stays as it is, but what begins anew may have more to do under it
+            self.open_for_system(each_id)
+        for each_id in self._in_order(chosen):
+            fresh = self._queries.get_job(each_id)
             if _can_be_retried(fresh):  # a group has begun already, with the first of its jobs
                 self._beginnings.begin(fresh, by)
         return self._queries.get_job(job_id)
@@ -221,15 +227,17 @@ class Control:
         """Let jobs come under a job again whose tree was ended, for the system that lets its own go on."""
         return self._store.update(Job.key(job_id=job_id), Job.tree_status.set(None))
 
-    def _in_order(self, jobs: list[Job]) -> list[Job]:
-        """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken."""
-        by_id = {job.job_id: job for job in jobs}
-        sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(by_id, ()))
-        for job in jobs:
-            for edge in self._dependencies.edges_of(job.job_id) if job.is_gated and len(jobs) > 1 else ():
-                if edge.dependency_job_id in by_id and condition_of(edge) is not EdgeCondition.STARTED:
-                    sorter.add(job.job_id, edge.dependency_job_id)
-        return [by_id[job_id] for job_id in sorter.static_order()]
+    def _in_order(self, jobs: Mapping[str, bool]) -> Iterable[str]:
+        """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken.
+
+        They are given by their ids, with whether they wait for others at all.
+        """
+        sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(jobs, ()))
+        for job_id, is_gated in jobs.items():
+            for edge in self._dependencies.edges_of(job_id) if is_gated and len(jobs) > 1 else ():
+                if edge.dependency_job_id in jobs and condition_of(edge) is not EdgeCondition.STARTED:
+                    sorter.add(job_id, edge.dependency_job_id)
+        return sorter.static_order()
 
     # --- order ------------------------------------------------------------------------------------------------------
 

@@ -83,7 +83,8 @@ class Job(JobRecord, table=main, type="JOB"):
     deleted_at: Attr[Timestamp | None] = default(None)
     """When its deletion began, which takes the job itself last."""
     tree_status: Attr[Status | None] = default(None)
-    """CANCELLED or STOPPED if it was so ended with all jobs under it: no more come under it until it begins anew."""
+    """CANCELLED or STOPPED if it was so ended with all jobs under it: no more come under it until it begins anew, nor
+    under its children that have ended."""
 
     @property
     def definition(self) -> Definition:

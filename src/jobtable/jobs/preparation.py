@@ -16,8 +16,9 @@ from jobtable.jobs.records import Status, rank_of
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.transactions import MOST_ACTIONS
 
-SHARED_ACTIONS = 4
-"""What a job's transaction may need besides its own items: its queue, its parent and that one's gates, the graph."""
+SHARED_ACTIONS = 5
+"""What a job's transaction may need besides its own items: its queue, the graph, its parent with its gates and its own
+parent."""
 MOST_OPEN_DEPENDENCIES = (MOST_ACTIONS - SHARED_ACTIONS - 5) // 2
 """A job is written with its history, its place, its gates and its parent's edge, and with two actions for each job that
 it waits for: the edge, and the count of those who wait."""
@@ -42,8 +43,9 @@ class Prepared:
     parent_edge: JobDependency | None
     child: JobChild | None
     """Tells of the job under its parent, if that does not wait for it."""
-    parent_dependents: int
-    """How many jobs wait for the parent, which must still be so when the edge is written."""
+    parent: Job | None
+    above_id: str | None
+    """The parent of a parent that has ended: only while that one takes children, this one does."""
     length: int
     """About how many bytes the job has."""
 
@@ -55,8 +57,8 @@ class Prepared:
     @property
     def ties(self) -> list[str]:
         """The jobs whose items are changed or checked with it, should they be there already."""
-        parents = [] if self.job.parent_job_id is None else [self.job.parent_job_id]
-        return [*dict.fromkeys(parents + [edge.dependency_job_id for edge in self.open_edges])]
+        above = [job_id for job_id in (self.job.parent_job_id, self.above_id) if job_id is not None]
+        return [*dict.fromkeys(above + [edge.dependency_job_id for edge in self.open_edges])]
 
     @property
     def actions(self) -> int:
@@ -68,7 +70,7 @@ class Prepared:
 def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: bool) -> Prepared:
     """The items of a job that has an id, or the error that says why it cannot be submitted.
 
-    Its parent and what it waits for must be among the known jobs.
+    Its parent, the parent of one that has ended, and what it waits for must be among the known jobs.
     """
     if new.task is None and not is_group:
         raise ValueRefusedError(
@@ -77,6 +79,7 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
     if not new.queue:
         raise ValueRefusedError(f"the queue of job {new.name!r} cannot be {new.queue!r}: it has a name")
     parent = _needed_parent(known, new.parent_job_id, new.name) if new.parent_job_id else None
+    above = _job_above(parent, known)
     edges = _edges(new, known, now)
     gates = count_edges(str(new.job_id), edges)
     with refusing(f"job {new.name!r}"):
@@ -93,7 +96,8 @@ def prepare(new: NewJob, known: Mapping[str, Job], now: datetime, *, is_group: b
         gates=gates if job.is_gated else None,
         parent_edge=_parent_edge(new, parent, now),
         child=_child(new, parent),
-        parent_dependents=0 if parent is None else parent.dependents,
+        parent=parent,
+        above_id=None if above is None else above.job_id,
         length=_length(job),
     )
     _refuse_large_ties(prepared, known)
@@ -170,12 +174,22 @@ def _needed_parent(known: Mapping[str, Job], job_id: str, name: str) -> Job:
     parent = _needed(known, job_id, name)
     if parent.deleted_at is not None:
         raise JobStateError(f"{name!r} cannot come under job {job_id}: that is being deleted")
-    if parent.tree_status is not None:
-        raise JobStateError(
-            f"{name!r} cannot come under job {job_id}: that was {parent.tree_status} with all jobs under it; "
-            "retry it, or its tree, first"
-        )
+    for closed in (parent, _job_above(parent, known)):
+        if closed is not None and closed.tree_status is not None:
+            it = "it" if closed is parent else closed.job_id
+            raise JobStateError(
+                f"{name!r} cannot come under job {job_id}: that was {closed.tree_status} with all jobs under {it}; "
+                f"retry {it}, or its tree, first"
+            )
     return parent
+
+
+def _job_above(parent: Job | None, known: Mapping[str, Job]) -> Job | None:
+    """The parent of a parent that has ended, if it is among the known jobs.
+
+    Whoever ends a tree does not write to the ended jobs in it under which there are none: that one speaks for them.
+    """
+    return None if parent is None or not parent.is_final else known.get(str(parent.parent_job_id))
 
 
 def _job(new: NewJob, parent: Job | None, now: datetime, *, is_gated: bool) -> Job:

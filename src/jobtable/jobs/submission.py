@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -20,7 +20,7 @@ from jobtable.jobs.preparation import SHARED_ACTIONS, Prepared, prepare
 from jobtable.jobs.queues import Queues
 from jobtable.jobs.records import FINAL
 from jobtable.jobs.transitions import length_of
-from jobtable.model import Entity
+from jobtable.model import Condition, Entity
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
 
@@ -28,8 +28,8 @@ _KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
 """The namespace of the job ids that are made from callers' keys."""
 _MOST_TRIES = 20
 _CHUNK = 1000
-_TAKES_CHILDREN = IS_THERE & Job.tree_status.missing()
-"""Holds only if nobody has ended the tree of a parent, or deletes it, since it was read."""
+_IS_OPEN = Job.tree_status.missing()
+"""Holds only if nobody has ended the tree of a job since it was read."""
 
 
 class Submission:
@@ -101,11 +101,20 @@ class Submission:
         return [_same(known[str(new.job_id)], new) for new in named]
 
     def _jobs_named_in(self, named: Sequence[NewJob], repeatable: Sequence[NewJob]) -> dict[str, Job]:
-        """The jobs that are there: parents, dependencies, and what an earlier submission with the same key made."""
+        """The jobs that are there: parents, dependencies, and what an earlier submission with the same key made.
+
+        Above a parent that has ended, its own parent as well.
+        """
         names = {new.parent_job_id for new in named} | {on.job_id for new in named for on in new.depends_on}
         names |= {new.job_id or _id_of(new) for new in repeatable}
-        keys = [Job.key(job_id=name) for name in sorted(name for name in names if name is not None)]
-        return {job.job_id: job for job in self._store.batch_get(keys) if job is not None}
+        known = self._read(name for name in names if name is not None)
+        parents = [job for new in named if (job := known.get(str(new.parent_job_id))) is not None]
+        above = {job.parent_job_id for job in parents if job.is_final and job.parent_job_id is not None}
+        return known | self._read(above - known.keys())
+
+    def _read(self, job_ids: Iterable[str]) -> dict[str, Job]:
+        keys = [Job.key(job_id=job_id) for job_id in sorted(job_ids)]
+        return {job.job_id: job for job in self._store.batch_get(keys) if job is not None} if keys else {}
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -227,20 +236,18 @@ def _packed(prepared: list[Prepared], known: Mapping[str, Job]) -> Iterator[list
 
 
 def _actions_for_parent(each: Prepared, together: list[Prepared]) -> int:
-    """How many actions the parent of a job adds to those of others: one for itself, and one for its gates."""
+    """How many actions the parent of a job adds to those of others: one for itself, for its gates, for its parent."""
     if each.job.parent_job_id is None:
         return 0
     siblings = [other for other in together if other.job.parent_job_id == each.job.parent_job_id]
     has_gates = each.parent_edge is None or any(other.parent_edge is not None for other in siblings)
-    return (not siblings) + (not has_gates)
+    return (not siblings) * (1 + (each.above_id is not None)) + (not has_gates)
 
 
 def _add_items(tx: Transaction, together: list[Prepared]) -> None:
     """Every item of the jobs; what several of them change is changed once, because a transaction demands it."""
     queues = Counter(each.place.queue_name for each in together)
     children = Counter(each.parent_edge.job_id for each in together if each.parent_edge is not None)
-    dependents = {each.parent_edge.job_id: each.parent_dependents for each in together if each.parent_edge is not None}
-    parents = dict.fromkeys(each.job.parent_job_id for each in together if each.job.parent_job_id is not None)
     watched: dict[str, list[EdgeCondition]] = {}
     own = {each.job.job_id for each in together}
     for each in together:
@@ -251,15 +258,29 @@ def _add_items(tx: Transaction, together: list[Prepared]) -> None:
         _add_one(tx, each, dependents=len(watched.get(job_id, ())), children=children[job_id])
     for name, count in queues.items():
         tx.update(Queue.key(queue_name=name), Queue.job_count.increment(count))
-    for parent in (each for each in parents if each not in own):
-        if parent in children:
-            tx.update(JobGates.key(job_id=parent), JobGates.open_completions.increment(children[parent]))
-        if parent not in watched:
-            same = (Job.dependents == dependents[parent]) & ~Job.status.is_in(*FINAL) if parent in children else None
-            tx.check(Job.key(job_id=parent), _TAKES_CHILDREN if same is None else same & _TAKES_CHILDREN)
+    for job_id, count in children.items():
+        if job_id not in own:
+            tx.update(JobGates.key(job_id=job_id), JobGates.open_completions.increment(count))
+    demands = {job_id: when for job_id, when in _demands_above(together, watched).items() if job_id not in own}
     for job_id, conditions in watched.items():
         if job_id not in own:
-            watch(tx, job_id, conditions, when=_TAKES_CHILDREN if job_id in parents else None)
+            watch(tx, job_id, conditions, when=demands.pop(job_id, None))
+    for job_id, when in demands.items():
+        tx.check(Job.key(job_id=job_id), when)
+
+
+def _demands_above(together: list[Prepared], watched: Container[str]) -> dict[str, Condition]:
+    """What must hold of the jobs above new ones: no tree that they come into was ended, or is deleted, meanwhile."""
+    demands: dict[str, Condition] = {each.above_id: _IS_OPEN for each in together if each.above_id is not None}
+    awaiting = {each.parent_edge.job_id for each in together if each.parent_edge is not None}
+    parents = {each.parent.job_id: each.parent for each in together if each.parent is not None}
+    for job_id, parent in parents.items():
+        demands[job_id] = IS_THERE & _IS_OPEN
+        if not parent.is_final:  # otherwise its own parent is asked, too
+            demands[job_id] &= ~Job.status.is_in(*FINAL)
+        if job_id in awaiting and job_id not in watched:  # otherwise the version of the graph must be the same
+            demands[job_id] &= Job.dependents == parent.dependents
+    return demands
 
 
 def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int) -> None:

@@ -36,6 +36,7 @@ from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import Lease, check_lease
+from jobtable.jobs.owners import submit_for
 from jobtable.jobs.stopping import await_workers
 from jobtable.model import Update
 from jobtable.objects import key_parts, object_key
@@ -129,18 +130,13 @@ class Executions:
 
     def _submit(self, job: NewJob, execution_id: str) -> None:
         """Submit a job of an execution; ConflictError if that is deleted at the same time, and the job with it."""
-        deleted = f"execution {execution_id} was deleted meanwhile"
-        try:
-            submitted = self._jobs.submit(job)
-        except JobStateError as error:
-            if self._is_going(execution_id):
-                raise ConflictError(deleted) from error
-            raise
-        if self._is_going(execution_id):
-            # Whoever deletes the execution may have looked for its jobs already.
-            with contextlib.suppress(JobStateError, NotFoundError):
-                self._delete_job(submitted.job_id, execution_id, "the deletion of its execution")
-            raise ConflictError(deleted)
+        submit_for(
+            self._jobs,
+            [job],
+            f"execution {execution_id}",
+            is_going=lambda: self._is_going(execution_id),
+            delete=lambda _: self._delete_job(str(job.job_id), execution_id, "the deletion of its execution"),
+        )
 
     def _is_going(self, execution_id: str) -> bool:
         """Whether an execution is gone, or somebody deletes it."""

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from jobtable.errors import ConflictError, JobStateError, NotFoundError
+from jobtable.jobs.definition import NewJob
 from jobtable.jobs.entities import Job
+
+if TYPE_CHECKING:
+    from jobtable.jobs.engine import Jobs
 
 _COMMANDS = {
     "conversation": "conversations delete",
@@ -27,3 +36,26 @@ def command_to_delete(job: Job) -> str | None:
         return None
     belongs_to = definition.params.get("journey_id") or job.root_job_id or job.job_id
     return f"jobtable {command} {belongs_to}"
+
+
+def submit_for(
+    jobs: Jobs,
+    new: Sequence[NewJob],
+    owner: str,
+    *,
+    is_going: Callable[[], bool],
+    delete: Callable[[list[Job]], object],
+) -> None:
+    """Submit jobs of an owner that somebody may delete at the same time; ConflictError if so, and they go with it."""
+    deleted = f"{owner} was deleted meanwhile"
+    try:
+        submitted = jobs.submit_many(new)
+    except JobStateError as error:
+        if is_going():
+            raise ConflictError(deleted) from error
+        raise
+    if is_going():
+        # Whoever deletes the owner may have looked for its jobs already.
+        with contextlib.suppress(JobStateError, NotFoundError):
+            delete(submitted)
+        raise ConflictError(deleted)

@@ -20,6 +20,7 @@ from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.leases import check_lease
+from jobtable.jobs.owners import submit_for
 from jobtable.jobs.records import CLAIMABLE, Status
 from jobtable.jobs.tasks import FailTask, StopTask, task
 from jobtable.journeys.aggregates import ENDED
@@ -172,18 +173,13 @@ class JourneyRunner:
 
     def _submit(self, journey_id: str, *new: NewJob) -> None:
         """Submit jobs of a journey; ConflictError if that is deleted at the same time, and they with it."""
-        deleted = f"journey {journey_id} was deleted meanwhile"
-        try:
-            submitted = self.jobs.submit_many(new)
-        except JobStateError as error:
-            if self._is_going(journey_id):
-                raise ConflictError(deleted) from error
-            raise
-        if self._is_going(journey_id):
-            # Whoever deletes the journey may have looked for its jobs already.
-            with contextlib.suppress(JobStateError, NotFoundError):
-                JourneyJobs(self.jobs).delete(reversed(submitted))
-            raise ConflictError(deleted)
+        submit_for(
+            self.jobs,
+            new,
+            f"journey {journey_id}",
+            is_going=lambda: self._is_going(journey_id),
+            delete=lambda submitted: JourneyJobs(self.jobs).delete(reversed(submitted)),
+        )
 
     def _is_going(self, journey_id: str) -> bool:
         """Whether a journey is gone, or somebody deletes it."""

@@ -103,7 +103,7 @@ class Extension:
             newest_first=True,
             limit=1 if sweep.is_in_generations else None,  # each generation is planned behind the last
         )
-        for job in self._store.batch_get(Job.key(job_id=edge.dependency_job_id) for edge in edges):
+        for job in self._jobs.queries.read_jobs(edge.dependency_job_id for edge in edges):
             if job is None or job.status is not Status.COMPLETED:
                 continue
             total = job.result.get("total", known) if isinstance(job.result, dict) else known

@@ -118,8 +118,8 @@ class Planner:
     def _has_reached_target(self, sweep_id: str, sweep: Sweep, count: int, finals: Finals) -> bool:
         """Whether one of the first trials has; one that was put back into the queue does not count."""
         ids = (trial_id(sweep_id, number) for number in range(count))
-        good = [job_id for job_id in ids if job_id in finals and sweep.is_reached_by(finals[job_id])]
-        found = self._jobs.store.batch_get(Job.key(job_id=job_id) for job_id in good)
+        good = (job_id for job_id in ids if job_id in finals and sweep.is_reached_by(finals[job_id]))
+        found = self._jobs.queries.read_jobs(good)
         return any(job is not None and job.status is Status.COMPLETED for job in found)
 
     def _earlier(self, sweep_id: str, sweep: Sweep, count: int, rungs: Rungs, finals: Finals) -> list[Ended]:
@@ -129,7 +129,7 @@ class Planner:
         """
         if count == 0 or not sweep.sampler.looks_back:
             return []
-        found = self._jobs.store.batch_get(Job.key(job_id=trial_id(sweep_id, number)) for number in range(count))
+        found = self._jobs.queries.read_jobs(trial_id(sweep_id, number) for number in range(count))
         return [_told(sweep, job, finals.get(job.job_id), rungs) for job in found if job is not None]
 
     def _rungs(self, sweep_id: str, sweep: Sweep) -> Rungs:

@@ -103,7 +103,7 @@ class Sweeps:
     def stop(self, sweep_id: str, *, by: str = "local") -> Job:
         """Make no more trials, let those that run end in order, and keep what there is."""
         sweep_of(get_parent(self._store, sweep_id))
-        # The parent first: a trial cannot be added to a sweep that has ended.
+        # Alone first: a sweep that has ended otherwise is refused without a look at each of its trials.
         self._jobs.stop(sweep_id, by=by, tree=False)
         return self._jobs.stop(sweep_id, by=by, tree=True)
 

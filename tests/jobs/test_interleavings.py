@@ -283,6 +283,26 @@ def test_a_job_that_is_deleted_as_it_ends_has_ended(disturbed: Disturbed) -> Non
     assert disturbed.status(group) is Status.COMPLETED
 
 
+def test_a_job_is_not_deleted_that_has_the_id_of_one_which_somebody_else_has_deleted_meanwhile(
+    disturbed: Disturbed,
+) -> None:
+    jobs, top = disturbed.jobs, NewJob(name="top", task="x:y", job_id="top")
+    jobs.submit(top)
+    jobs.submit_many(NewJob(name="child", task="x:y", job_id=f"{n:03d}", parent_job_id="top") for n in range(150))
+    jobs.add_dependency("149", finished(disturbed.submit("other")))
+    jobs.cancel("top")
+
+    def delete_and_submit_anew() -> None:
+        jobs.delete("top", tree=True)
+        jobs.submit(top)
+
+    # Behind the marks, and before the transaction in which the edge of the first one that is deleted goes.
+    disturbed.backend.disturb(delete_and_submit_anew, writes=2)
+    jobs.delete("top", tree=True)
+    assert sorted(disturbed.ready()) == ["other", "top"]
+    check_records(jobs)
+
+
 def test_a_job_is_not_deleted_that_is_retried_at_once(disturbed: Disturbed) -> None:
     job = disturbed.submit("job")
     disturbed.jobs.cancel(job.job_id)

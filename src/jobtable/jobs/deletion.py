@@ -95,7 +95,9 @@ class Deletion:
             going.update(dict.fromkeys(unmarked))
             # No job comes under one that is marked. Those that came before that are found by another look.
             top = self._store.find(Job.key(job_id=job_id))
-        return sum(self._delete_one(each, going.keys()) for each in self._there(reversed(going)))
+        # One without a mark is another job: somebody else has deleted the one that had its id, too.
+        marked = (job for job in self._there(reversed(going)) if job.deleted_at is not None)
+        return sum(self._delete_one(each, going.keys()) for each in marked)
 
     def _there(self, job_ids: Iterable[str]) -> Iterator[Job]:
         """The jobs as they are now, without those that somebody else has deleted."""

@@ -14,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +22,7 @@ from typing import Any, ClassVar
 import pytest
 
 from jobtable.app import open_jobs
-from jobtable.errors import ObjectStoreUnavailable, TaskError, ValueRefusedError
+from jobtable.errors import ObjectStoreUnavailable, StorageLocked, TaskError, ValueRefusedError
 from jobtable.jobs import log_text, patience, process_slots, processes, worker
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
@@ -473,6 +474,37 @@ def test_what_a_job_could_not_open_is_told_at_once(bench: Bench, monkeypatch: py
     monkeypatch.setattr(sys.modules["__main__"], "open_in_script", open_in_script, raising=False)
     with pytest.raises(ValueRefusedError, match="move it into a module"):
         Worker(partial(open_in_script, bench.url), ["default"]).run()
+
+
+class RefusedToTheFirst:
+    """Opens the jobs, but not for the first process of a job, which has little patience."""
+
+    def __init__(self, folder: Path) -> None:
+        self._url, self._first, self._worker = f"file:{folder}/jobs.db", folder / "first", os.getpid()
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state
+        patience._PATIENCE_SECONDS = 0.5  # in the process of a job alone: only there it comes out of a pickle
+
+    def __call__(self) -> Jobs:
+        if os.getpid() != self._worker:
+            with suppress(FileExistsError), self._first.open("x") as file:
+                file.write(str(os.getpid()))
+            if self._first.read_text() == str(os.getpid()):
+                raise StorageLocked("another program keeps it locked")
+        return open_jobs(self._url)
+
+
+def test_a_job_whose_process_cannot_open_the_store_is_given_back(bench: Bench) -> None:
+    job_id = bench.submit("add", {"a": 1, "b": 2})
+    report = Worker(RefusedToTheFirst(bench.folder), ["default"], until_empty=True).run()
+    job = bench.job(job_id)
+    assert (job.status, job.result, job.attempts) == (Status.COMPLETED, 3, 1)
+    assert (report.released, report.completed, report.failed) == (1, 1, 0)
+    history = bench.jobs.queries.list_statuses(job_id)
+    assert [entry.message for entry in history if entry.status is Status.INTERRUPTED] == [
+        "its store could not be opened, and it was not started: another program keeps it locked"
+    ]
 
 
 def open_in_script(url: str) -> Jobs:

@@ -82,6 +82,11 @@ class JobProcess:
         """What the task has raised, if it has, however the run is taken to have ended."""
         return self._report.message if self._report is not None and self._report.kind == "raised" else None
 
+    @property
+    def unopened(self) -> str | None:
+        """Why the task did not begin, if the store could not be opened for it."""
+        return self._report.message if self._report is not None and self._report.kind == "unopened" else None
+
     def end(self, why: Why, *, grace_seconds: float | None = None, detail: str = "") -> None:
         """Tell the task to end; SIGTERM and SIGKILL follow if it does not."""
         grace = self._definition.grace_seconds if grace_seconds is None else grace_seconds
@@ -205,7 +210,7 @@ class JobProcess:
         if report is not None and report.kind == "returned" and not (why == "drain" and report.knew_of_stop):
             outcome = report.outcome()
             return Outcome.stopped(outcome.message, outcome.result) if why == "stop" else outcome
-        if why == "drain":
+        if why == "drain" or (why is None and self.unopened is not None):
             return None
         if why == "stop":
             told = report.message if report is not None and report.kind == "raised" else None

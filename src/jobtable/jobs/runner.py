@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from jobtable.clock import SYSTEM_CLOCK
 from jobtable.errors import JobtableError, TaskError
 from jobtable.jobs import tasks
 from jobtable.jobs.context import JobContext
@@ -26,6 +27,7 @@ from jobtable.jobs.definition import Definition
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.logging_handler import JobLogHandler
+from jobtable.jobs.patience import insist, is_passing
 from jobtable.jobs.sent_lines import Flushed, LineSender
 
 MOST_RESULT_BYTES = 390_000
@@ -50,7 +52,8 @@ class Request:
 class Report:
     """How a task ended, as far as its own process can say."""
 
-    kind: Literal["returned", "raised", "terminated"]
+    kind: Literal["returned", "raised", "terminated", "unopened"]
+    """The last one: the task did not begin, because the store could not be opened."""
     result: bytes = b"null"
     """JSON; what the task returned."""
     message: str | None = None
@@ -194,7 +197,12 @@ def _run(control: Connection, stop: StopFlag) -> Report:
     definition = request.lease.job.definition
     if definition.memory_mb is not None:
         _limit_memory(definition.memory_mb)
-    jobs = request.open_jobs()
+    try:
+        jobs = insist(request.open_jobs, "the store of the job", SYSTEM_CLOCK)
+    except JobtableError as error:
+        if not is_passing(error):
+            raise
+        return Report("unopened", message=f"its store could not be opened, and it was not started: {error}")
     context = JobContext(jobs, request.lease, should_stop=stop.should_stop, sender=sender)
     with _logging_into(context):
         report = run_task(definition, stop, lambda: context)

@@ -89,6 +89,31 @@ def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
         Storage(path)
 
 
+def test_a_file_that_a_newer_version_upgrades_is_refused_by_who_has_it_open(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older = Storage(path)
+    create_table(older)
+    put(older, item("1", "1"))
+    _upgrade_to_a_newer_format(path, monkeypatch)
+    refusal = rf"has format {files.FORMAT + 1}.*upgrade Jobtable and start this program again"
+    for attempt in (lambda: get(older, item("1", "1")), lambda: put(older, item("2", "2")), lambda: everything(older)):
+        for _ in range(2):
+            with pytest.raises(StorageError, match=refusal):
+                attempt()
+    older.close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT items FROM counters WHERE items > 0").fetchall() == [(1,)]
+
+
+def _upgrade_to_a_newer_format(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Open and close the file as a version does that has one format more."""
+    with monkeypatch.context() as newer:
+        newer.setattr(files, "MIGRATIONS", (*files.MIGRATIONS, lambda _: None))
+        newer.setattr(files, "FORMAT", files.FORMAT + 1)
+        Storage(path).close()
+
+
 def test_a_table_that_a_newer_version_has_described_is_refused(path: Path) -> None:
     storage = Storage(path)
     create_table(storage)

@@ -169,11 +169,16 @@ def _with_connection(
 
 def _inspect(path: str, _: Durability, connection: sqlite3.Connection) -> None:
     _refuse_foreign_file(path, connection)
+    refuse_newer_file(path, connection)
+
+
+def refuse_newer_file(path: str, connection: sqlite3.Connection) -> None:
+    """StorageError if the file is of a newer version, which may have upgraded it while this process has it open."""
     version = _format_of(connection)
     if version > FORMAT:
         raise StorageError(
             f"{path} has format {version}, and this version of Jobtable knows formats up to {FORMAT}: "
-            "upgrade Jobtable, or open a copy made by this version"
+            "upgrade Jobtable and start this program again, or open a copy made by this version"
         )
 
 
@@ -189,6 +194,9 @@ def _upgrade(path: str, durability: Durability, connection: sqlite3.Connection) 
     if version < FORMAT:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (FORMAT,))
+    if 0 < version < FORMAT:
+        # As a change of the catalogue, of which processes of the older version learn that have the file open.
+        connection.execute(f"PRAGMA user_version = {catalogue_version(connection) + 1}")
     connection.execute("COMMIT")
     return catalogue_version(connection)
 

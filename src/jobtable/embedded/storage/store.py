@@ -233,6 +233,8 @@ class Storage:
         return self._cache_in_doubt() if version == Turn.BEING_CHANGED else self._renewed_cache(version)
 
     def _renewed_cache(self, version: bytes) -> Cache:
+        with Snapshot(self, self._cache) as view:
+            files.refuse_newer_file(self.path, view.connection)
         cache = self._cache = Cache(version)
         self._upkeep.start_if_needed()
         return cache

@@ -232,6 +232,8 @@ def test_what_is_no_file_is_not_replaced(cli: CommandLine, command: list[str]) -
         assert "would be replaced: name a file" in cli.run(*command, name, code=ExitCode.FAILED).stderr
     assert Path("pipe").is_fifo()
     assert Path("link").is_symlink()
+    assert "not the standard output: name one" in cli.run(*command, "-", code=ExitCode.FAILED).stderr
+    assert not Path("-").exists()
 
 
 def test_a_file_is_exported_to_where_a_link_leads(cli: CommandLine) -> None:

@@ -95,6 +95,8 @@ Since = Annotated[
 
 def file_to_write(path: Path) -> Path:
     """The file that a path leads to, to be replaced as a whole; refused where a device, a pipe or a folder would be."""
+    if path == Path("-"):
+        raise ValueRefusedError("a file is written, and not the standard output: name one instead of -")
     if path.exists() and not path.is_file():
         raise ValueRefusedError(f"{path} is a folder, a device or a pipe, and would be replaced: name a file")
     file = Path(os.path.realpath(path))  # so that a link goes on to lead there

@@ -54,3 +54,8 @@ class SystemClock:
 
 
 SYSTEM_CLOCK = SystemClock()
+
+
+def wall_time(clock: Clock) -> datetime:
+    """The time in UTC on the wall clock: for when something is due. After the clock was ahead, `now` still is."""
+    return _EPOCH + timedelta(seconds=clock.seconds())

@@ -199,6 +199,21 @@ def test_a_job_whose_time_has_come_waits_on_for_its_dependency(jobs: Jobs, clock
     check_records(jobs)
 
 
+def test_what_is_due_goes_by_the_wall_clock_also_when_that_was_ahead_for_a_while(jobs: Jobs, clock: FakeClock) -> None:
+    right = clock.now()
+    jobs.submit(new("in the night", not_before=right + timedelta(hours=20)))
+    jobs.submit(new("weak", max_attempts=2, retry=RetryPolicy(first_delay_seconds=10)))
+    clock.set(right + timedelta(days=1))
+    clock.now()
+    clock.set(right)
+    (lease,) = claim(jobs)
+    jobs.finish(lease, Outcome.failed("boom"))
+    assert (jobs.promote_due("default"), claim(jobs)) == (0, [])
+    clock.advance(13)
+    assert jobs.promote_due("default") == 1
+    assert run_all(jobs) == ["weak"]
+
+
 # --- failure ------------------------------------------------------------------------------------------------------
 
 

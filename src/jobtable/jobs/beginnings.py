@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.errors import ConflictError, JobStateError
 from jobtable.jobs.dependencies import Dependencies
 from jobtable.jobs.endings import Endings
@@ -82,7 +82,7 @@ class Beginnings:
     def _hold(self, job: Job, settling_time: timedelta) -> None:
         """Give an ended job a place in its queue, to be found by others after some time."""
         for _ in range(_MOST_TRIES):
-            due = self._clock.now() + settling_time
+            due = wall_time(self._clock) + settling_time
             place = self._queries.find_place(job)
             transition = Transition(self._store, self._clock)
             same = unchanged(job, Job.status, Job.changed_at, Job.priority)

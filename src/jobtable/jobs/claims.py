@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from random import Random
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.errors import JobtableError, ValueRefusedError
 from jobtable.jobs.endings import Endings
 from jobtable.jobs.entities import Instance, InstanceJob, Job, JobResource, Queue, QueueJob
@@ -177,7 +177,7 @@ class Claims:
         If that cannot be done for some, it raises after the others were looked after.
         """
         self._starts.tell_untold()
-        now = self._clock.now()
+        now = wall_time(self._clock)
         done = 0
         problem: JobtableError | None = None
         for place in self._store.query(QueueJob.delayed(queue_name=queue), before=now, limit=limit):

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.errors import ConditionFailedError, ConflictError, NotFoundError, TransactionFailedError
 from jobtable.jobs.edges import condition_of, is_broken_by, is_met_by, same_gates
 from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
@@ -248,7 +248,7 @@ class Endings:
         """
         self.settle(job, waits=())
         if self._queries.find_place(job) is not None:
-            due = self._clock.now() + SETTLING_TIME
+            due = wall_time(self._clock) + SETTLING_TIME
             with suppress(ConditionFailedError, NotFoundError):  # it has gone just now, or somebody holds it for longer
                 self._store.update(place, QueueJob.not_before.set(due), when=unchanged(place, QueueJob.not_before))
 

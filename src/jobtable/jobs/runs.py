@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.errors import (
     ConditionFailedError,
     ConflictError,
@@ -248,7 +248,7 @@ class Runs:
         )
         if job.queue_name is not None:
             place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
-            due = self._clock.now() + timedelta(seconds=delay)
+            due = wall_time(self._clock) + timedelta(seconds=delay)
             transition.tx.update(place, QueueJob.not_before.set(due))
             transition.count(job.queue_name, running=-1)
         self._close_records(transition, lease, Status.FAILED)

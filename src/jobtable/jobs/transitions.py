@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.errors import TransactionFailedError
 from jobtable.jobs.entities import Job, JobDependency, JobStatus, Queue, QueueJob
 from jobtable.jobs.queues import Queues
@@ -102,7 +102,7 @@ class Transition:
         place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
         self._own(job.job_id)
         if job.dependents and not are_told:
-            due = self._clock.now() + SETTLING_TIME
+            due = wall_time(self._clock) + SETTLING_TIME
             self.tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(due))
         else:
             self.tx.delete(place, when=QueueJob.priority.exists())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.jobs.definition import EdgeCondition, Gate
 from jobtable.jobs.entities import Job, JobDependency, JobGates, Queue, QueueJob
 from jobtable.jobs.leases import has_lease
@@ -131,7 +131,7 @@ class Waits:
 
     def _reason_of_time(self, job: Job, due: datetime) -> WaitReason:
         told = due.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-        if due <= self._clock.now():
+        if due <= wall_time(self._clock):
             return WaitReason(WaitKind.TIME, f"Its time has come at {told}: a worker that looks makes it ready.")
         if job.attempts:
             number = f"{job.attempts + 1} of {job.max_attempts}"

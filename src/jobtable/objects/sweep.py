@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.clock import SYSTEM_CLOCK, Clock, wall_time
 from jobtable.errors import ValueRefusedError
 from jobtable.objects.store import ObjectStore
 
@@ -44,7 +44,7 @@ def sweep(
     """
     if grace < timedelta(0):
         raise ValueRefusedError(f"the grace time cannot be negative: {grace}")
-    before = datetime.fromtimestamp(clock.seconds(), UTC) - grace
+    before = wall_time(clock) - grace
     seen = orphans = orphan_bytes = 0
     for found in objects.list(prefix):
         seen += 1

@@ -131,6 +131,27 @@ def test_a_lease_that_could_not_be_renewed_is_renewed_soon(
     assert held.lease.job.heartbeat > 0
 
 
+def test_a_store_that_stays_away_is_told_once_a_minute(
+    jobs: Jobs, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    numbers, has_failed_often = count(), threading.Event()
+
+    def fail() -> None:
+        number = next(numbers)
+        if number in (10, 20):
+            clock.advance(60)
+        if number == 30:
+            has_failed_often.set()
+        raise BackendUnavailable("switched off")
+
+    heartbeats = Heartbeats(jobs, 0, beat_instance=fail, on_failure=lambda error: None)
+    heartbeats.start()
+    assert has_failed_often.wait(60)
+    heartbeats.close()
+    told = "this worker could not renew its leases or look after them: InternalServerError: switched off"
+    assert [record.getMessage() for record in caplog.records] == [told] * 3
+
+
 def test_a_lease_that_someone_else_has_is_lost(jobs: Jobs, heartbeats: Heartbeats, clock: FakeClock) -> None:
     first, second = claimed(jobs), claimed(jobs)
     held = [heartbeats.hold(lease, clock.monotonic()) for lease in (first, second)]

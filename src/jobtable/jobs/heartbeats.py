@@ -16,6 +16,8 @@ from jobtable.jobs.patience import is_passing
 
 _LOG = logging.getLogger("jobtable.worker")
 _LOOK_SECONDS = 1.0
+_SAME_WORDS_SECONDS = 60.0
+"""How often the same problem is told: a store may be away for hours, and is asked every second."""
 MOST_AT_ONCE = 16
 """How many leases are renewed at once."""
 
@@ -62,6 +64,7 @@ class Heartbeats:
         self._on_failure = on_failure
         self._lock = threading.Lock()
         self._held: dict[tuple[str, int], Held] = {}
+        self._told, self._told_at = "", 0.0
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
 
@@ -106,7 +109,13 @@ class Heartbeats:
             except Exception as error:  # without heartbeats the leases end, and with them the jobs
                 if not (isinstance(error, JobtableError) and is_passing(error)):
                     self._on_failure(error)
-                _LOG.warning("this worker could not renew its leases or look after them: %s", error)
+                self._tell(str(error))
+
+    def _tell(self, problem: str) -> None:
+        now = self._clock.monotonic()
+        if problem != self._told or now - self._told_at >= _SAME_WORDS_SECONDS:
+            self._told, self._told_at = problem, now
+            _LOG.warning("this worker could not renew its leases or look after them: %s", problem)
 
     def beat(self) -> None:
         """Renew every lease that was not renewed just now; if some cannot be, raise after the others were."""

@@ -50,6 +50,21 @@ def test_a_token_ends_at_its_time() -> None:
             tokens.create(Role.READ, expires_in=timedelta(0))
 
 
+def test_a_token_keeps_its_time_with_a_server_whose_clock_was_ahead() -> None:
+    clock = FakeClock()
+    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
+        store.tables.create(main)
+        tokens = Tokens(store, clock=clock)
+        new = tokens.create(Role.READ, expires_in=timedelta(hours=1))
+        right = clock.now()
+        clock.set(right + timedelta(days=1))
+        assert tokens.find_valid(new.text) is None
+        clock.now()
+        clock.set(right)
+        assert tokens.find_valid(new.text) is not None
+        assert tokens.create(Role.READ, expires_in=timedelta(hours=1)).record.expires_at == right + timedelta(hours=1)
+
+
 def test_the_records_of_tokens_that_open_nothing_any_more_do_not_pile_up() -> None:
     """Where each run makes a token of its own, nobody could find those that count in the list."""
     clock = FakeClock()

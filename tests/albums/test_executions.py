@@ -344,6 +344,17 @@ def test_a_task_times_out_and_the_execution_goes_its_way(
         assert flows.RAN == ["one", "two", "three"]
 
 
+def test_a_clock_that_was_ahead_for_a_while_times_no_task_out(jobs: Jobs, clock: FakeClock) -> None:
+    _, asked, token = waiting(jobs, "STEP_CONTINUES")
+    right = clock.now()
+    clock.set(asked.expires_at + timedelta(days=1))
+    clock.now()
+    clock.set(right)
+    assert Watch(jobs).expire_due().looked_at == 0
+    Answers(jobs).complete(asked.task_id, token, [])
+    assert Executions(jobs).records.get_task(asked.task_id).status is TaskStatus.COMPLETED
+
+
 # --- failures and crashes ---------------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from jobtable.access.entities import AccessToken, Role
-from jobtable.clock import SYSTEM_CLOCK, Clock
+from jobtable.clock import SYSTEM_CLOCK, Clock, wall_time
 from jobtable.errors import ValueRefusedError
 from jobtable.store import Query, Store
 
@@ -49,14 +49,13 @@ class Tokens:
             raise ValueRefusedError(f"a token cannot expire in {expires_in}: give it some time to live")
         token_id = self._random_bytes(8).hex()
         secret = base64.urlsafe_b64encode(self._random_bytes(32)).decode().rstrip("=")
-        now = self._clock.now()
-        expires_at = None if expires_in is None else now + expires_in
+        expires_at = None if expires_in is None else wall_time(self._clock) + expires_in
         record = AccessToken(
             token_id=token_id,
             name=name,
             role=role,
             secret_sha256=_digest(secret),
-            created_at=now,
+            created_at=self._clock.now(),
             created_by=created_by,
             expires_at=expires_at,
             time_to_live=None if expires_at is None else _seen_until(expires_at),
@@ -78,7 +77,7 @@ class Tokens:
         """Whether a token still opens anything, and if not, why."""
         if record.revoked_at is not None:
             return "revoked"
-        is_expired = record.expires_at is not None and record.expires_at <= self._clock.now()
+        is_expired = record.expires_at is not None and record.expires_at <= wall_time(self._clock)
         return "expired" if is_expired else "valid"
 
     def list(self) -> Query[AccessToken]:

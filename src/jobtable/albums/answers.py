@@ -19,6 +19,7 @@ from jobtable.albums.entities import (
 from jobtable.albums.executions import Executions
 from jobtable.albums.moves import Move
 from jobtable.albums.service import random_token
+from jobtable.clock import wall_time
 from jobtable.errors import (
     ConditionFailedError,
     ConflictError,
@@ -96,7 +97,7 @@ class Answers:
             raise _closed(task)
 
     def _is_late(self, task: ValidationTask) -> bool:
-        return self._jobs.clock.now() >= task.expires_at
+        return wall_time(self._jobs.clock) >= task.expires_at
 
     def _close(self, task: ValidationTask, status: TaskStatus, albums: list[AlbumData] | None) -> Execution:
         """Close the task and move its execution, in one transaction; then submit the step that follows."""

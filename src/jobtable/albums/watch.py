@@ -11,6 +11,7 @@ from jobtable.albums.definitions import load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch, TaskStatus, WorkflowType
 from jobtable.albums.executions import Executions, is_step_job, step_job_id
 from jobtable.albums.moves import LOOK_AGAIN
+from jobtable.clock import wall_time
 from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -44,7 +45,7 @@ class Watch:
     def expire_due(self) -> Sweep:
         """Time out the tasks whose time is over, and look at executions that should have moved by now."""
         sweep = Sweep()
-        now = self._jobs.clock.now()
+        now = wall_time(self._jobs.clock)
         for workflow_type in WorkflowType:
             due = ExecutionWatch.by_due(workflow_type=workflow_type, status="due")
             for listed in self._store.query(due, before=now):
@@ -88,7 +89,7 @@ class Watch:
             task = self._executions.records.get_task(watch.task_id)
             if task.status is not TaskStatus.PENDING:
                 return
-            if self._jobs.clock.now() >= task.expires_at:
+            if wall_time(self._jobs.clock) >= task.expires_at:
                 self._answers.time_out(task)
                 sweep.timed_out += 1
             else:

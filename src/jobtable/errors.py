@@ -181,6 +181,8 @@ class RequestError(JobtableError):
     """DynamoDB's answer to one request: its error code, its message, and what else it sent along."""
 
     code: str = "InternalServerError"
+    has_waited = False
+    """Whether the backend has tried for some seconds before it gave up: then it is not asked again at once."""
 
     def __init__(self, message: str, *, code: str | None = None, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)

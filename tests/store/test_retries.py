@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage import files
 from jobtable.errors import (
     AlreadyExistsError,
     BackendUnavailable,
@@ -50,6 +54,21 @@ def test_throttled_requests_go_through_in_the_end(engine: Backend, seed: int) ->
     assert store.get(Task.key(task_id="1")).count == 21
     assert backend.injected["throttled"] > 0
     assert clock.monotonic() > 0
+
+
+def test_a_file_that_another_program_keeps_locked_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BUSY_SECONDS", 0.3)
+    clock = FakeClock()
+    with Store(EmbeddedBackend(tmp_path / "test.db"), backoff=Backoff(clock=clock)) as store:
+        store.tables.create(table)
+        with closing(sqlite3.connect(tmp_path / "test.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(BackendUnavailable, match="another program keeps it locked"):
+                store.put(make_task())
+            assert clock.monotonic() == 0  # there was no pause, and so no second attempt
+        store.put(make_task())
 
 
 def test_endless_throttling_is_an_error_in_the_end(engine: Backend) -> None:

@@ -51,4 +51,4 @@ class Backoff:
 
 
 def _may_repeat(error: RequestError, repeatable: bool) -> bool:
-    return error.retryable and (repeatable or isinstance(error, _NOT_DONE))
+    return error.retryable and not error.has_waited and (repeatable or isinstance(error, _NOT_DONE))

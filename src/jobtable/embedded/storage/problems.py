@@ -40,7 +40,9 @@ def cannot_open(path: str, error: Failure) -> StorageError:
 
 def unavailable(path: str, error: Failure) -> RequestError:
     """The error for one request that failed below the engine; the caller may ask again."""
-    return request_error("InternalServerError", f"{path} could not be used: {_advice(error)} ({error})")
+    told = request_error("InternalServerError", f"{path} could not be used: {_advice(error)} ({error})")
+    told.has_waited = is_locked(error)
+    return told
 
 
 def is_locked(error: Failure) -> bool:

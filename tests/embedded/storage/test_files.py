@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -259,3 +260,18 @@ def test_a_file_that_another_program_keeps_locked_is_an_error_of_the_request(
         assert everything(storage) == []
     put(storage, item("1", "1"))
     assert everything(storage) == [item("1", "1")]
+
+
+def test_who_waits_for_a_locked_file_behind_others_does_not_wait_for_each_of_them(
+    storage: Storage, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BUSY_SECONDS", 2.0)
+    writers = 10
+    with closing(sqlite3.connect(path, isolation_level=None)) as other, ThreadPoolExecutor(writers) as pool:
+        other.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        outcomes = [pool.submit(put, storage, item("1", str(number))) for number in range(writers)]
+        assert all(isinstance(outcome.exception(), BackendUnavailable) for outcome in outcomes)
+        assert time.monotonic() - begun < writers * 2.0 / 2
+    put(storage, item("2", "2"))
+    assert everything(storage) == [item("2", "2")]

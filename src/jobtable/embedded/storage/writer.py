@@ -7,12 +7,12 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from jobtable.embedded.storage.catalogue import Cache, catalogue_version
 from jobtable.embedded.storage.files import Whereabouts, when_unlocked
-from jobtable.embedded.storage.problems import is_missing_table, table_not_found, unavailable
+from jobtable.embedded.storage.problems import is_locked, is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.transactions import Transaction
 from jobtable.embedded.storage.turn import Turn
 from jobtable.embedded.storage.wal import WalBound
@@ -170,12 +170,15 @@ class Writer:
             call.tell()
 
     def _do(self, call: _Call) -> None:
-        taken = [call]
+        taken, behind = [call], tuple(self._waiting)
         try:
             with self._turn:
                 self._commit(taken)
         except (sqlite3.Error, OSError) as error:
             self._drop_connection()
+            if is_locked(error):
+                # They have waited as long. Each for itself, the last of many would wait for minutes.
+                taken += self._take_all(behind)
             for one in taken:
                 one.error = unavailable(self._home.path, error)
         except BaseException as error:
@@ -233,6 +236,13 @@ class Writer:
             call = self._take_next()
             if call is not None:
                 taken.append(call)
+                yield call
+
+    def _take_all(self, calls: Sequence[_Call]) -> Iterator[_Call]:
+        """Those of the calls that still wait."""
+        for call in calls:
+            with contextlib.suppress(ValueError):  # it has been taken along, or has left
+                self._waiting.remove(call)
                 yield call
 
     def _take_next(self) -> _Call | None:

@@ -15,9 +15,9 @@ from jobtable.app import open_jobs
 from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
 from jobtable.errors import BackendUnavailable
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.definition import EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Lease
+from jobtable.jobs.leases import Lease, Outcome
 from jobtable.jobs.listing import JobFilter
 from jobtable.jobs.log_text import LogText
 from jobtable.jobs.queries import JobQueries
@@ -74,6 +74,39 @@ def test_a_job_that_runs_is_shown_with_its_time_so_far_and_its_estimated_end(cli
     text = cli.run("jobs", "show", job_id).stdout
     assert "seconds so far" in text
     assert "estimated end" in text
+
+
+def test_a_group_is_shown_with_how_many_of_its_jobs_have_ended_and_failed(cli: CommandLine) -> None:
+    with closing(open_jobs(cli.store)) as jobs:
+        jobs.open_group(NewJob(name="batch", job_id="batch"))
+        waits = ParentWaits(condition=EdgeCondition.FINISHED)
+        jobs.submit_many(
+            NewJob(name="n", task="m:f", job_id=f"part-{number:03d}", parent_job_id="batch", parent_waits=waits)
+            for number in range(30)
+        )
+        jobs.seal("batch")
+        leases = jobs.claim("default", limit=12, instance_id="here", lease_seconds=60)
+        jobs.finish(leases[0], Outcome.failed("poison"))
+        for lease in leases[1:]:
+            jobs.finish(lease, Outcome.completed(None))
+        text = cli.run("jobs", "show", "batch").stdout
+        for part in (
+            "40 %",
+            "12 of 30 have ended, 1 of them FAILED",
+            "estimated end",
+            "part-019",
+            "dependencies batch",
+        ):
+            assert part in text
+        assert "part-020" not in text
+        assert len(cli.json("jobs", "show", "batch")["dependencies"]) == 30
+        assert cli.run("jobs", "list").stdout.splitlines()[-1].split()[:3] == ["batch", "RUNNING", "40"]
+        assert cli.run("jobs", "tree", "batch").stdout.splitlines()[0].split()[-2:] == ["40", "%"]
+        for lease in jobs.claim("default", limit=50, instance_id="here", lease_seconds=60):
+            jobs.finish(lease, Outcome.completed(None))
+    text = cli.run("jobs", "show", "batch").stdout
+    assert "100 %" in text
+    assert "30 of 30 have ended, 1 of them FAILED" in text
 
 
 def test_what_a_job_reports_is_listed(cli: CommandLine) -> None:

@@ -24,8 +24,8 @@ from jobtable.jobs.records import Status
 from jobtable.jobs.worker import Worker
 from jobtable.model import Json
 from jobtable.store import Store
+from jobtable.sweeps.group_progress import read_group_progress
 from jobtable.testing import FakeClock
-from jobtable.web.group_progress import read_group_progress
 
 ADD = "tests.jobs.worker_tasks:add"
 FOREIGN: list[Json] = ["yaml: true", {"model": "layoutlm", "retry": 3}, {"task": ["train"]}, ["a", "b"]]

@@ -13,10 +13,10 @@ from jobtable.jobs.definition import NewJob, ParentWaits
 from jobtable.jobs.leases import Outcome
 from jobtable.jobs.records import Status
 from jobtable.store import Store
+from jobtable.sweeps.group_progress import GroupProgress, read_group_progress
 from jobtable.sweeps.parameters import FloatRange
 from jobtable.sweeps.service import Sweeps
 from jobtable.sweeps.sweep import Sweep
-from jobtable.web.group_progress import GroupProgress, read_group_progress
 
 
 def test_a_group_shows_how_many_of_its_jobs_have_ended_on_every_page_that_shows_it() -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from jobtable.cli.completion import complete_job
+from jobtable.cli.job_waiting import progress_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import (
     colour_of,
@@ -28,10 +29,12 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
 from jobtable.jobs.timing import Timing
 from jobtable.jobs.waiting import Waiting
+from jobtable.sweeps.group_progress import GroupProgress, find_group_progress, read_group_progress
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
 
 _SHOWN_STATUSES = 20
+_SHOWN_EDGES = 20
 _DEEPEST_JSON = 100
 """How many levels of jobs JSON may have: each of them is two of its own."""
 
@@ -47,23 +50,27 @@ def show(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
         jobs = services.jobs
         job = jobs.queries.get_job(job_id)
         statuses = jobs.queries.list_statuses(job_id, newest_first=True).page(size=_SHOWN_STATUSES).items[::-1]
-        dependencies = list(jobs.queries.list_dependencies(job_id))
+        edges = jobs.queries.list_dependencies(job_id)
+        dependencies = list(edges if as_json else edges.take(_SHOWN_EDGES + 1))
         resources = list(jobs.queries.list_resources(job_id))
         artifacts = list(jobs.store.query(JobArtifact.key(job_id=job_id)))
         waiting = jobs.why_waiting(job)
-        timing = jobs.timing_of(job)
+        group = find_group_progress(jobs.store, job)
+        timing = jobs.timing_of(job, percent=None if group is None else group.percent)
     if as_json:
         parts = {"dependencies": dependencies, "resources": resources, "artifacts": artifacts}
         print_json({"job": job, "waiting": waiting, "timing": timing, "statuses": statuses, **parts})
         return
-    print_fields(_fields(job, waiting, timing))
+    print_fields(_fields(job, waiting, timing, group))
     print_part("History", [_status_row(status) for status in statuses])
-    print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies])
+    print_part("Waits for", [_awaited_row(each, waiting) for each in dependencies[:_SHOWN_EDGES]])
+    if len(dependencies) > _SHOWN_EDGES:
+        print_text(f"and more: `jobtable jobs dependencies {job_id}` lists all of them")
     print_part("Resources", [_resource_row(each) for each in resources])
     print_part("Files", [_artifact_row(each) for each in artifacts])
 
 
-def _fields(job: Job, waiting: Waiting | None, timing: Timing | None) -> dict[str, Any]:
+def _fields(job: Job, waiting: Waiting | None, timing: Timing | None, group: GroupProgress | None) -> dict[str, Any]:
     definition = job.definition
     reasons = () if waiting is None else waiting.reasons
     return {
@@ -73,7 +80,8 @@ def _fields(job: Job, waiting: Waiting | None, timing: Timing | None) -> dict[st
         "status": job.status,
         "asked for": job.requested,
         "waits": "\n".join(reason.text for reason in reasons),
-        "progress": f"{job.progress:g} %",
+        "progress": f"{progress_of(job, group):g} %",
+        "jobs under it": None if group is None else _counted(group),
         "message": job.message,
         "task": definition.task,
         "params": definition.params or None,
@@ -92,6 +100,11 @@ def _fields(job: Job, waiting: Waiting | None, timing: Timing | None) -> dict[st
         "seconds so far": None if timing is None else round(timing.elapsed_seconds, 1),
         "estimated end": None if timing is None else timing.ends_at,
     }
+
+
+def _counted(group: GroupProgress) -> str:
+    failed = f", {group.failed:,} of them FAILED" if group.failed else ""
+    return f"{group.ended:,} of {group.total:,} have ended{failed}"
 
 
 def _status_row(status: JobStatus) -> dict[str, Any]:
@@ -221,7 +234,7 @@ def tree(job_id: JobId, store: StoreUrl = None, objects: ObjectsUrl = None, as_j
         if as_json:
             print_json(_with_children(services.jobs, job))
         else:
-            drawing = Tree(_label(job))
+            drawing = Tree(_label(job, find_group_progress(services.store, job)))
             _draw(services.jobs, job, drawing)
             print_renderable(drawing)
 
@@ -250,15 +263,17 @@ def _draw(jobs: Jobs, root: Job, drawing: Tree) -> None:
     waiting = [(root, drawing)]
     while waiting:
         job, branch = waiting.pop()
-        waiting += [(child, branch.add(_label(child))) for child in jobs.queries.list_children(job)]
+        children = list(jobs.queries.list_children(job))
+        groups = read_group_progress(jobs.store, children)
+        waiting += [(child, branch.add(_label(child, groups.get(child.job_id)))) for child in children]
 
 
-def _label(job: Job) -> Text:
+def _label(job: Job, group: GroupProgress | None) -> Text:
     stage = f" ({job.job_stage})" if job.job_stage else ""
     return Text.assemble(
         visible(f"{job.job_id}  {first_line(job.name)}{stage}  "),
         (job.status, colour_of(job.status) or ""),
-        f"  {job.progress:g} %",
+        f"  {progress_of(job, group):g} %",
     )
 
 

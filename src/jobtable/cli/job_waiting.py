@@ -13,6 +13,7 @@ from jobtable.cli.output import ExitCode, first_line, print_json, print_table, s
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import CLAIMABLE, InstanceStatus, Status
+from jobtable.sweeps.group_progress import GroupProgress, find_group_progress
 
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -50,6 +51,11 @@ def seconds_of(job: Job) -> float | None:
     return None if job.duration_seconds is None else round(job.duration_seconds, 2)
 
 
+def progress_of(job: Job, group: GroupProgress | None) -> float:
+    """How many percent are done: of a group that goes on, the share of its jobs that has ended."""
+    return job.progress if group is None or job.status is Status.COMPLETED else round(group.percent, 1)
+
+
 def _row(job: Job) -> dict[str, object]:
     return {
         "job": job.job_id,
@@ -83,7 +89,8 @@ def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job
             pause = min(pause * 1.2, _LONGEST_PAUSE_SECONDS)
             for job_id in open_ones:
                 seen[job_id] = jobs.queries.get_job(job_id)
-                _show(bars, shown[job_id], seen[job_id])
+                group = find_group_progress(jobs.store, seen[job_id])
+                _show(bars, shown[job_id], seen[job_id], progress_of(seen[job_id], group))
     return list(seen.values())
 
 
@@ -93,6 +100,6 @@ def _bars() -> Progress:
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
 
 
-def _show(bars: Progress, shown: TaskID, job: Job) -> None:
+def _show(bars: Progress, shown: TaskID, job: Job, percent: float) -> None:
     said = f": {first_line(job.message)}" if job.message else ""
-    bars.update(shown, completed=job.progress, description=visible(f"{job.name} {job.status}{said}"))
+    bars.update(shown, completed=percent, description=visible(f"{job.name} {job.status}{said}"))

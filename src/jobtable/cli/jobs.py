@@ -12,7 +12,7 @@ from jobtable.cli import job_logs, job_records, job_submission
 from jobtable.cli.completion import complete_job
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.groups import new_group
-from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
+from jobtable.cli.job_waiting import Timeout, progress_of, seconds_of, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import (
     ExitCode,
@@ -30,6 +30,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.listing import JobFilter, in_chunks, newest_first
 from jobtable.jobs.many import ActedOn, act_on_each
 from jobtable.jobs.records import Status
+from jobtable.sweeps.group_progress import GroupProgress, read_group_progress
 
 T = TypeVar("T")
 
@@ -84,17 +85,18 @@ def list_jobs(
     """
     with open_services(store, objects) as services:
         wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text)
-        found = islice(_selected(services.jobs, wanted, parent, limit), limit)
+        found = list(islice(_selected(services.jobs, wanted, parent, limit), limit))
+        groups = {} if as_json else read_group_progress(services.store, found)
         is_narrowed = parent is not None or wanted != JobFilter()
-        print_list(found, row, as_json=as_json, empty="There are no such jobs." if is_narrowed else _NO_JOBS)
+        empty = "There are no such jobs." if is_narrowed else _NO_JOBS
+        print_list(found, lambda job: _row(job, groups.get(job.job_id)), as_json=as_json, empty=empty)
 
 
-def row(job: Job) -> dict[str, object]:
-    """A job as a line of a table."""
+def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:
     return {
         "job": job.job_id,
         "status": job.status,
-        "%": round(job.progress),
+        "%": round(progress_of(job, group)),
         "name": job.name,
         "queue": job.queue_name,
         "created": job.created_at,

@@ -15,9 +15,9 @@ from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
 from jobtable.jobs.resubmission import copy_of, why_no_copy
 from jobtable.store import Page, Store
+from jobtable.sweeps.group_progress import read_group_progress
 from jobtable.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
-from jobtable.web.group_progress import read_group_progress
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.known_workers import known_workers
 from jobtable.web.pages.comparison import MOST_COMPARED

@@ -17,8 +17,8 @@ from jobtable.jobs.records import FINAL, Health, InstanceStatus, Status
 from jobtable.jobs.serving import ServedQueues
 from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
 from jobtable.store import Store
+from jobtable.sweeps.group_progress import GroupProgress, read_group_progress
 from jobtable.web.dependencies import AllServices
-from jobtable.web.group_progress import GroupProgress, read_group_progress
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.known_workers import known_workers
 from jobtable.web.pages.frame import render, render_fragment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ class GroupProgress:
 
     ended: int
     total: int
+    failed: int = 0
+    """How many of those that have ended are FAILED."""
 
     @property
     def percent(self) -> float:
@@ -29,7 +31,15 @@ class GroupProgress:
 
 def read_group_progress(store: Store, jobs: Iterable[Job]) -> dict[str, GroupProgress]:
     """The progress of those jobs that are groups and not complete, by their ids; one batch of reads for all."""
-    groups = [job for job in jobs if job.definition.is_group and job.status is not Status.COMPLETED]
+    return _read(store, [job for job in jobs if job.definition.is_group and job.status is not Status.COMPLETED])
+
+
+def find_group_progress(store: Store, job: Job) -> GroupProgress | None:
+    """The progress of one group, complete or not; None of a job that is none."""
+    return _read(store, [job]).get(job.job_id) if job.definition.is_group else None
+
+
+def _read(store: Store, groups: Sequence[Job]) -> dict[str, GroupProgress]:
     keys: list[Selection[Any]] = []
     for job in groups:
         keys.append(JobGates.key(job_id=job.job_id))
@@ -47,9 +57,11 @@ def read_group_progress(store: Store, jobs: Iterable[Job]) -> dict[str, GroupPro
 
 
 def _progress(gates: JobGates, entry: SweepEntry | None, planning: JobDependency | None) -> GroupProgress:
-    ended = gates.completed + gates.failed + gates.stopped + gates.cancelled
+    failed = gates.failed
+    ended = gates.completed + failed + gates.stopped + gates.cancelled
     total = ended + gates.open_completions
     if planning is not None:  # a sweep waits for its planning as it does for its trials; people count trials
         ended -= planning.outcome is not None
+        failed -= planning.outcome == Status.FAILED
         total -= 1
-    return GroupProgress(ended, total if entry is None else max(total, entry.trial_count))
+    return GroupProgress(ended, total if entry is None else max(total, entry.trial_count), failed)

@@ -55,6 +55,7 @@ def test_a_prefix_separates_stores_on_one_backend(dynamodb_local_url: str) -> No
     [
         ("", "is no store: write memory:"),
         ("nonsense", "is no store"),
+        ("memory", "is no store: write memory:"),
         ("redis://localhost", "is no store"),
         ("memory:x", "has no path"),
         ("file:", "names no file"),

@@ -30,10 +30,10 @@ def connect(url: str, *, clock: Clock = SYSTEM_CLOCK) -> Store:
 
     `?prefix=NAME` puts NAME before every table's name.
     """
-    scheme, _, rest = url.partition(":")
+    scheme, colon, rest = url.partition(":")
     options = _options(url)
     prefix = options.pop("prefix", "")
-    if scheme in ("memory", "file"):
+    if colon and scheme in ("memory", "file"):
         backend = _embedded(url, rest.partition("?")[0], options, clock)
     elif scheme in _DYNAMODB:
         backend = _dynamodb(url, options)

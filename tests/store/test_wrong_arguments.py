@@ -248,3 +248,21 @@ def test_a_transaction_names_the_item_that_it_would_write_twice() -> None:
         tx.delete(JOB)
         with pytest.raises(RequestRefused, match="put Job PK='JOB#1' SK='JOB', delete Job PK='JOB#1' SK='JOB'"):
             tx.commit()
+
+
+def test_a_transaction_takes_nothing_more_when_it_is_committed() -> None:
+    with connect("memory:") as store:
+        store.tables.create(main)
+        with store.transaction() as tx:
+            tx.put(JOB)
+        with pytest.raises(ValueRefusedError, match=r"cannot update Job PK='JOB#1' .*committed already; begin another"):
+            tx.update(Job.key(job_id="1"), Job.attempts.set(5))
+
+
+def test_a_query_is_no_answer_to_whether_it_finds_anything() -> None:
+    with connect("memory:") as store:
+        store.tables.create(main)
+        query = store.query(Job.key(job_id="1"))
+        with pytest.raises(TypeError, match=r"\.first\(\) gives None where it finds nothing"):
+            assert not query
+        assert query.first() is None

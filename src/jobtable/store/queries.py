@@ -61,6 +61,9 @@ class Query(Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return self._results(self._limit)
 
+    def __bool__(self) -> bool:
+        raise TypeError("a query is neither true nor false: .first() gives None where it finds nothing")
+
     def first(self) -> T | None:
         """The first result, or None."""
         return next(self._results(1), None)

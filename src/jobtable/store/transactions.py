@@ -66,6 +66,7 @@ class Transaction:
         self._token = token or str(uuid.uuid4())
         self._writes: list[Write] = []
         self._kinds: dict[str, None] = {}
+        self._is_committed = False
 
     def __enter__(self) -> Self:
         return self
@@ -106,14 +107,14 @@ class Transaction:
 
         TransactionConflict if others are in the way all the time: it may be committed again.
         """
-        if not self._writes:
-            return
-        try:
-            self._send()
-        except TransactionCanceled as error:
-            if not _is_passing(error):
-                raise self._failed(error) from error
-            self._send_again(error)
+        if self._writes:
+            try:
+                self._send()
+            except TransactionCanceled as error:
+                if not _is_passing(error):
+                    raise self._failed(error) from error
+                self._send_again(error)
+        self._is_committed = True
 
     def _send(self) -> None:
         try:
@@ -143,6 +144,8 @@ class Transaction:
         raise TransactionConflict(str(self._failed(conflict))) from conflict
 
     def _take(self, write: Write) -> None:
+        if self._is_committed:
+            raise ValueRefusedError(f"cannot {write.describe()}: the transaction is committed already; begin another")
         if len(self._writes) == MOST_ACTIONS:
             raise ValueRefusedError(f"a transaction takes {MOST_ACTIONS} actions; {write.describe()} is one more")
         self._writes.append(write)

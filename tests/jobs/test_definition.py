@@ -15,7 +15,7 @@ from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
-from jobtable.errors import NotFoundError, ValueRefusedError
+from jobtable.errors import AlreadyExistsError, NotFoundError, ValueRefusedError
 from jobtable.jobs.definition import NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
@@ -116,6 +116,36 @@ def test_what_a_job_waits_for_is_written_as_an_edge(jobs: Jobs) -> None:
     edges: Any = (first.job_id,)
     with pytest.raises(ValueRefusedError, match=rf"'bad' cannot wait for '{first.job_id}': .*DependsOn\(job_id\)"):
         NewJob(name="bad", task=ADD, depends_on=edges)
+
+
+@pytest.mark.parametrize(
+    ("given", "several"),
+    [({"name": "a"}, ""), ("m:f", ""), ([NewJob(name="a", task=ADD)], "; submit_many takes several")],
+    ids=["dict", "text", "list"],
+)
+def test_what_is_no_job_to_submit_is_refused_in_words(jobs: Jobs, given: Any, several: str) -> None:
+    for submit in (jobs.submit, jobs.open_group, lambda each: jobs.submit_many([each])):
+        with pytest.raises(TypeError) as refused:
+            submit(given)
+        assert str(refused.value).endswith(f" cannot be submitted: write NewJob(name=..., task=...){several}")
+
+
+def test_a_retry_policy_is_asked_for_by_its_name(jobs: Jobs) -> None:
+    retry: Any = 3
+    with pytest.raises(ValueRefusedError, match=r"the retry of job 'a' cannot be 3: input should be .* RetryPolicy"):
+        jobs.submit(NewJob(name="a", task=ADD, retry=retry))
+
+
+def test_a_whole_job_in_the_place_of_its_id_is_refused_in_words(jobs: Jobs) -> None:
+    job: Any = jobs.submit(NewJob(name="a", task=ADD))
+    with pytest.raises(ValueRefusedError, match=r"^Job.job_id: a whole Job is given: write .job_id$"):
+        jobs.cancel(job)
+
+
+def test_a_queue_that_is_there_is_not_made_again(jobs: Jobs) -> None:
+    jobs.create_queue("gpu", max_concurrent_jobs=2)
+    with pytest.raises(AlreadyExistsError, match=r"^the queue gpu is there already; change_queue\(\.\.\.\), or"):
+        jobs.create_queue("gpu", max_concurrent_jobs=3)
 
 
 def test_an_empty_key_is_refused(jobs: Jobs) -> None:

@@ -170,7 +170,7 @@ def test_a_path_is_resolved(module: str) -> None:
         ("some_tasks.inside:good", "some_tasks.inside cannot be imported: .*, or install it$"),
         ("greedy_tasks:good", "No module named 'nowhere_at_all'$"),
         ("broken_tasks:good", "ZeroDivisionError"),
-        ("some_tasks:missing", "has no missing"),
+        ("some_tasks:missing", r"some_tasks \(.*some_tasks.py\) has no missing"),
         ("some_tasks:bare", "write @task above it"),
         ("__main__:good", "move the task into a module"),
     ],
@@ -193,6 +193,9 @@ def test_a_function_that_no_worker_can_run_is_refused_before_it_is_submitted(mon
 
     with pytest.raises(TaskError, match=r"test_tasks\..*bare is not marked as a task: write @task above it"):
         NewJob(name="bare", task=bare)
+    for nameless in (lambda: None, task(lambda: None)):
+        with pytest.raises(TaskError, match=r"<lambda>' is a lambda, .*: write a function in a module"):
+            NewJob(name="nameless", task=nameless)
     with pytest.raises(TaskError, match=r"inner' is inside a function or class, where no worker finds it"):
         NewJob(name="inner", task=_with_a_task_inside())
     with pytest.raises(TaskError, match=r"it takes \(a: 'int', b: 'int'\), not \['a', 'c'\]"):

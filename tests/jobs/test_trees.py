@@ -50,6 +50,7 @@ def test_no_job_comes_under_one_that_was_ended_with_its_tree(jobs: Jobs, waits: 
             jobs.submit(under(parent, "late"))
     jobs.cancel("top")
     assert [job.job_id for job in jobs.queries.list_children(top)] == ["child"]
+    assert jobs.queries.list_children(top.job_id).first() == jobs.queries.list_children(top).first()
     check_records(jobs)
 
 

@@ -194,6 +194,12 @@ def test_what_is_no_server_is_refused(url: str) -> None:
         Server(url)
 
 
+@pytest.mark.parametrize("url", ["http://h:8765/api/v1", "http://h:8765/api/v1/"])
+def test_the_address_of_the_api_is_not_taken_for_the_servers(url: str) -> None:
+    with pytest.raises(ConnectionUrlError, match=r"is the address of a server's API: write http://h:8765$"):
+        Server(url)
+
+
 @pytest.mark.parametrize("user", ["me:hidden", "hidden", "me:hid/den"])
 def test_a_name_in_the_address_is_refused_and_not_told(user: str) -> None:
     with pytest.raises(ConnectionUrlError) as refused:
@@ -316,8 +322,8 @@ def odd() -> Iterator[Server]:
         ('/409/{"type":"JobStateError","detail":"it_runs"}', JobStateError, "it runs"),
         ('/422/{"type":"RequestRefused","detail":"ValidationException:_bad"}', RequestRefused, "bad"),
         ('/422/{"detail":"shape","errors":[{"at":"body"}]}', RequestRefused, 'shape: {"at": "body"}'),
-        ('/400/{"type":"__builtins__"}', RequestRefused, "HTTP 400"),
-        ("/400/[]", RequestRefused, "HTTP 400"),
+        ('/400/{"type":"__builtins__"}', RequestRefused, "does not answer as a Jobtable server: HTTP 400"),
+        ("/400/[]", RequestRefused, "does not answer as a Jobtable server: HTTP 400"),
     ],
 )
 def test_every_answer_becomes_an_error_of_ours(odd: Server, path: str, kind: type[JobtableError], said: str) -> None:

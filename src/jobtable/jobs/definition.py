@@ -108,7 +108,8 @@ def refusal(what: str, error: ValidationError) -> ValueRefusedError:
     problem = error.errors()[0]
     member = ".".join(map(str, problem["loc"]))
     named = f"the {member} of {what}" if member else what
-    return ValueRefusedError(f"{named} cannot be {reprlib.repr(problem['input'])}: {problem['msg'].lower()}")
+    reason = problem["msg"]
+    return ValueRefusedError(f"{named} cannot be {reprlib.repr(problem['input'])}: {reason[:1].lower()}{reason[1:]}")
 
 
 def find_non_finite(value: object) -> str | None:

@@ -68,8 +68,9 @@ class JobQueries:
         return self._store.query(Job.by_type())
 
     @access_pattern("003", "Job tree: the children of a job", index="GSI3")
-    def list_children(self, job: Job) -> Query[Job]:
-        """The jobs whose parent this one is, by creation."""
+    def list_children(self, job: Job | str) -> Query[Job]:
+        """The jobs whose parent this one is, by creation. Of an id the job is read first."""
+        job = self.get_job(job) if isinstance(job, str) else job
         return self._store.query(Job.in_tree(root_job_id=job.root_job_id or job.job_id, parent_job_id=job.job_id))
 
     def list_unawaited_children(self, job: Job) -> Query[JobChild]:

@@ -48,7 +48,11 @@ class Queues:
                 priority=priority,
                 description=description,
             )
-        self._store.add(queue)
+        try:
+            self._store.add(queue)
+        except AlreadyExistsError as error:
+            advice = "change_queue(...), or `jobtable queues change`, changes its settings"
+            raise AlreadyExistsError(f"the queue {name} is there already; {advice}") from error
         return queue
 
     def states(self, names: Sequence[str], *, certain: bool = False) -> list[QueueState]:

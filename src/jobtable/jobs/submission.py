@@ -32,6 +32,14 @@ _IS_OPEN = Job.tree_status.missing()
 """Holds only if nobody has ended the tree of a job since it was read."""
 
 
+def new_job(given: object) -> NewJob:
+    """What a program submits, or TypeError if it is something else than a job to submit."""
+    if isinstance(given, NewJob):
+        return given
+    several = "; submit_many takes several" if isinstance(given, list | tuple) else ""
+    raise TypeError(f"{given!r:.100} cannot be submitted: write NewJob(name=..., task=...){several}")
+
+
 class Submission:
     """Submits jobs. A second submission with the same key or id finds the job of the first."""
 
@@ -48,13 +56,14 @@ class Submission:
     def submit_many(self, new: Iterable[NewJob]) -> list[Job]:
         """Submit many jobs, some tens in a transaction. If it is interrupted, the same call again finishes it."""
         submitted: list[Job] = []
-        waiting = iter(new)
+        waiting = map(new_job, new)
         while chunk := list(islice(waiting, _CHUNK)):
             submitted += self._submit_chunk(chunk)
         return submitted
 
     def open_group(self, new: NewJob) -> Job:
         """Make a job that only groups others: it runs without a worker, until it is sealed and they have ended."""
+        new = new_job(new)
         if new.task is not None:
             raise ValueRefusedError(f"a group does nothing itself, but {new.name!r} names the task {new.task}")
         (group,) = self._submit_chunk([new], is_group=True)

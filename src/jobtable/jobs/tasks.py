@@ -145,8 +145,10 @@ def task_of(function: Callable[..., Any]) -> Task:
     found: Task | None = getattr(function, _MARK, None)
     if found is None:
         named = f"{function.__module__}.{getattr(function, '__qualname__', function)}"
+        _refuse_lambda(named, function)
         raise TaskError(f"{named} is not marked as a task: write @task above it")
     module_name, _, function_name = found.path.partition(":")
+    _refuse_lambda(found.path, function)
     _refuse_script(found.path, module_name)
     if "." in function_name:
         raise TaskError(f"{found.path!r} is inside a function or class, where no worker finds it; move it out of there")
@@ -175,10 +177,16 @@ def resolve(path: str) -> Task:
     function = getattr(module, function_name, None)
     found: Task | None = getattr(function, _MARK, None)
     if function is None:
-        raise TaskError(f"{path!r}: {module_name} has no {function_name}")
+        where = getattr(module, "__file__", None) or "of no file"
+        raise TaskError(f"{path!r}: {module_name} ({where}) has no {function_name}")
     if found is None:
         raise TaskError(f"{path!r} is not marked as a task: write @task above it")
     return found
+
+
+def _refuse_lambda(path: str, function: Callable[..., Any]) -> None:
+    if getattr(function, "__name__", None) == "<lambda>":
+        raise TaskError(f"{path!r} is a lambda, which no worker finds by a name: write a function in a module")
 
 
 def _refuse_script(path: str, module_name: str) -> None:

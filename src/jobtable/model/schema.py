@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import to_json
 
@@ -67,6 +67,8 @@ def _validated(adapter: TypeAdapter[Any], value: Any, owner: str) -> Any:
             accepted.encode()
     except ValidationError as error:
         reason = error.errors(include_url=False)[0]["msg"]
+        if isinstance(value, BaseModel) and (name := owner.rpartition(".")[2]) in type(value).model_fields:
+            raise ValueRefusedError(f"{owner}: a whole {type(value).__name__} is given: write .{name}") from error
         raise ValueRefusedError(f"{owner}: {value!r:.100}: {reason}") from error
     except UnicodeEncodeError as error:
         raise ValueRefusedError(f"{owner}: {value!r:.100} is not valid Unicode") from error

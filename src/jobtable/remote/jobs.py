@@ -14,6 +14,7 @@ from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobDependency, Queue
 from jobtable.jobs.many import ActedOn, ManyJobs
+from jobtable.jobs.submission import new_job
 from jobtable.objects import ObjectStore
 from jobtable.remote.server import Server, error_of, path_of
 from jobtable.store import Store
@@ -179,5 +180,6 @@ _DEFAULTS = {each.name: each.default for each in fields(NewJob)}
 
 def _body(new: NewJob) -> dict[str, Any]:
     """What is not as usual of a new job; in whose name it is, the token says."""
+    new = new_job(new)
     given = {each.name: getattr(new, each.name) for each in fields(NewJob) if each.name != "user"}
     return {name: to_jsonable_python(value) for name, value in given.items() if value != _DEFAULTS[name]}

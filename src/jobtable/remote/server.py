@@ -286,6 +286,9 @@ def _parts(url: str) -> SplitResult:
         raise wrong from error
     if is_wrong or parts.query or parts.fragment:
         raise wrong
+    if parts.path.rstrip("/").endswith(API):
+        server = without_secret(url).rstrip("/").removesuffix(API)
+        raise ConnectionUrlError(f"{server}{API} is the address of a server's API: write {server}")
     _, at, host = parts.netloc.rpartition("@")
     if at:
         raise ConnectionUrlError(
@@ -314,7 +317,8 @@ def error_of(problem: Mapping[str, Any], url: str) -> JobtableError:
 
 def _error(status: int, problem: Mapping[str, Any], url: str) -> JobtableError:
     """The error that the server met, as it would have been raised here."""
-    detail = str(problem.get("detail") or problem.get("title") or f"HTTP {status}")
+    told = problem.get("detail") or problem.get("title")
+    detail = str(told or f"HTTP {status}")
     kind = getattr(errors, str(problem.get("type")), None)
     if isinstance(kind, type) and issubclass(kind, RequestError):
         code, _, message = detail.partition(": ")
@@ -329,6 +333,8 @@ def _error(status: int, problem: Mapping[str, Any], url: str) -> JobtableError:
         return BackendUnavailable(f"{url}: {detail}")
     if status == 404:
         return NotFoundError(f"{url}: {detail}")
+    if told is None:
+        return RequestRefused(f"{url} does not answer as a Jobtable server: {detail}")
     return ConflictError(detail) if status == 409 else RequestRefused(_with_places(detail, problem))
 
 

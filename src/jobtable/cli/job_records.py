@@ -10,7 +10,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from jobtable.cli.completion import complete_job
-from jobtable.cli.job_waiting import progress_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import (
     colour_of,
@@ -29,7 +28,7 @@ from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
 from jobtable.jobs.timing import Timing
 from jobtable.jobs.waiting import Waiting
-from jobtable.sweeps.group_progress import GroupProgress, find_group_progress, read_group_progress
+from jobtable.sweeps.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
 
@@ -80,7 +79,7 @@ def _fields(job: Job, waiting: Waiting | None, timing: Timing | None, group: Gro
         "status": job.status,
         "asked for": job.requested,
         "waits": "\n".join(reason.text for reason in reasons),
-        "progress": f"{progress_of(job, group):g} %",
+        "progress": f"{percent_of(job, group):g} %",
         "jobs under it": None if group is None else _counted(group),
         "message": job.message,
         "task": definition.task,
@@ -273,7 +272,7 @@ def _label(job: Job, group: GroupProgress | None) -> Text:
     return Text.assemble(
         visible(f"{job.job_id}  {first_line(job.name)}{stage}  "),
         (job.status, colour_of(job.status) or ""),
-        f"  {progress_of(job, group):g} %",
+        f"  {percent_of(job, group):g} %",
     )
 
 

@@ -13,7 +13,7 @@ from jobtable.cli.output import ExitCode, first_line, print_json, print_table, s
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import CLAIMABLE, InstanceStatus, Status
-from jobtable.sweeps.group_progress import GroupProgress, find_group_progress
+from jobtable.sweeps.group_progress import find_group_progress, percent_of
 
 _PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -51,11 +51,6 @@ def seconds_of(job: Job) -> float | None:
     return None if job.duration_seconds is None else round(job.duration_seconds, 2)
 
 
-def progress_of(job: Job, group: GroupProgress | None) -> float:
-    """How many percent are done: of a group that goes on, the share of its jobs that has ended."""
-    return job.progress if group is None or job.status is Status.COMPLETED else round(group.percent, 1)
-
-
 def _row(job: Job) -> dict[str, object]:
     return {
         "job": job.job_id,
@@ -90,7 +85,7 @@ def _wait(jobs: Jobs, job_ids: Sequence[str], timeout: float | None) -> list[Job
             for job_id in open_ones:
                 seen[job_id] = jobs.queries.get_job(job_id)
                 group = find_group_progress(jobs.store, seen[job_id])
-                _show(bars, shown[job_id], seen[job_id], progress_of(seen[job_id], group))
+                _show(bars, shown[job_id], seen[job_id], percent_of(seen[job_id], group))
     return list(seen.values())
 
 

@@ -12,7 +12,7 @@ from jobtable.cli import job_logs, job_records, job_submission
 from jobtable.cli.completion import complete_job
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.groups import new_group
-from jobtable.cli.job_waiting import Timeout, progress_of, seconds_of, wait_until_done
+from jobtable.cli.job_waiting import Timeout, seconds_of, wait_until_done
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import (
     ExitCode,
@@ -30,7 +30,7 @@ from jobtable.jobs.entities import Job
 from jobtable.jobs.listing import JobFilter, in_chunks, newest_first
 from jobtable.jobs.many import ActedOn, act_on_each
 from jobtable.jobs.records import Status
-from jobtable.sweeps.group_progress import GroupProgress, read_group_progress
+from jobtable.sweeps.group_progress import GroupProgress, percent_of, read_group_progress
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:
     return {
         "job": job.job_id,
         "status": job.status,
-        "%": round(progress_of(job, group)),
+        "%": round(percent_of(job, group)),
         "name": job.name,
         "queue": job.queue_name,
         "created": job.created_at,

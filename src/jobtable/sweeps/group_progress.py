@@ -39,6 +39,11 @@ def find_group_progress(store: Store, job: Job) -> GroupProgress | None:
     return _read(store, [job]).get(job.job_id) if job.definition.is_group else None
 
 
+def percent_of(job: Job, group: GroupProgress | None) -> float:
+    """How many percent of a job are done: of a group that is not complete, the share of its jobs that has ended."""
+    return job.progress if group is None or job.status is Status.COMPLETED else round(group.percent, 1)
+
+
 def _read(store: Store, groups: Sequence[Job]) -> dict[str, GroupProgress]:
     keys: list[Selection[Any]] = []
     for job in groups:

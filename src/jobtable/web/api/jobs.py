@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any
@@ -13,7 +14,9 @@ from jobtable.jobs.definition import DEFAULT_QUEUE, DependsOn, NewJob, ParentWai
 from jobtable.jobs.entities import Job
 from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.jobs.records import Priority, Status
+from jobtable.jobs.timing import Timing
 from jobtable.jobs.waiting import Waiting
+from jobtable.sweeps.group_progress import GroupProgress, find_group_progress, percent_of
 from jobtable.web.api.bodies import Body, Id, Name, Written, with_kind
 from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import CallerOf, JobId, PageOf, Paging, TheJobs, TheQueries, TheStore
@@ -61,6 +64,17 @@ class NewJobBody(Body):
         """What the engine takes."""
         values = {name: getattr(self, name) for name in type(self).model_fields}
         return NewJob(**{**values, "depends_on": tuple(self.depends_on)}, user=user)
+
+
+@dataclass(frozen=True)
+class JobProgress:
+    """How far a job is."""
+
+    percent: float
+    group: GroupProgress | None
+    """Of a group: how many of the jobs under it have ended."""
+    timing: Timing | None
+    """While it runs."""
 
 
 Wanted = Annotated[str | None, Field(min_length=1, max_length=200)]
@@ -130,6 +144,16 @@ def get_job(job_id: JobId, queries: TheQueries) -> Job:
 def get_waiting(job_id: JobId, jobs: TheJobs) -> Waiting | None:
     """Why a job waits: every reason that holds now. Null if it does not wait, because it works or has ended."""
     return jobs.why_waiting(jobs.queries.get_job(job_id))
+
+
+@router.get("/jobs/{job_id}/progress")
+@allow(READ)
+def get_job_progress(job_id: JobId, jobs: TheJobs) -> JobProgress:
+    """How far a job is: a group by the jobs under it that have ended. While it runs, also when it may end."""
+    job = jobs.queries.get_job(job_id)
+    group = find_group_progress(jobs.store, job)
+    timing = jobs.timing_of(job, percent=None if group is None else group.percent)
+    return JobProgress(percent=percent_of(job, group), group=group, timing=timing)
 
 
 @router.get("/jobs/{job_id}/everything")

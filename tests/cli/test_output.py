@@ -134,7 +134,8 @@ def test_an_error_is_one_line() -> None:
     assert line_of(StorageError("first\n  second")) == "Error: first second"
     with connect("memory:") as store, pytest.raises(TableNotFound) as raised:
         store.get(Queue.key(queue_name="gpu"))
-    assert line_of(raised.value).endswith(": jobtable; create the tables with `jobtable tables create`")
+    advice = "create the tables with `jobtable tables create` (--module MODULE for a table of your own)"
+    assert line_of(raised.value).endswith(f": jobtable; {advice}")
 
 
 def test_no_bar_is_drawn_where_no_one_looks_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,9 @@ from jobtable.store.transactions import Transaction, transact_get
 
 E = TypeVar("E", bound=Entity)
 
+_HOW_TO_CREATE = (
+    "create it with store.tables.create(...), or `jobtable tables create` (--module MODULE for a table of your own)"
+)
 _NO_INDEX = "The table does not have the specified index"
 _OPERATIONS = {
     "put": "PutItem",
@@ -301,8 +304,7 @@ class Store:
         except TableNotFound as error:
             if not (names := " or ".join(_tables_of(request))):  # a request to a stream names no table
                 raise
-            told = f"{error.message}: {names}; create it with store.tables.create(...), or `jobtable tables create`"
-            raise TableNotFound(told, code=error.code) from error
+            raise TableNotFound(f"{error.message}: {names}; {_HOW_TO_CREATE}", code=error.code) from error
         except RequestError as error:
             if error.message.startswith(_NO_INDEX):
                 raise RequestRefused(f"{error.message}; add it with store.tables.update(...)") from error

@@ -33,6 +33,9 @@ def use(store: Store) -> None:
     assert_type(updated, Job)
     assert_type(store.upsert(Job.key(job_id="1"), Job.attempts.increment()), Job)
     assert_type(store.batch_get([Job.key(job_id="1")]), list[Job | None])
+    assert_type(store.get_together(Job.key(job_id="1"), JobMetric.key(job_id="1")), tuple[Job | None, JobMetric | None])
+    assert_type(store.values(Job.key(job_id="1"), Job.status), Query[Status])
+    assert_type(store.values(Job.key(job_id="1"), Job.status, Job.attempts), Query[tuple[Status, int]])
     store.query(JobMetric.key(job_id="1"), where=(JobMetric.value > 0.5))
     with store.transaction() as tx:
         tx.add(job)

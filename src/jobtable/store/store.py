@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import (
@@ -20,7 +20,7 @@ from jobtable.errors import (
 )
 from jobtable.model.conditions import AttributeIs, Condition, Placeholders, all_of, as_condition
 from jobtable.model.entity import Entity
-from jobtable.model.expressions import Update, attribute_of
+from jobtable.model.expressions import Attribute, Update, attribute_of
 from jobtable.model.schema import KeySchema
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
@@ -40,6 +40,10 @@ from jobtable.store.tables import Tables
 from jobtable.store.transactions import Transaction, transact_get
 
 E = TypeVar("E", bound=Entity)
+E2 = TypeVar("E2", bound=Entity)
+E3 = TypeVar("E3", bound=Entity)
+V = TypeVar("V")
+V2 = TypeVar("V2")
 
 _HOW_TO_CREATE = (
     "create it with store.tables.create(...), or `jobtable tables create` (--module MODULE for a table of your own)"
@@ -234,6 +238,24 @@ class Store:
         """How many entities a selection has."""
         return self.query(selection, where=where, **bounds).count()
 
+    @overload
+    def values(
+        self, selection: Selection[Any], attribute: Attribute[V], /, *, where: Condition | bool | None = None
+    ) -> Query[V]: ...
+    @overload
+    def values(
+        self,
+        selection: Selection[Any],
+        first: Attribute[V],
+        second: Attribute[V2],
+        /,
+        *,
+        where: Condition | bool | None = None,
+    ) -> Query[tuple[V, V2]]: ...
+    @overload
+    def values(
+        self, selection: Selection[Any], *attributes: Any, where: Condition | bool | None = None
+    ) -> Query[Any]: ...
     def values(self, selection: Selection[Any], *attributes: Any, where: Condition | bool | None = None) -> Query[Any]:
         """Only some attributes of the selected entities: a tuple each, or the bare value of a single attribute."""
         chosen = [attribute_of(attribute) for attribute in attributes]
@@ -283,6 +305,14 @@ class Store:
         """
         return Transaction(self, token)
 
+    @overload
+    def get_together(self, first: Selection[E], second: Selection[E2], /) -> tuple[E | None, E2 | None]: ...
+    @overload
+    def get_together(
+        self, first: Selection[E], second: Selection[E2], third: Selection[E3], /
+    ) -> tuple[E | None, E2 | None, E3 | None]: ...
+    @overload
+    def get_together(self, *selections: Selection[Any]) -> tuple[Any, ...]: ...
     def get_together(self, *selections: Selection[Any]) -> tuple[Any, ...]:
         """Up to 100 entities as they are at one instant; None where there is none."""
         return transact_get(self, selections)

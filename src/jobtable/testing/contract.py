@@ -429,6 +429,8 @@ class BackendContract:
 
         assert in_threads(6, work) == list(range(6))
         a, b = store.get_together(Task.key(task_id="a"), Task.key(task_id="b"))
+        assert a is not None
+        assert b is not None
         assert (a.count + b.count, a.count) == (200, 100 - 1 - 3 - 5 + 2 + 4)
 
     # --- tables, limits and errors ----------------------------------------------------------------------------------

@@ -63,6 +63,18 @@ def test_of_many_values_every_metric_is_drawn_from_its_first_to_its_last(
         assert line["y"] == [float(step) for step in line["x"]]
 
 
+def test_a_metric_is_drawn_as_finely_as_the_others_leave_room(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series, "_MOST_VALUES", 400)
+    monkeypatch.setattr(series, "_MOST_SAMPLES", 100)
+    for number in range(20):
+        measure(store, f"last {number:02d}", 1)
+    measure(store, "epochs", 150)
+    measure(store, "steps", 600)
+    drawn = {line["name"]: len(line["x"]) for line in series.metric_series(store, "1")}
+    assert drawn["epochs"] == 150, "it is whole, though it has more than its share"
+    assert drawn["steps"] >= 45
+
+
 @pytest.mark.parametrize("has_steps", [True, False])
 def test_values_that_came_in_bursts_are_drawn_too(
     store: Store, monkeypatch: pytest.MonkeyPatch, has_steps: bool

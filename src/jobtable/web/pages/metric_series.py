@@ -13,7 +13,9 @@ from jobtable.store import Store
 
 _MOST_VALUES = 5000
 """How many values are read one by one, of all metrics together; of a metric with more, samples are read."""
-_MOST_SAMPLES = 200
+_MOST_SAMPLES = 600
+"""Of all metrics together: each is a request of its own."""
+_MOST_SAMPLES_OF_ONE = 200
 _MOST_METRICS = 50
 _MOST_POINTS = 500
 
@@ -39,10 +41,22 @@ def _read(store: Store, job_id: str) -> Iterator[list[JobMetric]]:
             yield list(of_name)
         return
     names = list(islice(_names(store, job_id), _MOST_METRICS))
-    most = _MOST_VALUES // len(names)
-    for name in names:
-        values = list(store.query(JobMetric.key(job_id=job_id, metric_name=name)).take(most + 1))
-        yield values if len(values) <= most else _samples(store, values[0], _MOST_SAMPLES // len(names))
+    fair = _MOST_VALUES // len(names)
+    found = [_take(store, job_id, name, fair + 1) for name in names]
+    lengths = [len(values) for values in found if len(values) <= fair]
+    long_count = max(1, len(found) - len(lengths))
+    most = (_MOST_VALUES - sum(lengths)) // long_count  # the long ones have what the short ones leave
+    most_samples = min(_MOST_SAMPLES // long_count, _MOST_SAMPLES_OF_ONE)
+    for values in found:
+        if len(values) > fair:
+            whole = _take(store, job_id, values[0].metric_name, most + 1)
+            yield whole if len(whole) <= most else _samples(store, values[0], most_samples)
+        else:
+            yield values
+
+
+def _take(store: Store, job_id: str, name: str, count: int) -> list[JobMetric]:
+    return list(store.query(JobMetric.key(job_id=job_id, metric_name=name)).take(count))
 
 
 def _names(store: Store, job_id: str) -> Iterator[str]:
@@ -57,7 +71,7 @@ def _samples(store: Store, first: JobMetric, count: int) -> list[JobMetric]:
     """Values of a metric at even distances in time, its last one, and more where those leave gaps."""
     of_metric = JobMetric.key(job_id=first.job_id, metric_name=first.metric_name)
     last = store.query(of_metric, newest_first=True).first() or first
-    distance = (last.timestamp - first.timestamp) / max(count, 1)
+    distance = (last.timestamp - first.timestamp) / max(count - 1, 1)
     found = [first]
     while (value := store.query(of_metric, after=found[-1].timestamp + distance).first()) is not None:
         found.append(value)

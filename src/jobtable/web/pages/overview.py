@@ -75,6 +75,8 @@ class Overview:
     throughput: Throughput
     tasks: list[ValidationTask]
     reviews: list[ReceiptValidationSummary]
+    has_more_for_people: bool
+    """Whether more tasks or reviews wait than these."""
 
     @property
     def running_count(self) -> int:
@@ -113,6 +115,9 @@ def read_overview(services: Services) -> Overview:
     queries, store = services.jobs.queries, services.store
     now = store.clock.now()
     running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
+    tasks = _waiting_tasks(services)
+    review = ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW)
+    reviews = store.query(review).page(size=_SHOWN)
     return Overview(
         queues=sorted(queries.list_queues(), key=lambda queue: queue.job_count, reverse=True),
         workers=list(queries.list_instances_by_status(InstanceStatus.RUNNING)),
@@ -122,10 +127,9 @@ def read_overview(services: Services) -> Overview:
         failed=_failed_last(services),
         ended=_ended_last(store, FINAL),
         throughput=_throughput(services, now),
-        tasks=_waiting_tasks(services),
-        reviews=store.query(ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW))
-        .page(size=_SHOWN)
-        .items,
+        tasks=tasks[:_SHOWN],
+        reviews=reviews.items,
+        has_more_for_people=len(tasks) > _SHOWN or reviews.cursor is not None,
     )
 
 
@@ -155,7 +159,7 @@ def _end(job: Job) -> datetime:
 
 def _waiting_tasks(services: Services) -> list[ValidationTask]:
     try:
-        return list(services.albums.list_pending_tasks(limit=_SHOWN))
+        return list(services.albums.list_pending_tasks(limit=_SHOWN + 1))
     except TableNotFound:
         return []  # albums are not deployed here
 

@@ -293,6 +293,8 @@ def test_of_a_sweep_with_very_many_trials_the_best_are_listed(
     assert re.findall('href="/jobs/([^"]+)"', listed) == [trial.job_id for trial in best]
     assert "3 of 12 trials are shown" in listed
     assert page.count("of the first 2 trials") == 3
+    monkeypatch.setattr(sweeps, "_MOST_TRIALS", 12)
+    assert "of the first" not in browser.get(f"/sweeps/{world.sweep}").text, "these are all"
 
 
 def test_of_very_many_dependencies_the_first_are_listed(

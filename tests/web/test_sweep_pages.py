@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -55,6 +56,18 @@ def test_what_was_stopped_is_not_the_best_however_good_it_looked(serve: Callable
     assert "Next comes trial 1 with 102, 0.99% away." in told
 
 
+@pytest.mark.parametrize(("next_x", "told"), [(1.5, ", 25% away."), (2.5, ", 225% away."), (21, " with 401.")])
+def test_the_distance_to_the_best_is_told_as_people_say_it(
+    serve: Callable[..., Served], next_x: float, told: str
+) -> None:
+    served = serve()
+    space: dict[str, Any] = {"x": [1, next_x], "y": [-1]}
+    sweep = Sweep(name="apart", task=sweep_tasks.bowl, space=space, objective="loss", sampler="grid")
+    finish(Driver.on(served.services.jobs.store), sweep)
+    shown = served.client(Accept="text/html").get("/sweeps/s").text
+    assert re.findall(r"Next comes .*?</a>(.*?)</p>", shown)[0].endswith(told)
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_names_of_what_is_drawn_cover_no_trial(browser: Browser, serve: Callable[..., Served], width: int) -> None:
     served = serve()
@@ -68,6 +81,25 @@ def test_the_names_of_what_is_drawn_cover_no_trial(browser: Browser, serve: Call
     )
     assert (len(tops), len(bottoms)) == (3, 4)
     assert min(tops) >= max(bottoms)
+    shown.close()
+
+
+def test_long_names_of_parameters_do_not_cover_each_other(browser: Browser, serve: Callable[..., Served]) -> None:
+    served = serve()
+    space = {f"{'a_long_name_' * 3}{number}": ["one " * 20, "two " * 20] for number in range(10)}
+    task = "tests.web.tasks:measure_anything"
+    sweep = Sweep(name="named", task=task, space=space, trials=2, objective="loss_" * 12, sampler="random")
+    finish(Driver.on(served.services.jobs.store), sweep)
+    shown = Watched(browser, served)
+    shown.page.goto("/sweeps/s")
+    for kind in ("name", "end"):
+        boxes = shown.page.locator(f".parallel-{kind}").evaluate_all(
+            "all => all.map(each => each.getBBox()).map(box => [box.y, box.x, box.x + box.width])"
+        )
+        assert len(boxes) >= 11
+        for (row, _, end), (next_row, start, _) in pairwise(sorted(boxes)):
+            assert row != next_row or end <= start
+    assert shown.page.locator(".parallel-name title").first.text_content() == next(iter(space))
     shown.close()
 
 

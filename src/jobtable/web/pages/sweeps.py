@@ -40,14 +40,15 @@ def show_sweeps(request: Request, services: AllServices, cursor: str = "") -> Re
 def show_sweep(request: Request, sweep_id: Annotated[str, path_id("9b2d-sweep")], services: AllServices) -> Response:
     """One sweep: its progress, its best trial, and what its parameters have to do with that."""
     definition = services.sweeps.get_definition(sweep_id)
-    trials = list(islice(services.sweeps.list_trials(sweep_id), _MOST_TRIALS))
+    trials = list(islice(services.sweeps.list_trials(sweep_id), _MOST_TRIALS + 1))
+    is_cut = len(trials) > _MOST_TRIALS
+    trials = trials[:_MOST_TRIALS]
     valued = [trial for trial in trials if trial.value is not None]
     is_max = definition.direction == "maximize"
     completed = [trial for trial in valued if trial.status is Status.COMPLETED]
     # What a trial had when it was stopped is no result, however good it looks.
     stopped = [trial for trial in valued if trial.status is not Status.COMPLETED]
     ranked = [*_ranked(completed, is_max), *_ranked(stopped, is_max)]
-    is_cut = len(trials) == _MOST_TRIALS
     best = services.sweeps.list_best(sweep_id, limit=_MOST_ROWS) if is_cut else ranked
     names = sorted({name for trial in trials for name in trial.params})
     next_job = _next_job(services, sweep_id, trials)

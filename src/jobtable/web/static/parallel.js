@@ -1,7 +1,7 @@
 // Parallel coordinates as SVG: one axis a column, one line a row; the first rows are the best.
 
 const svg = "http://www.w3.org/2000/svg";
-const [height, top, bottom, leastGap] = [320, 34, 24, 92];
+const [height, top, bottom, leastGap, widestGap, letterWidth] = [320, 34, 24, 92, 160, 8.5];
 
 function make(name, attributes, text) {
   const element = document.createElementNS(svg, name);
@@ -29,10 +29,19 @@ function shortened(number) {
   return Number.isInteger(number) ? String(number) : number.toPrecision(3);
 }
 
+// What has no room between two axes is cut; the whole of it is told when one points at it.
+function label(at, y, kind, text, room) {
+  const most = Math.floor(room / letterWidth);
+  const made = make("text", { x: at, y, class: kind }, text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  if (text.length > most) made.append(make("title", {}, text));
+  return made;
+}
+
 export function drawParallel(figure) {
   const { axes, isLog, rows } = JSON.parse(figure.querySelector("script").textContent);
   // As wide as its place, unless the names of the axes need more: then the place scrolls.
-  const width = Math.max(figure.clientWidth, axes.length * leastGap);
+  const longest = Math.max(...axes.map((name) => name.length)) * letterWidth;
+  const width = Math.max(figure.clientWidth, axes.length * Math.min(widestGap, Math.max(leastGap, longest)));
   const drawing = make("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": figure.getAttribute("aria-label"), class: "parallel", "data-drawn": "" });
   const scales = axes.map((_, number) => scaleOf(rows.map((row) => row[number]), isLog[number]));
   const x = (number) => 50 + (axes.length < 2 ? 0 : (number * (width - 100)) / (axes.length - 1));
@@ -44,11 +53,12 @@ export function drawParallel(figure) {
     line.append(make("title", {}, axes.map((name, number) => `${name} ${row[number]}`).join("\n")));
     drawing.append(line);
   }
+  const room = axes.length < 2 ? 100 : x(1) - x(0);
   for (const [number, name] of axes.entries()) {
     drawing.append(make("line", { x1: x(number), x2: x(number), y1: top, y2: height - bottom, class: "parallel-axis" }));
-    drawing.append(make("text", { x: x(number), y: 12, class: "parallel-name" }, name));
-    drawing.append(make("text", { x: x(number), y: top - 6, class: "parallel-end" }, scales[number].ends[1]));
-    drawing.append(make("text", { x: x(number), y: height - 8, class: "parallel-end" }, scales[number].ends[0]));
+    drawing.append(label(x(number), 12, "parallel-name", name, room));
+    drawing.append(label(x(number), top - 6, "parallel-end", scales[number].ends[1], room));
+    drawing.append(label(x(number), height - 8, "parallel-end", scales[number].ends[0], room));
   }
   figure.querySelector("svg")?.remove();
   figure.append(drawing);

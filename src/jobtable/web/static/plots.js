@@ -25,6 +25,7 @@ function trace(given) {
   };
 }
 
+const mostLetters = 30; // beside an axis
 const drawn = new WeakMap(); // the data that each figure shows
 
 const dataOf = (figure) => figure.querySelector("script").textContent;
@@ -51,7 +52,7 @@ async function drawPlot(figure) {
   });
   if (!data.title) shown.margin.t = 10;
   if (data.x) shown.xaxis.title = { text: plain(data.x), standoff: 6 };
-  if (data.y) shown.yaxis.title = { text: plain(data.y) };
+  if (data.y) shown.yaxis.title = { text: plain(data.y.length > mostLetters ? `${data.y.slice(0, mostLetters - 1)}…` : data.y) };
   if (data.isByDay) {
     Object.assign(shown.xaxis, { type: "category", categoryorder: "category ascending" });
     Object.assign(shown.yaxis, { rangemode: "tozero", tickformat: data.format });

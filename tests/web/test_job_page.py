@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -68,6 +69,24 @@ def test_a_traceback_begins_on_a_line_of_its_own(watched: Watched, open_server: 
     first, *rest = watched.page.locator(".line-text").inner_text().split("\n")
     assert first == "it broke"
     assert "no such column" in rest[-1]
+
+
+def test_lines_as_large_as_items_make_no_page_of_many_megabytes(watched: Watched, open_server: Served) -> None:
+    lease = claimed(open_server, name="dumps", queue="dumps")
+    with JobContext(open_server.services.jobs, lease) as context:
+        for number in range(30):
+            context.log(f"{number} " + "x" * 200_000)
+    path = f"/jobs/{lease.job.job_id}"
+    assert len(open_server.client(Accept="text/html").get(path).content) < 200_000
+    page = watched.page
+    open_live(page, path)
+    assert "Earlier lines are in the full text." in page.locator("[data-log]").inner_text()
+    with JobContext(open_server.services.jobs, lease) as context:
+        context.log("30 " + "x" * 200_000)
+    page.get_by_text(re.compile("^30 x")).wait_for()
+    before, told = page.locator(".line-text").all_inner_texts()[-2:]
+    assert before.endswith("x … 195,003 more characters")
+    assert told == before.replace("29 ", "30 ")
 
 
 def test_what_is_below_the_log_of_a_job_does_not_move_with_its_lines(watched: Watched, open_server: Served) -> None:

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Job, JobArtifact, JobDependency, JobLogText
+from jobtable.jobs.entities import Job, JobArtifact, JobDependency, JobLog, JobLogText
 from jobtable.jobs.listing import JobFilter, list_jobs
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import LogLevel, Status
@@ -30,6 +30,10 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 _PAGE = 50
 _MOST_CHILDREN = 100
 _MOST_LINES = 300
+_MOST_LETTERS = 2_000_000
+"""How much of a log is read for a page: a line may be as large as an item."""
+_LONGEST_LINE = 5000
+"""How much of a line is shown; job.js has the same number."""
 _MOST_EDGES = 50
 
 
@@ -107,7 +111,7 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
     job = queries.get_job(job_id)
     history = queries.list_statuses(job_id, newest_first=True).page(size=100).items
     children = queries.list_children(job).page(under or None, size=_MOST_CHILDREN)
-    lines = queries.list_logs(job_id, newest_first=True).page(size=_MOST_LINES)
+    lines, has_earlier_lines = _last_lines(queries, job_id)
     groups = read_group_progress(store, [job, *children.items])
     parent = store.find(Job.key(job_id=job.parent_job_id)) if job.parent_job_id else None
     return render(
@@ -123,8 +127,9 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         parent=parent,
         owner=owner_of(job, parent),
         history=history,
-        lines=lines.items[::-1],
-        has_earlier_lines=lines.cursor is not None,
+        lines=lines,
+        longest_line=_LONGEST_LINE,
+        has_earlier_lines=has_earlier_lines,
         levels=list(LogLevel),
         children=children.items,
         is_first_page=not under,
@@ -138,6 +143,18 @@ def show_job(request: Request, job_id: JobId, store: TheStore, jobs: TheJobs, un
         # Those of a sweep are its trials', each of which has its own.
         series=[] if job.job_type == SWEEP and job.definition.is_group else metric_series(store, job_id),
     )
+
+
+def _last_lines(queries: JobQueries, job_id: str) -> tuple[list[JobLog], bool]:
+    """The end of a log, and whether something stands before it."""
+    lines: list[JobLog] = []
+    letters = 0
+    for line in queries.list_logs(job_id, newest_first=True).take(_MOST_LINES + 1):
+        if len(lines) == _MOST_LINES or letters > _MOST_LETTERS:
+            return lines[::-1], True
+        lines.append(line)
+        letters += len(line.message) + len(line.exception or "")
+    return lines[::-1], False
 
 
 def _edges(store: Store, page: Page[JobDependency], end: str) -> tuple[list[tuple[JobDependency, Job | None]], bool]:

@@ -11,6 +11,7 @@ const nothingYet = end.textContent;
 const following = document.querySelector("[data-log-follow]");
 const levels = ["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"];
 const mostLines = 5000;
+const longestLine = 5000; // of what is shown; pages/jobs.py has the same number
 const mostPoints = 4000; // of a chart; even, so that the last point stays when every other one goes
 
 const lines = () => log.getElementsByClassName("line");
@@ -53,6 +54,12 @@ function instantOf(timestamp) {
   return `${seconds}.${fraction.padEnd(6, "0")}`;
 }
 
+// A line may be as large as an item: a page with some of them would hardly move.
+function shortened(text) {
+  const left = text.length - longestLine;
+  return left > 0 ? `${text.slice(0, longestLine)} … ${left.toLocaleString("en")} more characters` : text;
+}
+
 function lineOf(entry) {
   const line = document.createElement("div");
   line.className = `line line-${entry.log_level.toLowerCase()}`;
@@ -66,7 +73,7 @@ function lineOf(entry) {
   level.textContent = entry.log_level.toLowerCase();
   const text = document.createElement("span");
   text.className = "line-text";
-  text.textContent = entry.exception ? `${entry.message}\n${entry.exception}` : entry.message;
+  text.textContent = shortened(entry.exception ? `${entry.message}\n${entry.exception}` : entry.message);
   line.append(time, level, text);
   line.hidden = !matches(line);
   return line;

@@ -76,7 +76,7 @@ def test_every_page_is_clean_and_has_its_picture_taken(
     shown.close()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [390, 600, 720, 900, 1024, 1280])
 def test_tables_are_not_cut(browser: Browser, served: Served, world: World, width: int) -> None:
     shown = Watched(browser, served, width)
     for path in (
@@ -90,6 +90,8 @@ def test_tables_are_not_cut(browser: Browser, served: Served, world: World, widt
         "/executions",
         "/executions/tasks",
         "/tables",
+        "/conversations",
+        "/receipts",
         f"/receipts/{IMAGE_ID}",
         "/tokens",
     ):
@@ -123,6 +125,7 @@ def test_without_scripts_nothing_is_offered_that_needs_them(browser: Browser, se
         page.goto(path)
         assert page.locator("main a:visible").count() > 0, path
         assert page.locator("main button[type=button]:visible, main form[data-send]:visible").count() == 0, path
+        assert page.get_by_text("Scripts are switched off").is_visible(), path
     context.close()
 
 

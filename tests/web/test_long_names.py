@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -66,8 +67,8 @@ def _fill_systems(services: Services) -> None:
 
 def _fill_receipt(services: Services) -> None:
     found = ocr_result("image", lines=1, words=1)
-    found.receipt_words[0] = found.receipt_words[0].replace(text=LONG)
-    OcrService(services.store).store(found)
+    words = [each.replace(text=LONG) for each in found.receipt_words]
+    OcrService(services.store).store(replace(found, receipt_words=words))
     word: dict[str, Any] = {"image_id": "image", "receipt_id": 1, "line_id": 1, "word_id": 1}
     at = journeys.START + timedelta(days=1)
     services.store.put(

@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+OLDEST := .venv-oldest
 ARGS ?=
 TESTS ?= tests
 WORKERS ?= auto
@@ -10,7 +11,7 @@ WORKERS ?= auto
 # Without the compiled files each of the many processes that the tests start compiles the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test lint mypy pyright reference pictures format bench faults clean
+.PHONY: run test oldest lint mypy pyright reference pictures format bench faults clean
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Jobtable needs Python 3.11 or newer")'
@@ -24,6 +25,18 @@ run: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/pytest -n $(WORKERS) $(TESTS) $(ARGS)
+
+# The versions that pyproject.toml says are enough; tools that want newer ones, and their tests, are left out.
+$(OLDEST)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python -m tests.oldest_versions > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c $(OLDEST)/constraints.txt --group test -e ".[all]"
+	touch $@
+
+oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/pytest -n $(WORKERS) --ignore=tests/test_deployment.py --ignore=tests/typing \
+		--ignore=tests/web/test_openapi.py $(TESTS) $(ARGS)
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

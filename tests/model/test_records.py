@@ -1,13 +1,15 @@
-"""Items are read without msgspec, too."""
+"""Items are read without msgspec, too, and with one that is too old."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import pytest
 from pydantic_core import to_json
 
-from jobtable.model import Entity, Key, Name, Part, Table, codec
+from jobtable.model import Entity, Key, Name, Part, Table
 
 
 def declare() -> type[Entity]:
@@ -19,15 +21,27 @@ def declare() -> type[Entity]:
     return Thing
 
 
-@pytest.mark.parametrize("is_installed", [False, True])
-def test_items_are_read_with_and_without_it(is_installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not is_installed:
-        monkeypatch.setattr(codec, "find_spec", lambda name: None)
+def without_msgspec(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(sys.modules, "msgspec", None)
+
+
+def with_old_msgspec(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("msgspec.DecodeError", type("DecodeError", (Exception,), {}))
+
+
+@pytest.mark.parametrize(
+    ("prepare", "has_records"), [(without_msgspec, False), (with_old_msgspec, False), (lambda patch: None, True)]
+)
+def test_items_are_read_with_and_without_it(
+    prepare: Callable[[pytest.MonkeyPatch], None], has_records: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "jobtable.model.records", raising=False)
+    prepare(monkeypatch)
     cls = declare()
     things = [cls.model_validate({"name": "one", "size": 1}), cls.model_validate({"name": "two"})]
     bodies = [to_json(cls.__schema__.codec.encode(thing)) for thing in things]
     assert cls.__schema__.codec.decode_all_json(bodies) == things
-    assert (cls.__schema__.codec._read_records is not None) == is_installed
+    assert (cls.__schema__.codec._read_records is not None) == has_records
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", "a b", "class", "S"])

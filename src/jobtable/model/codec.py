@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from pydantic_core import from_json
@@ -168,9 +167,10 @@ class EntityCodec:
     @cached_property
     def _read_records(self) -> Callable[[bytes], list[Any]] | None:
         """Reads a list of items of the declared shape; None where msgspec is not installed, or has no such records."""
-        if find_spec("msgspec") is None:
+        try:
+            access = _record_access()
+        except ImportError:
             return None
-        access = _record_access()
         try:
             decode = self._decoder(access)
             parse = access.parser(self.schema)

@@ -20,6 +20,10 @@ from jobtable.model.source import Source
 if TYPE_CHECKING:
     from jobtable.model.entity import Part
 
+if not issubclass(msgspec.DecodeError, ValueError):
+    older = "msgspec is older than 0.21, and its errors are not those of an item of another shape"
+    raise ImportError(older)  # noqa: TRY004 - who wants records takes it as if there were none
+
 
 class RecordAccess:
     """Items as records. A record is made of what the generated code has asked for, so it is asked for last."""

@@ -170,7 +170,7 @@ class Writer:
             call.tell()
 
     def _do(self, call: _Call) -> None:
-        taken, behind = [call], tuple(self._waiting)
+        taken, behind = [call], list(self._waiting)
         try:
             with self._turn:
                 self._commit(taken)

@@ -54,3 +54,11 @@ def test_codes_become_classes_and_are_kept(code: str, expected: type[errors.Requ
     error = errors.request_error(code, "why", {"Item": {}})
     assert type(error) is expected
     assert (error.code, error.message, error.details, str(error)) == (code, "why", {"Item": {}}, f"{code}: why")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(KeyError("x"), "KeyError: 'x'"), (KeyboardInterrupt(), "KeyboardInterrupt"), (SystemExit(0), "SystemExit: 0")],
+)
+def test_an_error_of_others_is_told_with_its_kind(error: BaseException, told: str) -> None:
+    assert errors.kind_and_text(error) == told

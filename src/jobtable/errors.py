@@ -51,6 +51,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 
+def kind_and_text(error: BaseException) -> str:
+    """What is told of an error of somebody else's code: its kind, and its text if it has one."""
+    text = str(error)
+    return f"{type(error).__qualname__}: {text}" if text else type(error).__qualname__
+
+
 class JobtableError(Exception):
     """The root of the tree."""
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeAlias
 
 from jobtable.albums.entities import ValidationTask, WorkflowType
-from jobtable.errors import DefinitionError
+from jobtable.errors import DefinitionError, kind_and_text
 
 FAIL = "fail"
 CONTINUE = "continue"
@@ -142,5 +142,5 @@ def _load(path: str, what: str) -> Any:
     try:
         return getattr(importlib.import_module(module_name), name)
     except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
-        told = f"{type(error).__name__}: {error}"
+        told = kind_and_text(error)
         raise DefinitionError(f"there is no {what} {path!r}: write module:NAME ({told})") from error

@@ -31,6 +31,7 @@ from jobtable.errors import (
     JobStateError,
     NotFoundError,
     TransactionFailedError,
+    kind_and_text,
 )
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
@@ -215,7 +216,7 @@ class Executions:
         try:
             load_sender(question.sender)(task, question.token)
         except Exception as error:  # whatever the function of somebody else raises
-            problem = f"{question.sender} failed: {type(error).__name__}: {error}"[:1000]
+            problem = f"{question.sender} failed: {kind_and_text(error)}"[:1000]
             _LOG.warning("task %s was not delivered: %s", task.task_id, problem, exc_info=True)
             self._jobs.store.update(
                 ValidationTask.key(task_id=task.task_id), ValidationTask.delivery_problem.set(problem)

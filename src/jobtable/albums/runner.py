@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jobtable.albums.definitions import load_definition
 from jobtable.albums.entities import Execution, ExecutionStatus
 from jobtable.albums.executions import Executions
-from jobtable.errors import ConflictError, TaskError, ValueRefusedError
+from jobtable.errors import ConflictError, TaskError, ValueRefusedError, kind_and_text
 from jobtable.jobs.tasks import resolve, task
 
 if TYPE_CHECKING:
@@ -59,4 +59,4 @@ def _is_at(execution: Execution, step: str, attempt: int) -> bool:
 def _fail(job: JobContext, executions: Executions, seen: Execution, error: Exception) -> None:
     """End the execution, unless it has moved on or another worker has the job: then it is not this one's any more."""
     with contextlib.suppress(ConflictError):
-        executions.fail(seen, f"step {seen.current_step} failed: {type(error).__name__}: {error}", job.lease)
+        executions.fail(seen, f"step {seen.current_step} failed: {kind_and_text(error)}", job.lease)

@@ -12,7 +12,7 @@ from jobtable.albums.entities import Execution, ExecutionStatus, ExecutionWatch,
 from jobtable.albums.executions import Executions, is_step_job, step_job_id
 from jobtable.albums.moves import LOOK_AGAIN
 from jobtable.clock import wall_time
-from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError
+from jobtable.errors import ConditionFailedError, ConflictError, JobtableError, NotFoundError, kind_and_text
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import Job
 from jobtable.jobs.records import Status
@@ -138,4 +138,4 @@ class Watch:
 
 def _told(error: Exception) -> str:
     """What happened; of errors that are not ours the kind is told too, as their text alone may say little."""
-    return str(error) if isinstance(error, JobtableError) else f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, JobtableError) else kind_and_text(error)

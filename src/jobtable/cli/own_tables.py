@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from jobtable.errors import NotFoundError
+from jobtable.errors import NotFoundError, kind_and_text
 from jobtable.model import Entity, Table
 from jobtable.reference import table_named
 
@@ -49,7 +49,7 @@ def _imported(name: str) -> ModuleType:
         return importlib.import_module(name)
     except Exception as error:  # whatever a module raises while it is imported
         advice = f"; start this in the folder that has it (this is {Path.cwd()}), or install it"
-        told = f"{type(error).__name__}: {error}{advice if isinstance(error, ModuleNotFoundError) else ''}"
+        told = f"{kind_and_text(error)}{advice if isinstance(error, ModuleNotFoundError) else ''}"
         raise typer.BadParameter(f"{name} cannot be imported: {told}") from error
 
 

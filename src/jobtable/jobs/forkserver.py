@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import NoReturn
 
-from jobtable.errors import TaskError
+from jobtable.errors import TaskError, kind_and_text
 
 PIPE_BYTES = 1 << 18
 """What a process may have printed before its worker reads it; most systems begin with a quarter of it."""
@@ -138,7 +138,7 @@ def serve(fd: int, modules: Sequence[str]) -> NoReturn:
         try:
             importlib.import_module(module)
         except Exception as error:  # whatever a module raises while it is imported
-            problem = f"{module} cannot be imported: {type(error).__name__}: {error}"
+            problem = f"{module} cannot be imported: {kind_and_text(error)}"
             _say(connection, problem.replace("\n", " "))
             sys.exit(1)
     _say(connection, "ready")

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from jobtable.clock import SYSTEM_CLOCK
-from jobtable.errors import JobtableError, TaskError
+from jobtable.errors import JobtableError, TaskError, kind_and_text
 from jobtable.jobs import tasks
 from jobtable.jobs.context import JobContext
 from jobtable.jobs.definition import Definition
@@ -175,7 +175,7 @@ def describe(error: BaseException) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename in _OWN_FILES:
         trace = trace.tb_next
-    headline = _shortened(f"{type(error).__qualname__}: {error}", _MOST_MESSAGE_CHARACTERS)
+    headline = _shortened(kind_and_text(error), _MOST_MESSAGE_CHARACTERS)
     if trace is None:
         return headline
     text = "".join(traceback.format_exception(type(error), error, trace)).rstrip()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_type_hints, overload
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 
-from jobtable.errors import DefinitionError, TaskError
+from jobtable.errors import DefinitionError, TaskError, kind_and_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -170,7 +170,7 @@ def resolve(path: str) -> Task:
     try:
         module = importlib.import_module(module_name)
     except Exception as error:  # whatever a module raises while it is imported
-        why = f"{type(error).__name__}: {error}"
+        why = kind_and_text(error)
         if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
             why += f"; start the worker in the folder that has it (this is {Path.cwd()}), or install it"
         raise TaskError(f"{path!r}: {module_name} cannot be imported: {why}") from error

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal
 from pydantic_core import to_jsonable_python
 
 from jobtable.clock import Clock
-from jobtable.errors import NotFoundError, TransactionFailedError
+from jobtable.errors import NotFoundError, TransactionFailedError, kind_and_text
 from jobtable.journeys import aggregates, reports
 from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
 from jobtable.journeys.flow import JourneyFlow, State, Written, find_latest_execution, seconds_between
@@ -395,7 +395,7 @@ class StageRun:
 
     def _fail(self, error: Exception) -> Ended:
         """Keep what the step has logged, with the error, and end the execution with it."""
-        message = f"{type(error).__name__}: {error}"[:2000]
+        message = kind_and_text(error)[:2000]
         trace = "".join(traceback.format_exception(error))
         if self._index >= len(self.execution.steps):
             with held():

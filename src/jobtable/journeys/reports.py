@@ -13,7 +13,7 @@ from typing import IO, Any
 from pydantic_core import to_jsonable_python
 
 from jobtable.clock import Clock
-from jobtable.errors import ValueRefusedError
+from jobtable.errors import ValueRefusedError, kind_and_text
 from jobtable.journeys.entities import JobExecution, JobReport
 from jobtable.journeys.locations import DEFAULT_BUCKETS, Place, location
 from jobtable.journeys.parts import ExecutionStatus, ReportMetrics, ReportType, StepRun
@@ -176,7 +176,7 @@ def error_analysis(execution: JobExecution, step_id: str, error: BaseException, 
     return Content(
         ReportType.ERROR_ANALYSIS,
         f"Failure of {execution.stage_id} in {step_id}",
-        f"{type(error).__name__}: {error}"[:500],
+        kind_and_text(error)[:500],
         {
             "error": {"type": type(error).__name__, "message": str(error), "trace": trace, "stepId": step_id},
             "timeline": _timeline(execution),

@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from jobtable.errors import DefinitionError, NotFoundError
+from jobtable.errors import DefinitionError, NotFoundError, kind_and_text
 from jobtable.journeys.default_stages import default_stages
 from jobtable.journeys.entities import StageDefinition
 from jobtable.journeys.stage import Stage
@@ -78,7 +78,7 @@ def stage_class_of(definition: StageDefinition) -> type[Stage]:
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except (Exception, SystemExit) as error:  # whatever a module raises while it is imported
-        told = f"{type(error).__name__}: {error}"
+        told = kind_and_text(error)
         raise DefinitionError(f"stage {definition.stage_id}: cannot load {path!r}: {told}") from error
     if not (isinstance(found, type) and issubclass(found, Stage)):
         raise DefinitionError(f"stage {definition.stage_id}: {path!r} is no subclass of Stage")

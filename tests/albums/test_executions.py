@@ -402,7 +402,7 @@ def test_every_crash_between_a_move_and_its_job_is_healed(
 ) -> None:
     executions = Executions(jobs)
     with monkeypatch.context() as patched:
-        patched.setattr(jobs, "submit", _crash)
+        patched.setattr(jobs, "submit_many", _crash)
         with pytest.raises(KeyboardInterrupt):
             executions.start(path(name), b"", "image.jpg", execution_id="e")
     assert run_jobs(jobs, QUEUE) == 0
@@ -411,7 +411,7 @@ def test_every_crash_between_a_move_and_its_job_is_healed(
     run_jobs(jobs, QUEUE)
     asked, token = flows.DELIVERED[-1]
     with monkeypatch.context() as patched:
-        patched.setattr(jobs, "submit", _crash)
+        patched.setattr(jobs, "submit_many", _crash)
         with pytest.raises(KeyboardInterrupt):
             Answers(jobs).complete(asked.task_id, token, [])
     assert executions.records.get_execution("e").status is ExecutionStatus.RUNNING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from jobtable.albums.entities import Album, Execution, ExecutionStatus, Executio
 from jobtable.albums.executions import QUEUE, Executions
 from jobtable.albums.service import AlbumWorkflows
 from jobtable.albums.watch import Watch
+from jobtable.clock import wall_time
 from jobtable.jobs.engine import Jobs
 from jobtable.jobs.entities import main
 
@@ -158,7 +160,7 @@ def unsent(jobs: Jobs) -> None:
     """An execution whose question was not sent, because the process that was to do so has died."""
     execution_id, *_ = asked(jobs)
     flows.DELIVERED.clear()
-    due = ExecutionWatch.due_at.set(jobs.clock.now())
+    due = ExecutionWatch.due_at.set(wall_time(jobs.clock) - timedelta(seconds=1))
     jobs.store.update(ExecutionWatch.key(execution_id=execution_id), due)
 
 

@@ -49,13 +49,14 @@ class Tokens:
             raise ValueRefusedError(f"a token cannot expire in {expires_in}: give it some time to live")
         token_id = self._random_bytes(8).hex()
         secret = base64.urlsafe_b64encode(self._random_bytes(32)).decode().rstrip("=")
-        expires_at = None if expires_in is None else wall_time(self._clock) + expires_in
+        now = wall_time(self._clock)
+        expires_at = None if expires_in is None else now + expires_in
         record = AccessToken(
             token_id=token_id,
             name=name,
             role=role,
             secret_sha256=_digest(secret),
-            created_at=self._clock.now(),
+            created_at=now,
             created_by=created_by,
             expires_at=expires_at,
             time_to_live=None if expires_at is None else _seen_until(expires_at),

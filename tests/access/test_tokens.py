@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -23,6 +24,19 @@ def tokens(each_store: Store) -> Tokens:
     return Tokens(each_store)
 
 
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def timed(clock: FakeClock) -> Iterator[Tokens]:
+    """Tokens whose time the test makes pass."""
+    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
+        store.tables.create(main)
+        yield Tokens(store, clock=clock)
+
+
 def test_a_token_is_found_until_it_is_revoked(tokens: Tokens) -> None:
     new = tokens.create(Role.READ, name="dashboards", created_by="ada")
     assert tokens.find_valid(new.text) == new.record
@@ -35,34 +49,26 @@ def test_a_token_is_found_until_it_is_revoked(tokens: Tokens) -> None:
         tokens.revoke("none")
 
 
-def test_a_token_ends_at_its_time() -> None:
-    clock = FakeClock()
-    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
-        store.tables.create(main)
-        tokens = Tokens(store, clock=clock)
-        new = tokens.create(Role.WORKER, expires_in=timedelta(days=30))
-        clock.advance(timedelta(days=30).total_seconds() - 1)
-        assert tokens.find_valid(new.text) is not None
-        clock.advance(1)
-        assert tokens.find_valid(new.text) is None
-        assert tokens.state_of(new.record) == "expired"
-        with pytest.raises(ValueRefusedError, match="give it some time"):
-            tokens.create(Role.READ, expires_in=timedelta(0))
+def test_a_token_ends_at_its_time(timed: Tokens, clock: FakeClock) -> None:
+    new = timed.create(Role.WORKER, expires_in=timedelta(days=30))
+    clock.advance(timedelta(days=30).total_seconds() - 1)
+    assert timed.find_valid(new.text) is not None
+    clock.advance(1)
+    assert timed.find_valid(new.text) is None
+    assert timed.state_of(new.record) == "expired"
+    with pytest.raises(ValueRefusedError, match="give it some time"):
+        timed.create(Role.READ, expires_in=timedelta(0))
 
 
-def test_a_token_keeps_its_time_with_a_server_whose_clock_was_ahead() -> None:
-    clock = FakeClock()
-    with Store(EmbeddedBackend(None, clock=clock), clock=clock) as store:
-        store.tables.create(main)
-        tokens = Tokens(store, clock=clock)
-        new = tokens.create(Role.READ, expires_in=timedelta(hours=1))
-        right = clock.now()
-        clock.set(right + timedelta(days=1))
-        assert tokens.find_valid(new.text) is None
-        clock.now()
-        clock.set(right)
-        assert tokens.find_valid(new.text) is not None
-        assert tokens.create(Role.READ, expires_in=timedelta(hours=1)).record.expires_at == right + timedelta(hours=1)
+def test_a_token_keeps_its_time_with_a_server_whose_clock_was_ahead(timed: Tokens, clock: FakeClock) -> None:
+    new = timed.create(Role.READ, expires_in=timedelta(hours=1))
+    right = clock.now()
+    clock.set(right + timedelta(days=1))
+    assert timed.find_valid(new.text) is None
+    clock.now()
+    clock.set(right)
+    assert timed.find_valid(new.text) is not None
+    assert timed.create(Role.READ, expires_in=timedelta(hours=1)).record.expires_at == right + timedelta(hours=1)
 
 
 def test_the_records_of_tokens_that_open_nothing_any_more_do_not_pile_up() -> None:

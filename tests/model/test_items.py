@@ -415,3 +415,9 @@ def test_a_packed_vector_stays_packed_in_either_field() -> None:
     assert codec.encode(codec.decode(item)) == item
     assert codec.encode(codec.decode(item).replace(comment_id=2))["embedding"] == item["embedding"]
     assert codec.encode(entity.replace(embedding=[0.5, -2.0]))["embedding"] == {"L": [{"N": "0.5"}, {"N": "-2"}]}
+
+
+@pytest.mark.parametrize("nothing", [-0.0, -1e-60])
+def test_what_is_packed_to_negative_zero_is_stored_as_the_zero_that_it_equals(nothing: float) -> None:
+    kind = Kitchen.__schema__.fields["packed"].kind
+    assert kind.to_wire([0.5, nothing, 1.0]) == kind.to_wire([0.5, 0.0, 1.0])

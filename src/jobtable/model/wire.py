@@ -370,12 +370,19 @@ def read_timestamp(text: str) -> datetime:
     raise ValueError(f"{text!r} is not in the form 2025-11-01T20:30:00.000000Z")
 
 
+_NEGATIVE_ZERO = struct.pack("<f", -0.0)
+
+
 def pack_vector(numbers: list[float]) -> str:
     """Floats as little-endian float32, base64."""
+    form = f"<{len(numbers)}f"
     try:
-        return bytes_text(struct.pack(f"<{len(numbers)}f", *numbers))
+        packed = struct.pack(form, *numbers)
     except OverflowError as error:
         raise ValueRefusedError("a number of the vector does not fit a 32-bit float; store it as Vector") from error
+    if _NEGATIVE_ZERO in packed:  # It equals 0 in Python, and DynamoDB compares bytes.
+        packed = struct.pack(form, *[number + 0.0 for number in struct.unpack(form, packed)])
+    return bytes_text(packed)
 
 
 def unpack_vector(packed: str) -> list[float]:

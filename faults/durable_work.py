@@ -91,7 +91,7 @@ def main(folder: Path, number: int, durability: Durability) -> None:
 def _live(folder: Path, durability: Durability, seed: int, note: Note) -> None:
     clock = FakeClock()
     storage = Storage(database(folder), durability=durability, clock=clock)
-    storage._writer._wal = WalBound(storage.path, _LONG_WAL, _LONG_WAL)
+    storage._writer._wal = WalBound(storage.path, _LONG_WAL, _LONG_WAL, look_seconds=0)
     with contextlib.suppress(TableInUse):
         workload.create_table(storage)
     note(f"table {workload.TABLE}", "", True)

@@ -263,7 +263,7 @@ def run_write(storage: Storage, request: Request, write: Write, *, is_statement:
 
     `is_statement`: PartiQL asks for it, whose updates cost no more than the items that they leave.
     """
-    wants_metrics = wants_collection_metrics(request)
+    wants_metrics = type(request) is not StoreRequest and wants_collection_metrics(request)
 
     def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:
         created = write.create(transaction)
@@ -279,8 +279,7 @@ def run_write(storage: Storage, request: Request, write: Write, *, is_statement:
 
     old, new, changes, metrics = storage.write(action)
     response: Response = {}
-    attributes = _returned(request, write, old.item, new.item)
-    if attributes:
+    if "ReturnValues" in request and (attributes := _returned(request, write, old.item, new.item)):
         response["Attributes"] = attributes
     consumed = write_report(request, old, new, changes)
     if consumed is not None:

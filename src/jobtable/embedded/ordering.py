@@ -16,17 +16,17 @@ from jobtable.embedded.numbers import number_sort_bytes
 KeyType = Literal["S", "N", "B"]
 
 # Inside a value a zero byte becomes 00 FF, so 00 00 can only be an end, and it sorts before any longer value.
-_END = b"\x00\x00"
+END = b"\x00\x00"
 _ESCAPED_ZERO = b"\x00\xff"
 _HASH_BYTES = 8
 
 
 def _string_bytes(text: str) -> bytes:
-    return text.encode().replace(b"\x00", _ESCAPED_ZERO) + _END
+    return text.encode().replace(b"\x00", _ESCAPED_ZERO) + END
 
 
 def _binary_bytes(text: str) -> bytes:
-    return base64.b64decode(text).replace(b"\x00", _ESCAPED_ZERO) + _END
+    return base64.b64decode(text).replace(b"\x00", _ESCAPED_ZERO) + END
 
 
 ENCODERS: dict[KeyType, Callable[[str], bytes]] = {"S": _string_bytes, "N": number_sort_bytes, "B": _binary_bytes}
@@ -35,7 +35,7 @@ ENCODERS: dict[KeyType, Callable[[str], bytes]] = {"S": _string_bytes, "N": numb
 
 def prefix_bytes(type_: KeyType, text: str) -> bytes:
     """The bytes that the encodings of all strings (or binary values) with this beginning have in common."""
-    return ENCODERS[type_](text)[: -len(_END)]
+    return ENCODERS[type_](text)[: -len(END)]
 
 
 def hashed(partition: bytes) -> bytes:

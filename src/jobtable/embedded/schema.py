@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
-from jobtable.embedded.ordering import ENCODERS, KeyType, after_prefix, hash_segment, hashed, hashed_value, prefix_bytes
+from jobtable.embedded.ordering import (
+    ENCODERS,
+    END,
+    KeyType,
+    after_prefix,
+    hash_segment,
+    hashed,
+    hashed_value,
+    prefix_bytes,
+)
 from jobtable.model.source import Source
 from jobtable.store.backend import AttributeValue, Item
 
@@ -244,7 +253,8 @@ def _finder_of_position(key: tuple[KeyAttribute, ...]) -> Callable[[Item], bytes
         for number, attribute in enumerate(key)
     ]
     encode = source.names.of(ENCODERS["S"], "encode")
-    position = f"{source.names.of(hashed_value, 'hashed')}('S', t0){f' + {encode}(t1)' if len(key) > 1 else ''}"
+    sort = f" + (t1.encode() + {END!r} if '\\0' not in t1 else {encode}(t1))" if len(key) > 1 else ""
+    position = f"{source.names.of(hashed_value, 'hashed')}('S', t0){sort}"
     source.line("def find(item):")
     if all(attribute.type == "S" for attribute in key):
         source.line(f"    if {' and '.join(tests)}:")

@@ -14,8 +14,16 @@ from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.requests import Tables, find_table
 from jobtable.embedded.schema import TableSchema
 from jobtable.embedded.values import validate_value
-from jobtable.embedded.writes import Kind, Write, position_of_put, refuse_key_update, returns_item, valid_item
-from jobtable.store.backend import AttributeValue, Request
+from jobtable.embedded.writes import (
+    Kind,
+    Write,
+    make_write,
+    position_of_put,
+    refuse_key_update,
+    returns_item,
+    valid_item,
+)
+from jobtable.store.backend import AttributeValue, EncodedItem, Request
 
 _NOTHING: dict[str, Any] = {}
 
@@ -29,20 +37,26 @@ class _Programs(NamedTuple):
 def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
     """The write that a StoreRequest, or an action of one, asks for."""
     table = find_table(tables, request["TableName"])
-    condition, update = _expressions(table, request)
+    condition, update, is_item_returned = None, None, False
+    if "ConditionExpression" in request or "UpdateExpression" in request:
+        condition, update = _expressions(table, request)
+        is_item_returned = returns_item(request)
     if kind == "put":
-        item, size = valid_item(request["Item"])
-        return Write(kind, table, position_of_put(table, item), item, size, 0, condition, None, returns_item(request))
+        item = request["Item"]
+        if type(item) is EncodedItem and not item.unknown:
+            size = item.size
+        else:
+            item, size = valid_item(item)
+        position = position_of_put(table, item)
+        return make_write((kind, table, position, item, size, 0, condition, None, is_item_returned))
     key = request["Key"]
     refuse_key_update(key, update)
-    return Write(kind, table, key_position(table, key), key, 0, 0, condition, update, returns_item(request))
+    return make_write((kind, table, key_position(table, key), key, 0, 0, condition, update, is_item_returned))
 
 
 def _expressions(table: TableSchema, request: Request) -> tuple[Condition | None, Update | None]:
     """The condition and the update of a request, or RequestRefused if they do not fit the table."""
     update, condition = request.get("UpdateExpression"), request.get("ConditionExpression")
-    if update is None and condition is None:
-        return None, None
     entries = tuple(request.get("ExpressionAttributeNames", _NOTHING).items())
     programs = (_known_programs if is_short(entries) else _programs)(update, condition, entries)
     refuse_nested_keys(table, programs.nested_names)

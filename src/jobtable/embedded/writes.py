@@ -6,6 +6,7 @@ PutItem, UpdateItem and DeleteItem are one such write; batches and transactions 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from jobtable.embedded.expressions import Condition, Placeholders, Update, compile_condition, compile_update
@@ -21,7 +22,7 @@ from jobtable.embedded.keys import (
 from jobtable.embedded.older import attribute_updates, expected
 from jobtable.embedded.requests import Tables, check_parameters, find_table
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View
+from jobtable.embedded.storage import NO_ITEM, IndexChange, Sized, Transaction, View, make_sized
 from jobtable.embedded.values import measure_item, validate_item
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import ConditionalCheckFailed, RequestRefused
@@ -96,7 +97,7 @@ class Write(NamedTuple):
         return []
 
     def _put(self) -> Sized:
-        return Sized(self.key, self.size, self.key.body if isinstance(self.key, EncodedItem) else None)
+        return make_sized((self.key, self.size, self.key.body if type(self.key) is EncodedItem else None))
 
     def _updated(self, old: Sized) -> Sized:
         item = self.key if old.item is None else old.item
@@ -110,6 +111,10 @@ class Write(NamedTuple):
             raise RequestRefused(_UPDATE_TOO_LARGE)
         check_updated_index_keys(self.table, new, names)
         return Sized(new, size)
+
+
+make_write = partial(tuple.__new__, Write)
+"""A write of a tuple of its fields: its own constructor is a call of Python, and this one is not."""
 
 
 def read_olds(view: View, writes: Sequence[Write]) -> list[Sized]:
@@ -214,8 +219,9 @@ def put_of(table: TableSchema, item: Item, size: int) -> Write:
 
 def position_of_put(table: TableSchema, item: Item) -> bytes:
     """Where a valid item to put stands, or RequestRefused if it does not fit the table."""
-    position = item_position(table, item)
-    check_index_keys(table, item)
+    position = table.plain_position(item) or item_position(table, item)
+    if table.indexes:
+        check_index_keys(table, item)
     return position
 
 

@@ -17,7 +17,7 @@ from jobtable.embedded.storage.wal import WalBound
 
 def test_the_log_is_restarted_under_readers_that_overlap_all_the_time(storage: Storage, path: Path) -> None:
     limit = 400_000
-    storage._writer._wal = WalBound(str(path), largest=limit, step=limit // 4)
+    storage._writer._wal = WalBound(str(path), largest=limit, step=limit // 4, look_seconds=0)
     stop, sizes = threading.Event(), []
 
     def read(delay: float) -> None:
@@ -41,7 +41,7 @@ def test_the_log_is_restarted_under_readers_that_overlap_all_the_time(storage: S
 
 
 def test_a_reader_that_stays_does_not_stop_the_writer(storage: Storage, path: Path) -> None:
-    storage._writer._wal = WalBound(str(path), largest=100_000, step=10_000_000)
+    storage._writer._wal = WalBound(str(path), largest=100_000, step=10_000_000, look_seconds=0)
     with storage.read() as view:
         view.table_names("", 1)
         for number in range(50):
@@ -65,5 +65,5 @@ def test_after_a_restart_that_failed_the_writer_waits_for_others_as_long_as_befo
     Path(f"{path}-wal").touch()
     with closing(sqlite3.connect(path, timeout=7, factory=Failing)) as connection:
         with pytest.raises(sqlite3.OperationalError, match="disk is full"):
-            WalBound(str(path), largest=0).restart_if_long(connection)
+            WalBound(str(path), largest=0).restart_if_long(connection, 0.0)
         assert connection.execute("PRAGMA busy_timeout").fetchone() == (7000,)

@@ -27,6 +27,14 @@ whichever call meets that first. What SQLite or the disk reports is BackendUnava
 """
 
 from jobtable.embedded.storage.store import Snapshot, Storage
-from jobtable.embedded.storage.transactions import NO_ITEM, Entry, IndexChange, Sized, Transaction, View
+from jobtable.embedded.storage.transactions import (
+    NO_ITEM,
+    Entry,
+    IndexChange,
+    Sized,
+    Transaction,
+    View,
+    make_sized,
+)
 
-__all__ = ["NO_ITEM", "Entry", "IndexChange", "Sized", "Snapshot", "Storage", "Transaction", "View"]
+__all__ = ["NO_ITEM", "Entry", "IndexChange", "Sized", "Snapshot", "Storage", "Transaction", "View", "make_sized"]

@@ -11,6 +11,9 @@ from jobtable.embedded.ordering import KeyType
 from jobtable.embedded.schema import IndexSchema, KeyAttribute, ProjectionType, TableSchema
 from jobtable.errors import StorageError
 
+READ_VERSION = "PRAGMA user_version"
+"""Gives the number of the catalogue's last change, as a transaction sees it."""
+
 ViewType = Literal["KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES"]
 _DAY_SECONDS = 86_400
 
@@ -216,5 +219,5 @@ def replace_record(connection: sqlite3.Connection, record: TableRecord) -> None:
 
 def catalogue_version(connection: sqlite3.Connection) -> int:
     """The number of the catalogue's last change, as this transaction sees it."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (version,) = connection.execute(READ_VERSION).fetchone()
     return int(version)

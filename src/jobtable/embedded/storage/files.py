@@ -132,15 +132,14 @@ class Whereabouts:
     def __init__(self, path: str) -> None:
         self._path = path
         self._opened = _identity(path)
-        self._next_look = 0.0
+        self.next_look = 0.0
+        """When it is time for a look, by the clock that `check` is told."""
 
     def check(self, now: float) -> None:
-        """Raise OSError if the file is another one, or none; looks once a second of a monotonic clock."""
-        if now < self._next_look:
-            return
+        """Raise OSError if the file is another one, or none."""
         if _identity(self._path) != self._opened:
             raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+        self.next_look = now + _SECONDS_BETWEEN_LOOKS
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -70,7 +70,9 @@ class Storage:
 
     def table(self, name: str) -> TableSchema | None:
         """The table as the last committed change of any process left it, or None."""
-        cache = self._fresh_cache()
+        cache = self._cache
+        if self._is_closed or cache.version != self._turn.catalogue_version():
+            cache = self._fresh_cache()
         try:
             return cache.tables[name]
         except KeyError:

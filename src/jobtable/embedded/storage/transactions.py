@@ -34,6 +34,8 @@ class Sized(NamedTuple):
 
 
 NO_ITEM = Sized(None, 0)
+make_sized = partial(tuple.__new__, Sized)
+"""A Sized of a tuple of its fields: its own constructor is a call of Python, and this one is not."""
 
 
 class IndexChange(NamedTuple):
@@ -52,12 +54,13 @@ class IndexChange(NamedTuple):
 class View:
     """Reads of one consistent state."""
 
-    __slots__ = ("_cache", "_cursors", "connection")
+    __slots__ = ("_cache", "connection", "cursors")
 
     def __init__(self, connection: sqlite3.Connection, cache: Cache) -> None:
         self.connection = connection
         self._cache = cache
-        self._cursors: list[sqlite3.Cursor] = []
+        self.cursors: list[sqlite3.Cursor] = []
+        """Ranges that have been begun."""
 
     def table(self, name: str) -> TableSchema | None:
         """The table, or None."""
@@ -99,14 +102,14 @@ class View:
         """
         sql = statements.of_range(table.id, None if index is None else index.id, high is not None, reverse)
         cursor = self.connection.execute(sql, (low,) if high is None else (low, high))
-        self._cursors.append(cursor)
+        self.cursors.append(cursor)
         return cursor
 
     def entries(self, table: TableSchema, index: IndexSchema | None, after: bytes = b"") -> Iterator[Entry]:
         """Every entry behind a position, with its own in the table or index, in order, read as it is asked for."""
         sql = statements.of_entries(table.id, None if index is None else index.id)
         cursor = self.connection.execute(sql, (after,))
-        self._cursors.append(cursor)
+        self.cursors.append(cursor)
         return cursor
 
     def record(self, name: str) -> TableRecord | None:
@@ -130,10 +133,9 @@ class View:
 
     def end_reads(self) -> None:
         """Let go of what unfinished ranges hold."""
-        if self._cursors:
-            for cursor in self._cursors:
-                cursor.close()
-            self._cursors.clear()
+        for cursor in self.cursors:
+            cursor.close()
+        self.cursors.clear()
 
 
 class Transaction(View):
@@ -142,10 +144,20 @@ class Transaction(View):
     Actions that share a commit use it one after the other. `has_written` speaks of the last one.
     """
 
-    __slots__ = ("_counts", "_microseconds", "_now", "_rows", "catalogue_changed", "has_remembered", "has_written")
+    __slots__ = (
+        "_counts",
+        "_execute",
+        "_microseconds",
+        "_now",
+        "_rows",
+        "catalogue_changed",
+        "has_remembered",
+        "has_written",
+    )
 
-    def __init__(self, connection: sqlite3.Connection, cache: Cache, now: Callable[[], float]) -> None:
-        super().__init__(connection, cache)
+    def __init__(self, cursor: sqlite3.Cursor, cache: Cache, now: Callable[[], float]) -> None:
+        super().__init__(cursor.connection, cache)
+        self._execute = cursor.execute  # for what gives no rows: a connection makes a cursor for each statement
         self._now = now
         self._microseconds = 0
         self._counts: defaultdict[int, list[int]] = defaultdict(_NO_CHANGE)
@@ -167,27 +179,24 @@ class Transaction(View):
         table = self._current(table)
         body = new.body or to_json(new.item)
         self._write(statements.of_table(table.id).put, (position, new.size, body))
-        return self._follow_put(table, position, old, new, body)
+        return self._follow(table, position, old, new, body)
 
     def add(self, table: TableSchema, position: bytes, new: Sized) -> list[IndexChange] | None:
         """Store an item where there is none, and give what `put` gives; None, and nothing done, if there is one."""
-        table = self._current(table)
+        if self._cache.tables.get(table.name) is not table:
+            table = self._current(table)
         body = new.body or to_json(new.item)
         row = (position, new.size, body)
-        if not self.connection.execute(statements.of_table(table.id).add, row).rowcount:
+        if not self._execute(statements.of_table(table.id).add, row).rowcount:
             return None
         self.has_written = True
-        return self._follow_put(table, position, NO_ITEM, new, body)
+        return self._follow(table, position, NO_ITEM, new, body)
 
     def delete(self, table: TableSchema, position: bytes, old: Sized, *, by_service: bool = False) -> list[IndexChange]:
         """Remove the item that is there, `old`; gives what became of its entries. `by_service`: it expired."""
         table = self._current(table)
-        self._count(table.id, -1, -old.size)
         self._write(statements.of_table(table.id).delete, (position,))
-        changes = self._keep_in_step(table, position, old, NO_ITEM, is_same=False)
-        if table.is_journaled:
-            self._journal(table, position, old, None, by_service=by_service)
-        return changes
+        return self._follow(table, position, old, NO_ITEM, None, by_service=by_service)
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -226,15 +235,13 @@ class Transaction(View):
 
     def store_counts(self) -> None:
         """Store how the number of entries and their bytes have changed; to be called once, at the end."""
-        rows = [(items, size, id_) for id_, (items, size) in self._counts.items() if items or size]
-        if rows:
-            sql = "UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?"
-            self.connection.executemany(sql, rows)
+        for id_, (items, size) in self._counts.items():
+            if items or size:
+                self._execute(_ADD_TO_COUNTERS, (items, size, id_))
 
     def forget_schemas(self) -> None:
         """Read the schemas of tables anew from here on: an action has changed the catalogue."""
         self._cache = Cache(b"")
-        self.catalogue_changed = False
 
     def counters(self, ids: Iterable[int]) -> dict[int, tuple[int, int]]:
         """As of a View, with what this transaction has changed so far."""
@@ -246,7 +253,9 @@ class Transaction(View):
 
     def count(self, id_: int, items: int, size: int) -> None:
         """Note that entries came (or went, if negative) outside of put and delete."""
-        self._count(id_, items, size)
+        counts = self._counts[id_]
+        counts[0] += items
+        counts[1] += size
 
     def uncount(self, id_: int) -> None:
         """Forget what was noted of a table or index that is gone."""
@@ -259,37 +268,40 @@ class Transaction(View):
             raise table_not_found()
         return current
 
-    def _count(self, id_: int, items: int, size: int) -> None:
-        counts = self._counts[id_]
-        counts[0] += items
-        counts[1] += size
-
     def _write(self, sql: str, row: tuple[object, ...]) -> None:
         if self._rows is None:
             self.has_written = True
-            self.connection.execute(sql, row)
+            self._execute(sql, row)
         else:
             self._rows[sql].append(row)
 
-    def _follow_put(
-        self, table: TableSchema, position: bytes, old: Sized, new: Sized, body: bytes
+    def _follow(
+        self,
+        table: TableSchema,
+        position: bytes,
+        old: Sized,
+        new: Sized,
+        body: bytes | None,
+        *,
+        by_service: bool = False,
     ) -> list[IndexChange]:
-        """What follows from storing an item in place of another."""
-        is_same = old.item == new.item
-        self._count(table.id, int(old.item is None), new.size - old.size)
-        changes = self._keep_in_step(table, position, old, new, is_same=is_same)
-        if table.is_journaled and not is_same:
-            self._journal(table, position, old, body)
-        return changes
-
-    def _keep_in_step(
-        self, table: TableSchema, position: bytes, old: Sized, new: Sized, *, is_same: bool
-    ) -> list[IndexChange]:
+        """Keep everything in step with a table in which an item, or none, has come in place of another."""
+        counts = self._counts[table.id]
+        counts[0] += (new.item is not None) - (old.item is not None)
+        counts[1] += new.size - old.size
         ttl = table.ttl_attribute
         if ttl is not None and (ttl in (old.item or ()) or ttl in (new.item or ())):
             self._move_expiry(table, position, old.item, new.item)
-        if not table.indexes:
+        if not (table.indexes or table.is_journaled):
             return []
+        is_same = old.item == new.item
+        if table.is_journaled and not is_same:
+            self._journal(table, position, old, body, by_service=by_service)
+        return self._follow_in_indexes(table, position, old, new, is_same=is_same)
+
+    def _follow_in_indexes(
+        self, table: TableSchema, position: bytes, old: Sized, new: Sized, *, is_same: bool
+    ) -> list[IndexChange]:
         changes = index_changes(table, old, new, is_same=is_same)
         write = self._write
         for index, before, after, size_before, size_after, _ in changes:
@@ -322,9 +334,7 @@ class Transaction(View):
         if after is not None:
             self._write(sql.put, (after, position))
 
-    def _journal(
-        self, table: TableSchema, position: bytes, old: Sized, new: bytes | None, *, by_service: bool = False
-    ) -> None:
+    def _journal(self, table: TableSchema, position: bytes, old: Sized, new: bytes | None, *, by_service: bool) -> None:
         # One time for the whole commit: what was written together is restored together.
         self._microseconds = self._microseconds or int(self._now() * 1_000_000)
         before = to_json(old.item) if old.body is None and old.item is not None else old.body
@@ -352,7 +362,8 @@ def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) 
     return changes
 
 
-_make_change = partial(tuple.__new__, IndexChange)  # its own constructor is a call of Python, and this one is not
+_make_change = partial(tuple.__new__, IndexChange)  # as make_sized
+_ADD_TO_COUNTERS = "UPDATE counters SET items = items + ?, bytes = bytes + ? WHERE id = ?"
 _NO_CHANGE: Callable[[], list[int]] = partial(list, (0, 0))
 _IN_NONE: tuple[IndexValues | None, ...] = ()
 _TOKEN_SECONDS = 600

@@ -9,7 +9,9 @@ import os
 import struct
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+from operator import itemgetter
 
 from jobtable.embedded.storage.files import create_private
 
@@ -22,6 +24,7 @@ _NO_NUMBER = 2**64 - 1  # more than any change of the catalogue has
 _TICKET_BYTE = 64
 _UPKEEP_BYTE = 65
 
+_LOCK_IF_FREE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _POLL_SECONDS = 0.00005
 _LONGEST_POLL_SECONDS = 0.001
 _LONGEST_WITHOUT_PROGRESS = 0.5
@@ -50,10 +53,23 @@ class Turn:
         if size < _SIZE:
             os.pwrite(self._file, bytes(_SIZE - size), size)
         self._numbers = mmap.mmap(self._file, _SIZE, prot=mmap.PROT_READ)
+        self.catalogue_version: Callable[[], bytes] = partial(itemgetter(slice(_ISSUED)), self._numbers)
+        """Changes whenever any process has changed the catalogue, or is about to; costs no system call."""
+        self.announced = b""
+        """What `catalogue_version` gave when the turn began; nobody else changes it until the turn ends."""
 
     def __enter__(self) -> None:
-        if self._numbers[_ISSUED:_SERVED] == self._numbers[_SERVED:] and self._take_if_free():
-            return
+        numbers = self._numbers
+        if numbers[_ISSUED:_SERVED] == numbers[_SERVED:]:  # nobody waits
+            try:
+                fcntl.flock(self._file, _LOCK_IF_FREE)
+            except BlockingIOError:
+                self._wait_for_turn()
+        else:
+            self._wait_for_turn()
+        self.announced = numbers[:_ISSUED]
+
+    def _wait_for_turn(self) -> None:
         ticket = self._take_ticket()
         self._wait_until_next(ticket)
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -80,10 +96,6 @@ class Turn:
         """Let another process do the upkeep."""
         fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _UPKEEP_BYTE)
 
-    def catalogue_version(self) -> bytes:
-        """Changes whenever any process has changed the catalogue, or is about to; costs no system call."""
-        return self._numbers[:_ISSUED]
-
     @staticmethod
     def label(catalogue_version: int) -> bytes:
         """What `catalogue_version` gives after that version was announced."""
@@ -106,14 +118,6 @@ class Turn:
         """Give back the file."""
         self._numbers.close()
         self._close_file()
-
-    def _take_if_free(self) -> bool:
-        """Take the lock if nobody has it; says whether it was taken."""
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def _take_ticket(self) -> int:
         with self._locked(_TICKET_BYTE):

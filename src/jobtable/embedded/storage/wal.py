@@ -13,26 +13,26 @@ import sqlite3
 
 _LARGEST = 32 * 1024 * 1024
 _STEP = 16 * 1024 * 1024
-_COMMITS_BETWEEN_LOOKS = 8
+_SECONDS_BETWEEN_LOOKS = 0.05
 _LONGEST_WAIT_MS = 100
 
 
 class WalBound:
     """Looks at the log after commits, and restarts it when it has become too long."""
 
-    def __init__(self, path: str, largest: int = _LARGEST, step: int = _STEP) -> None:
+    def __init__(
+        self, path: str, largest: int = _LARGEST, step: int = _STEP, look_seconds: float = _SECONDS_BETWEEN_LOOKS
+    ) -> None:
         self._path = path + "-wal"
         self._largest = self._next_attempt = largest
         self._step = step
-        self._commits = 0
+        self._look_seconds = look_seconds
+        self.next_look = 0.0
+        """When it is time for a look, by the clock that `restart_if_long` is told."""
 
-    def is_to_be_looked_at(self) -> bool:
-        """To be asked after each commit: whether it is time to look."""
-        self._commits += 1
-        return self._commits % _COMMITS_BETWEEN_LOOKS == 0
-
-    def restart_if_long(self, connection: sqlite3.Connection) -> None:
+    def restart_if_long(self, connection: sqlite3.Connection, now: float) -> None:
         """Restart the log if it is too long; waits a tenth of a second at most, and tries again when it has grown."""
+        self.next_look = now + self._look_seconds
         size = os.stat(self._path).st_size
         if size >= self._next_attempt:
             self._restart(connection, size)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-from jobtable.embedded.storage.catalogue import Cache, catalogue_version
+from jobtable.embedded.storage.catalogue import READ_VERSION, Cache
 from jobtable.embedded.storage.files import Whereabouts, when_unlocked
 from jobtable.embedded.storage.problems import is_locked, is_missing_table, table_not_found, unavailable
 from jobtable.embedded.storage.transactions import Transaction
@@ -19,6 +19,8 @@ from jobtable.embedded.storage.wal import WalBound
 from jobtable.errors import RequestError, StorageError, request_error
 
 T = TypeVar("T")
+
+_BEGIN = "BEGIN IMMEDIATE"
 
 _MOST_ACTIONS = 128
 _LONGEST_BATCH = 0.01  # seconds of work before the commit, so that other processes get their turn
@@ -37,32 +39,22 @@ class Home(Protocol):
 
 
 class _Call:
-    """One caller's action, and what became of it."""
+    """One caller's action, and what became of it. What every call begins with stands here, and costs it nothing."""
 
-    __slots__ = ("action", "error", "is_done", "is_taken", "result", "word")
-
-    def __init__(self, action: Callable[[Transaction], Any]) -> None:
-        self.action = action
-        self.result: Any = None
-        self.error: BaseException | None = None
-        self.is_taken = False
-        """Whether a leader is at work on it, or was."""
-        self.is_done = False
-        self.word = threading.Lock()
-        """Held while the caller waits for word: that it is done, or is to lead."""
+    action: Callable[[Transaction], Any]
+    result: Any = None
+    error: BaseException | None = None
+    is_taken = False
+    """Whether a leader is at work on it, or was."""
+    is_done = False
+    word: threading.Lock | None = None
+    """Held while the caller waits for word: that it is done, or is to lead."""
 
     def tell(self) -> None:
         """Give the caller word, unless it has been given."""
-        with contextlib.suppress(RuntimeError):
-            self.word.release()
-
-
-class _HalfDone(Exception):
-    """An action failed when it had written already: all that shares its commit is undone, and done without it.
-
-    A savepoint for each action would undo less. But nearly all actions that fail do so before they write, and those
-    that do not fail would pay for it.
-    """
+        if self.word is not None:
+            with contextlib.suppress(RuntimeError):
+                self.word.release()
 
 
 class Writer:
@@ -72,7 +64,8 @@ class Writer:
         self._home = home
         self._turn = turn
         self._connect = connect
-        self._connection: sqlite3.Connection | None = None
+        self._cursor: sqlite3.Cursor | None = None
+        self._cache, self._version = Cache(b""), -1
         self._wal = WalBound(home.path)
         self._whereabouts = Whereabouts(home.path)
         self._leading = threading.Lock()
@@ -83,16 +76,20 @@ class Writer:
 
     def run(self, action: Callable[[Transaction], T]) -> T:
         """Run an action atomically, together with those of other threads, and give its result."""
-        call = _Call(action)
+        call = _Call()
+        call.action = action
         # A signal may raise KeyboardInterrupt, or something else, between any two steps. So whoever leads holds a lock
         # in `with`, which ends whatever happens. Word may get lost: then who waits for it asks for the lock.
         try:
-            if self._is_led():
+            if self._is_passed_on or self._leading.locked():
                 self._wait(call)
             if not call.is_done:
                 with self._leading:
-                    self._lead(call)
-                self._wake_next()
+                    self._is_passed_on = False
+                    if call.word is None or self._is_left(call):
+                        self._do(call)
+                if self._waiting or self._is_passed_on:
+                    self._wake_next()
         except BaseException:
             self._withdraw(call)
             self._wake_next()
@@ -128,36 +125,31 @@ class Writer:
         self._leading = threading.Lock()
         self._is_passed_on = False
         self._waiting = deque()
-
-    def _is_led(self) -> bool:
-        """Whether a thread leads, or was told to."""
-        return self._is_passed_on or self._leading.locked()
+        self._cache, self._version = Cache(b""), -1
 
     def _wait(self, call: _Call) -> None:
         """Wait until another thread has done the call, or this one is to lead; or too long for either."""
-        call.word.acquire()
+        call.word = word = threading.Lock()
+        word.acquire()
         self._waiting.append(call)
-        if self._is_led():  # else the last leader may have looked for others before this one came
-            call.word.acquire(timeout=_LONGEST_WITHOUT_WORD)
+        # Where nobody leads, or was told to, the last leader may have looked for others before this one came.
+        if self._is_passed_on or self._leading.locked():
+            word.acquire(timeout=_LONGEST_WITHOUT_WORD)
 
-    def _lead(self, call: _Call) -> None:
-        """Do the call, and those that wait, unless another leader has been faster."""
-        self._is_passed_on = False
+    def _is_left(self, call: _Call) -> bool:
+        """Whether a call that has waited is still to be done, now that its caller leads."""
         self._withdraw(call)
         if call.is_done:
-            return
+            return False  # Another leader has been faster.
         if call.is_taken:
             call.error = _interrupted()
-        elif self._refusal is not None:
-            call.error = StorageError(self._refusal)
-        else:
-            self._do(call)
+            return False
+        return True
 
     def _withdraw(self, call: _Call) -> None:
         """Let nobody take the call along any more."""
-        if self._waiting:
-            with contextlib.suppress(ValueError):  # it does not wait
-                self._waiting.remove(call)
+        with contextlib.suppress(ValueError):  # it does not wait
+            self._waiting.remove(call)
 
     def _wake_next(self) -> None:
         """Make the next waiting caller the leader. It waits until then, so another leader may still take it along."""
@@ -170,10 +162,15 @@ class Writer:
             call.tell()
 
     def _do(self, call: _Call) -> None:
+        """Do the call, and those that wait, in one commit."""
+        if self._refusal is not None:
+            call.error = StorageError(self._refusal)
+            return
         taken, behind = [call], list(self._waiting)
         try:
             with self._turn:
-                self._commit(taken)
+                while not self._commit(taken):
+                    pass
         except (sqlite3.Error, OSError) as error:
             self._drop_connection()
             if is_locked(error):
@@ -192,51 +189,81 @@ class Writer:
                 done.is_done = True
                 done.tell()
 
-    def _commit(self, taken: list[_Call]) -> None:
-        connection = self._connection or self._reconnect()
-        while True:
-            when_unlocked(connection.execute, "BEGIN IMMEDIATE")
-            try:
-                new_version = self._run_actions(connection, taken)
-                break
-            except _HalfDone:
-                connection.execute("ROLLBACK")
-        if new_version is not None:
-            self._turn.announce_change()
-        connection.execute("COMMIT")
-        # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
-        if new_version is not None:
-            with contextlib.suppress(OSError):  # The readers look into the file until the next writer announces it.
-                self._home.catalogue_changed(new_version)
-        if self._wal.is_to_be_looked_at():
-            with contextlib.suppress(sqlite3.Error, OSError):
-                self._wal.restart_if_long(connection)
+    def _commit(self, taken: list[_Call]) -> bool:
+        """Do those of the calls that have not failed, and whoever waits meanwhile; False, and nothing done: once more.
 
-    def _run_actions(self, connection: sqlite3.Connection, taken: list[_Call]) -> int | None:
-        """Do what shares this commit; gives the number of the catalogue if that has changed."""
-        first_version = version = catalogue_version(connection)
-        transaction = Transaction(connection, self._home.cache_for(version), self._home.now)
-        for call in self._batch(taken):
-            if _perform(call, transaction) and transaction.catalogue_changed:
-                version += 1
-                connection.execute(f"PRAGMA user_version = {version}")
-                transaction.forget_schemas()
-        if transaction.has_remembered and time.monotonic() > self._next_purge and not transaction.forget_tokens():
-            self._next_purge = time.monotonic() + _SECONDS_BETWEEN_PURGES
-        transaction.store_counts()
-        return None if version == first_version else version
-
-    def _batch(self, taken: list[_Call]) -> Iterator[_Call]:
-        """The calls that were taken and have not failed, and then those that wait, while there is time."""
-        yield from [call for call in taken if call.error is None]
+        Nearly every write comes through here alone. Behind a wait for the disk each call of a function costs it a
+        microsecond, so what is to be looked at is looked at here.
+        """
+        cursor = self._cursor or self._reconnect()
+        execute = cursor.execute
+        try:
+            execute(_BEGIN)
+        except sqlite3.OperationalError:
+            when_unlocked(execute, _BEGIN)
         now = time.monotonic()
-        self._whereabouts.check(now)  # here, because the clock is read only once for a commit
-        deadline = now + _LONGEST_BATCH
-        while self._waiting and len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
+        if now >= self._whereabouts.next_look:
+            self._whereabouts.check(now)
+        (version,) = execute(READ_VERSION).fetchone()
+        if version != self._version or self._cache.version != self._turn.announced:
+            self._cache, self._version = self._home.cache_for(version), version
+        transaction = Transaction(cursor, self._cache, self._home.now)
+        if not self._run_actions(transaction, taken, now + _LONGEST_BATCH):
+            execute("ROLLBACK")
+            return False
+        if transaction.has_remembered and now > self._next_purge and not transaction.forget_tokens():
+            self._next_purge = now + _SECONDS_BETWEEN_PURGES
+        transaction.store_counts()
+        if transaction.catalogue_changed:
+            self._commit_catalogue(cursor, version + 1)
+        else:
+            execute("COMMIT")
+        # What follows is no part of the write: it is durable, and its callers are told so whatever happens here.
+        if now >= self._wal.next_look:
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._wal.restart_if_long(cursor.connection, now)
+        return True
+
+    def _run_actions(self, transaction: Transaction, taken: list[_Call], deadline: float) -> bool:
+        """Run the actions of a commit; False: one has failed when it had written already, and all are to be undone.
+
+        They are done again without it. A savepoint for each action would undo less. But nearly all actions that fail
+        do so before they write, and those that do not fail would pay for it.
+        """
+        for call in taken:  # to which those who wait are added meanwhile
+            if call.error is None:
+                transaction.has_written = False
+                try:
+                    call.result = call.action(transaction)
+                except Exception as error:
+                    _fail(call, error)
+                    if transaction.has_written:
+                        return False
+                finally:
+                    # Also after an error: its traceback keeps what was read from, and that the lock, even of a closed
+                    # connection.
+                    if transaction.cursors:
+                        transaction.end_reads()
+                if transaction.catalogue_changed:
+                    transaction.forget_schemas()
+            if self._waiting and call is taken[-1]:
+                self._take_along(taken, deadline)
+        return True
+
+    def _commit_catalogue(self, cursor: sqlite3.Cursor, version: int) -> None:
+        """Commit a change of the catalogue, which gets this number."""
+        cursor.execute(f"PRAGMA user_version = {version}")
+        self._turn.announce_change()
+        cursor.execute("COMMIT")
+        with contextlib.suppress(OSError):  # The readers look into the file until the next writer announces it.
+            self._home.catalogue_changed(version)
+
+    def _take_along(self, taken: list[_Call], deadline: float) -> None:
+        """Add the call that has waited longest, while there is time."""
+        if len(taken) < _MOST_ACTIONS and time.monotonic() < deadline:
             call = self._take_next()
             if call is not None:
                 taken.append(call)
-                yield call
 
     def _take_all(self, calls: Sequence[_Call]) -> Iterator[_Call]:
         """Those of the calls that still wait."""
@@ -254,31 +281,21 @@ class Writer:
         call.is_taken = True
         return call
 
-    def _reconnect(self) -> sqlite3.Connection:
-        self._connection = when_unlocked(self._connect)
-        return self._connection
+    def _reconnect(self) -> sqlite3.Cursor:
+        self._cursor = when_unlocked(self._connect).cursor()
+        return self._cursor
 
     def _drop_connection(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        cursor, self._cursor = self._cursor, None
+        if cursor is not None:
+            cursor.connection.close()
 
 
-def _perform(call: _Call, transaction: Transaction) -> bool:
-    """Run one action; a failure of its own is told to its caller alone."""
-    transaction.has_written = False
-    try:
-        call.result = call.action(transaction)
-    except Exception as error:
-        call.error = table_not_found() if is_missing_table(error) else error
-        if isinstance(call.error, sqlite3.Error):
-            raise
-        if transaction.has_written:
-            raise _HalfDone from error
-    finally:
-        # Also after an error: its traceback keeps what was read from, and that the lock, even of a closed connection.
-        transaction.end_reads()
-    return call.error is None
+def _fail(call: _Call, error: Exception) -> None:
+    """Tell an action's failure to its caller alone; one of SQLite or the disk concerns all, and is raised."""
+    call.error = table_not_found() if is_missing_table(error) else error
+    if isinstance(call.error, sqlite3.Error):
+        raise call.error
 
 
 def _interrupted(error: BaseException | None = None) -> RequestError:

@@ -25,7 +25,7 @@ _LONGEST_SECONDS = 240.0
 
 
 class _Interrupt:
-    """A profiler: KeyboardInterrupt when the n-th function of the storage, or one of C that it calls, begins or returns.
+    """A profiler: KeyboardInterrupt when the n-th function of the storage begins or returns, or one of C in it returns.
 
     That is where Python looks for signals.
     """

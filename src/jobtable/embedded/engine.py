@@ -34,6 +34,8 @@ class EmbeddedBackend:
     process, and a power cut may undo the last ones.
     """
 
+    takes_encoded_items: Literal[True] = True
+
     def __init__(
         self, path: Path | None, *, durability: Literal["full", "normal"] = "full", clock: Clock = SYSTEM_CLOCK
     ) -> None:

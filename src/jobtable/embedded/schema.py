@@ -100,6 +100,8 @@ class TableSchema:
     """The attributes of the primary key, partition first."""
     index_attributes: Mapping[str, KeyAttribute] = field(init=False)
     """The attributes of all index keys, by name."""
+    looked_at: frozenset[str] | None = field(init=False)
+    """The attributes of an item that a put has to look at; None: all of them."""
     index_values: Callable[[Item], tuple[IndexValues | None, ...]] = field(init=False, compare=False)
     """The key of an item in each index; None where it is not in the index."""
     has_plain_index_keys: Callable[[Item], bool] = field(init=False, compare=False)
@@ -111,6 +113,8 @@ class TableSchema:
         indexes = self.indexes.values()
         _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
         _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
+        names = {attribute.name for attribute in self.key} | {*self.index_attributes, self.ttl_attribute or ""}
+        _set(self, "looked_at", frozenset(names) if all(index.projection == "ALL" for index in indexes) else None)
         _set(self, "index_values", _reader_of_values(tuple(indexes)))
         _set(self, "has_plain_index_keys", _judge_of_keys(tuple(indexes)))
         _set(self, "plain_position", _finder_of_position(self.key))

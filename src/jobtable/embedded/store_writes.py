@@ -18,7 +18,7 @@ from jobtable.embedded.writes import (
     Kind,
     Write,
     make_write,
-    position_of_put,
+    put_of,
     refuse_key_update,
     returns_item,
     valid_item,
@@ -47,8 +47,7 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
             size = item.size
         else:
             item, size = valid_item(item)
-        position = position_of_put(table, item)
-        return make_write((kind, table, position, item, size, 0, condition, None, is_item_returned))
+        return put_of(table, item, size, condition, is_item_returned=is_item_returned)
     key = request["Key"]
     refuse_key_update(key, update)
     return make_write((kind, table, key_position(table, key), key, 0, 0, condition, update, is_item_returned))

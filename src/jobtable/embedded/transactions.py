@@ -269,9 +269,13 @@ class WriteRun:
 
 def _in_order(named: _Actions) -> bytes:
     """The actions as JSON that does not depend on the order of their members, nor on members that are null."""
-    given = [(kind, {name: value for name, value in body.items() if value is not None}) for kind, body in named]
+    given = [(kind, {name: _whole(value) for name, value in body.items() if value is not None}) for kind, body in named]
     # They have been validated, so there are no circles to look for.
     return json.JSONEncoder(sort_keys=True, check_circular=False).encode(given).encode()
+
+
+def _whole(value: Any) -> Any:
+    return value.whole() if type(value) is EncodedItem else value
 
 
 def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:

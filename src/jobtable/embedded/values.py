@@ -79,7 +79,7 @@ def _measured_encoded(item: EncodedItem) -> tuple[Item, int]:
             checked, value_size = _measured(value, 1)
             size += value_size + utf8_length(name)
             if checked is not value:
-                changed = changed or dict(item)
+                changed = changed or item.whole()
                 changed[name] = checked
     return changed or item, size
 

@@ -47,7 +47,7 @@ class Write(NamedTuple):
     table: TableSchema
     position: bytes
     key: Item
-    """The primary key; for a put the whole item."""
+    """The primary key; for a put the item, of an EncodedItem what it has."""
     size: int
     """The bytes of a put item, else 0."""
     values_size: int
@@ -148,8 +148,9 @@ def prepare_put(
     condition = expected(request) if older else _condition(request, placeholders)
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
-    position = position_of_put(table, item)
-    return Write("put", table, position, item, size, placeholders.values_size, condition, None, returns_item(request))
+    return put_of(
+        table, item, size, condition, values_size=placeholders.values_size, is_item_returned=returns_item(request)
+    )
 
 
 def prepare_update(
@@ -212,17 +213,22 @@ def valid_item(item: Any) -> tuple[Item, int]:
     return valid, size
 
 
-def put_of(table: TableSchema, item: Item, size: int) -> Write:
+def put_of(
+    table: TableSchema,
+    item: Item,
+    size: int,
+    condition: Condition | None = None,
+    *,
+    values_size: int = 0,
+    is_item_returned: bool = False,
+) -> Write:
     """The put of a valid item, or RequestRefused if it does not fit the table."""
-    return Write("put", table, position_of_put(table, item), item, size, 0, None, None, False)
-
-
-def position_of_put(table: TableSchema, item: Item) -> bytes:
-    """Where a valid item to put stands, or RequestRefused if it does not fit the table."""
+    if type(item) is EncodedItem and (table.looked_at is None or not table.looked_at.isdisjoint(item.left_out)):
+        item = item.whole()
     position = table.plain_position(item) or item_position(table, item)
     if table.indexes:
         check_index_keys(table, item)
-    return position
+    return make_write(("put", table, position, item, size, values_size, condition, None, is_item_returned))
 
 
 def delete_of(table: TableSchema, key: Item) -> Write:

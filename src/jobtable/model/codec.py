@@ -6,7 +6,7 @@ decoder fail, and then goes through the LooseReader, which either understands it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -102,24 +102,27 @@ class EntityCodec:
         except SHAPE_ERRORS:
             return [self.decode(item) for item in items]
 
-    @staticmethod
-    def has_more(entity: Any) -> bool:
-        """Whether the item of an entity has attributes that its class does not declare."""
-        return bool(entity.__pydantic_private__[UNDECLARED])
-
     def key_of(self, entity: Any) -> dict[str, dict[str, Any]]:
         """The primary key of an entity, in wire form."""
         return self._primary_key(entity.__dict__)
 
     def _encoder(self) -> Callable[[Any], dict[str, dict[str, Any]]]:
-        schema, writer = self.schema, Source()
+        writer = Source()
         writer.line("def encode(entity):")
         writer.line("    d = entity.__dict__")
+        self.write_item(writer, [field for field in self.schema.fields.values() if not field.is_key_only])
+        writer.line(f"    if (more := entity.__pydantic_private__[{UNDECLARED!r}]):")
+        writer.line(f"        item = {writer.names.of(merge_undeclared, 'merge')}(item, more)")
+        writer.line("    return item")
+        return writer.function("encode")
+
+    def write_item(self, writer: Source, stored: Sequence[FieldSchema]) -> None:
+        """Write the statements that make `item` of `d`, the values of an entity: its keys, and the fields given."""
+        schema = self.schema
         texts: dict[str, str] = {}
         head = self._keys.write_primary(writer, texts)
         if schema.table.type_attribute and schema.table.type_attribute not in head:
             head[schema.table.type_attribute] = f'{{"S": {schema.type_name!r}}}'
-        stored = [f for f in schema.fields.values() if not f.is_key_only]
         outside = [f for f in stored if f.envelope is None]
         inside = [f for f in stored if f.envelope is not None]
         encode_fields(writer, outside, "item", head)
@@ -128,10 +131,6 @@ class EntityCodec:
             writer.line(f'    item[{inside[0].envelope!r}] = {{"M": data}}')
         for key in schema.indexes.values():
             self._keys.write_index(key, writer, texts)
-        writer.line(f"    if (more := entity.__pydantic_private__[{UNDECLARED!r}]):")
-        writer.line(f"        item = {writer.names.of(merge_undeclared, 'merge')}(item, more)")
-        writer.line("    return item")
-        return writer.function("encode")
 
     def _decoder(self, access: Access) -> Callable[[list[Any]], list[Any]]:
         """A generated function for several items: most of them are read together, and share their partition."""

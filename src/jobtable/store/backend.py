@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from pydantic_core import from_json
 
 AttributeValue: TypeAlias = dict[str, Any]
 """One value in wire form: {"S": "text"}, {"N": "1.5"}, {"B": "base64 text"}, {"L": [...]}, {"M": {...}}, ..."""
@@ -30,19 +32,23 @@ class StoreRequest(dict[str, Any]):
 
 
 class EncodedItem(dict[str, AttributeValue]):
-    """An item that was made of an entity, with its JSON and its size.
+    """An item that was made of an entity: its JSON, its size, and of its attributes all but those that are `left_out`.
 
     Its values are valid and in the form in which DynamoDB gives them back, except those of the `unknown` attributes,
-    which do not count in its size. A backend that does not know of this takes it as any other item.
+    which do not count in its size. Only a backend that `TakesEncodedItems` is given one.
     """
 
-    __slots__ = ("body", "size", "unknown")
+    __slots__ = ("body", "left_out", "size", "unknown")
 
-    def __init__(self, item: Item, body: bytes, size: int, unknown: tuple[str, ...]) -> None:
-        super().__init__(item)
-        self.body = body
-        self.size = size
-        self.unknown = unknown
+    body: bytes
+    size: int
+    unknown: tuple[str, ...]
+    left_out: frozenset[str]
+
+    def whole(self) -> Item:
+        """The item with all its attributes."""
+        item: Item = from_json(self.body)
+        return item
 
 
 class Backend(Protocol):
@@ -69,6 +75,13 @@ class Backend(Protocol):
     def close(self) -> None:
         """Release what the backend holds; nothing acknowledged is lost. Closing twice is harmless."""
         ...
+
+
+@runtime_checkable
+class TakesEncodedItems(Protocol):
+    """A backend that takes an EncodedItem in the place of each item to be put."""
+
+    takes_encoded_items: Literal[True]
 
 
 @runtime_checkable

@@ -70,7 +70,7 @@ class Batches:
         return self._write((name, key, {"DeleteRequest": {"Key": key}}) for key in keys)
 
     def _put_request(self, entity: Entity) -> tuple[str, Item, Request]:
-        write = requests.put(entity, None)
+        write = requests.put(entity, None, is_encoded=self._store.takes_encoded_items)
         if "ConditionExpression" in write.members:
             raise ValueRefusedError(f"{write.describe()}: it shares its keys with another entity; put it on its own")
         return self._store.table_name(write.schema.table), write.key, {"PutRequest": {"Item": write.members["Item"]}}

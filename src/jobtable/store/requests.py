@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from jobtable.errors import ValueRefusedError
 from jobtable.model.conditions import AttributeIs, Condition, HasAttribute, Placeholders, all_of, as_condition
@@ -14,8 +14,8 @@ from jobtable.model.entity import Entity
 from jobtable.model.expressions import Clause, Update, is_as_read, write_updates
 from jobtable.model.schema import EntitySchema
 from jobtable.model.selection import BoundKey, Selection
-from jobtable.store.backend import EncodedItem, Item
-from jobtable.store.measures import measure_of
+from jobtable.store.backend import Item
+from jobtable.store.encoding import encoder_of
 from jobtable.store.sizes import MAX_ITEM_SIZE, item_size
 from jobtable.store.updates import UpdatePlan
 
@@ -86,10 +86,10 @@ def key_of(target: Target) -> Item:
     return target.whole_key() if isinstance(target, Selection) else schema_of(target).codec.key_of(target)
 
 
-def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put") -> Write:
-    """Write the whole item; `add` writes only where there is none."""
+def put(entity: Entity, when: Condition | bool | None, *, verb: str = "put", is_encoded: bool = False) -> Write:
+    """Write the whole item; `add` writes only where there is none. `is_encoded`: the backend takes an EncodedItem."""
     schema = schema_of(entity)
-    item = _encoded(entity, schema)
+    item = _item_of(entity, schema, is_encoded=is_encoded)
     demanded = _where_there_is_none(schema.table.pk) if verb == "add" else _where_it_is_own(schema, when)
     return Write(verb, schema, {"Item": item, **demanded})
 
@@ -202,35 +202,28 @@ def _conditional(condition: Condition | None, placeholders: Placeholders) -> dic
     return members
 
 
-def _encoded(entity: Entity, schema: EntitySchema) -> Item:
+def _item_of(entity: Entity, schema: EntitySchema, *, is_encoded: bool) -> Item:
+    """The item of an entity; ValueRefusedError if DynamoDB would not take it."""
     try:
-        item = schema.codec.encode(entity)
+        encoded = encoder_of(schema)(entity)
+        item: Item = schema.codec.encode(entity) if encoded is None else encoded
+        body = to_json(item) if encoded is None else encoded.body
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        named = f"{schema.name} {schema.codec.describe_key(schema.codec.key_of(entity))!a}"
+        raise ValueRefusedError(f"{named} holds a text that is not valid Unicode") from error
     except ValueRefusedError as error:
         raise schema.codec.refusal_of(entity, error) from error
-    except (TypeError, AttributeError) as error:
+    except (TypeError, AttributeError, KeyError) as error:
         raise schema.codec.misfit_of(entity) or error from error
-    body = _json_of(item, schema)
-    # What the entity does not declare was taken over from elsewhere, in whatever form.
-    if schema.codec.has_more(entity):
-        return item
-    measure = measure_of(schema)
-    try:
-        return EncodedItem(item, body, measure.size(item), measure.unknown)
-    except TypeError as error:
-        raise schema.codec.misfit_of(entity) or error from error
+    if len(body) > MAX_ITEM_SIZE:  # It is never shorter than what DynamoDB counts.
+        _refuse_large(from_json(body), schema)
+    return item if encoded is None or is_encoded else encoded.whole()
 
 
-def _json_of(item: Item, schema: EntitySchema) -> bytes:
-    """The item as JSON, which is never shorter than what DynamoDB counts; ValueRefusedError if that is over 400 KB."""
-    try:
-        body = to_json(item)
-    except PydanticSerializationError as error:
-        named = f"{schema.name} {schema.codec.describe_key(item)!a}"
-        raise ValueRefusedError(f"{named} holds a text that is not valid Unicode") from error
-    size = len(body) if len(body) <= MAX_ITEM_SIZE else item_size(item)
+def _refuse_large(item: Item, schema: EntitySchema) -> None:
+    size = item_size(item)
     if size > MAX_ITEM_SIZE:
         raise ValueRefusedError(
             f"{schema.name} {schema.codec.describe_key(item)} has {size:,} bytes, and DynamoDB allows "
             f"{MAX_ITEM_SIZE:,}; keep large values in object storage"
         )
-    return body

@@ -25,7 +25,15 @@ from jobtable.model.schema import KeySchema
 from jobtable.model.selection import Selection
 from jobtable.model.table import Table
 from jobtable.store import requests
-from jobtable.store.backend import Backend, Item, Request, Response, StoreRequest, TellsChanges
+from jobtable.store.backend import (
+    Backend,
+    Item,
+    Request,
+    Response,
+    StoreRequest,
+    TakesEncodedItems,
+    TellsChanges,
+)
 from jobtable.store.batches import Batches
 from jobtable.store.capacity import CapacityMeter
 from jobtable.store.changes import Feed
@@ -75,6 +83,7 @@ class Store:
         self.clock = clock
         self.backoff = backoff or Backoff(clock=clock)
         self.capacity = CapacityMeter()
+        self.takes_encoded_items = isinstance(backend, TakesEncodedItems)
         self.tables = Tables(self)
         self._batches = Batches(self)
 
@@ -123,7 +132,7 @@ class Store:
 
     def add(self, entity: Entity) -> None:
         """Store a new item, or raise AlreadyExistsError and change nothing."""
-        write = requests.put(entity, None, verb="add")
+        write = requests.put(entity, None, verb="add", is_encoded=self.takes_encoded_items)
         try:
             self._write(write)
         except ConditionalCheckFailed as error:
@@ -141,7 +150,7 @@ class Store:
 
     def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
         """Store an item as a whole, in place of what is under its key."""
-        write = requests.put(entity, when)
+        write = requests.put(entity, when, is_encoded=self.takes_encoded_items)
         self._conditional(write, repeatable="ConditionExpression" not in write.members)
 
     def update(self, target: Selection[E] | E, *updates: Update, when: Condition | bool | None = None) -> E:

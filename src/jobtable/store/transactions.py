@@ -80,11 +80,11 @@ class Transaction:
 
     def add(self, entity: Entity) -> None:
         """Store a new item."""
-        self._take(requests.put(entity, None, verb="add"))
+        self._take(requests.put(entity, None, verb="add", is_encoded=self._store.takes_encoded_items))
 
     def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
         """Store an item as a whole."""
-        self._take(requests.put(entity, when))
+        self._take(requests.put(entity, when, is_encoded=self._store.takes_encoded_items))
 
     def update(self, target: Target, *updates: Update, when: Condition | bool | None = None) -> None:
         """Change attributes of an item that is there."""

@@ -11,7 +11,7 @@ from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.partiql.updates import update_program
 from jobtable.embedded.requests import Tables, find_table, name_faults
 from jobtable.embedded.schema import TableSchema
-from jobtable.embedded.writes import Kind, Write, check_update, position_of_put, returns_item, valid_item
+from jobtable.embedded.writes import Kind, Write, check_update, put_of, returns_item, valid_item
 from jobtable.errors import DuplicateItem, RequestRefused
 from jobtable.store.backend import Item, Request
 
@@ -61,9 +61,8 @@ def _insert(tables: Tables, statement: Insert, terms: Terms, request: Request) -
         if attribute.name not in item:
             raise SchemaMismatch(f"Key attribute should be present in the item: Key {attribute.name}")
     _check_key_types(table, item)
-    position = position_of_put(table, item)
     condition = compiled(Function("attribute_not_exists", (_partition(table, terms),)), terms, table)
-    return Write("put", table, position, item, size, 0, condition, None, returns_item(request))
+    return put_of(table, item, size, condition, is_item_returned=returns_item(request))
 
 
 def _update(tables: Tables, statement: Update, terms: Terms, request: Request) -> Write:

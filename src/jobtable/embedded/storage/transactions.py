@@ -17,7 +17,7 @@ from jobtable.embedded.storage import statements
 from jobtable.embedded.storage.catalogue import Cache, TableRecord, read_record
 from jobtable.embedded.storage.expiry_times import expiry_time
 from jobtable.embedded.storage.problems import table_not_found
-from jobtable.store.backend import Item
+from jobtable.store.backend import EncodedItem, Item
 from jobtable.store.sizes import item_size
 
 Entry: TypeAlias = tuple[bytes, int, bytes]
@@ -28,6 +28,7 @@ class Sized(NamedTuple):
     """An item with its size as DynamoDB measures it; NO_ITEM where there is none."""
 
     item: Item | None
+    """All of it; but of an EncodedItem what it has."""
     size: int
     body: bytes | None = None
     """The item as JSON, where it is known."""
@@ -294,7 +295,7 @@ class Transaction(View):
             self._move_expiry(table, position, old.item, new.item)
         if not (table.indexes or table.is_journaled):
             return []
-        is_same = old.item == new.item
+        is_same = old.size == new.size and _is_same(old, new)
         if table.is_journaled and not is_same:
             self._journal(table, position, old, body, by_service=by_service)
         return self._follow_in_indexes(table, position, old, new, is_same=is_same)
@@ -340,6 +341,13 @@ class Transaction(View):
         before = to_json(old.item) if old.body is None and old.item is not None else old.body
         row = (self._microseconds, position, before, new, by_service)
         self._write(statements.of_journal(table.id).add, row)
+
+
+def _is_same(old: Sized, new: Sized) -> bool:
+    """Whether two items of one size are equal, whatever the order of their attributes is."""
+    if type(new.item) is EncodedItem:
+        return old.body == new.body or old.item == new.item.whole()
+    return old.item == new.item
 
 
 def index_changes(table: TableSchema, old: Sized, new: Sized, *, is_same: bool) -> list[IndexChange]:

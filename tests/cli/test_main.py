@@ -151,6 +151,8 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], complaint: str) -> 
         ("jobs", "list", "--limit", "9" * 30),
         ("jobs", "logs", "x", "--search", "y", "--limit", "9" * 30),
         ("journeys", "logs", "x", "--limit", "9" * 30),
+        ("queues", "show", "x", "--limit", "9" * 30),
+        ("workers", "show", "x", "--limit", "9" * 30),
         ("objects", "list", "--limit", "9" * 30),
         ("objects", "sweep", "--dry-run", "--grace", "999999d"),
         ("tokens", "create", "--role", "read", "--expires", "9" * 30 + "s"),

@@ -15,7 +15,17 @@ from jobtable.cli.groups import new_group
 from jobtable.cli.job_waiting import seconds_of
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
-from jobtable.cli.output import ExitCode, bar, first_line, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.output import (
+    ExitCode,
+    bar,
+    first_line,
+    first_of,
+    print_fields,
+    print_json,
+    print_list,
+    print_table,
+    say,
+)
 from jobtable.cli.server_workers import workers_for
 from jobtable.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
 from jobtable.conversations.comparison import compare_runs
@@ -204,10 +214,10 @@ def list_runs(
     """
     with open_services(store, objects) as services:
         runs = services.conversation_runs
-        records = list(runs.list_runs(conversation).take(limit))
-        statuses = runs.statuses(records)
-        found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
-    print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
+        with first_of(runs.list_runs(conversation), limit) as records:
+            statuses = runs.statuses(records)
+            found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
+            print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
 
 
 def _record_row(record: dict[str, Any]) -> dict[str, Any]:
@@ -236,8 +246,8 @@ def show(
         if table is None:
             _print_run(runs, run, as_json=as_json)
             return
-        found = runs.list_results(run_id, _KINDS[table]).take(limit)
-        print_list(found, _result_row, as_json=as_json, empty="There are no such results.")
+        found = runs.list_results(run_id, _KINDS[table])
+        print_list(found, _result_row, as_json=as_json, empty="There are no such results.", limit=limit)
 
 
 def _result_row(result: JobResult) -> dict[str, Any]:

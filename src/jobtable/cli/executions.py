@@ -227,10 +227,10 @@ def list_executions(
         jobtable executions list --status waiting
     """
     with open_services(store, objects) as services:
-        found = services.albums.list_newest_executions(workflow_type, status, limit=limit)
+        found = services.albums.list_newest_executions(workflow_type, status, limit=limit + 1)
         is_narrowed = workflow_type is not None or status is not None
         empty = "There are no such executions." if is_narrowed else _NO_EXECUTIONS
-        print_list(found, _row, as_json=as_json, empty=empty)
+        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
 def _row(execution: Execution) -> dict[str, Any]:

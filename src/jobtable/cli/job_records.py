@@ -151,9 +151,8 @@ def metrics(
             if name is None
             else queries.list_metric(job_id, name, since=since)
         )
-        print_list(
-            found.page(size=limit).items, _metric_row, as_json=as_json, empty="The job has reported no such metric."
-        )
+        empty = "The job has reported no such metric."
+        print_list(found, _metric_row, as_json=as_json, empty=empty, limit=limit)
 
 
 def _metric_row(metric: JobMetric) -> dict[str, Any]:
@@ -181,7 +180,7 @@ def checkpoints(
         queries = services.jobs.queries
         queries.get_job(job_id)
         found = queries.list_checkpoints(job_id, newest_first=True)
-        print_list(found.page(size=limit).items, _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.")
+        print_list(found, _checkpoint_row, as_json=as_json, empty="The job has no checkpoints.", limit=limit)
 
 
 def _checkpoint_row(checkpoint: JobCheckpoint) -> dict[str, Any]:
@@ -207,8 +206,8 @@ def artifacts(
     """
     with open_services(store, objects) as services:
         services.jobs.queries.get_job(job_id)
-        found = services.store.query(JobArtifact.key(job_id=job_id), limit=limit)
-        print_list(found, _artifact_row, as_json=as_json, empty="The job has made no files.")
+        found = services.store.query(JobArtifact.key(job_id=job_id))
+        print_list(found, _artifact_row, as_json=as_json, empty="The job has made no files.", limit=limit)
 
 
 def _artifact_row(artifact: JobArtifact) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from jobtable.cli.output import (
     ExitCode,
     exit_code_of,
     first_line,
+    first_of,
     line_of,
     print_json,
     print_list,
@@ -85,11 +86,11 @@ def list_jobs(
     """
     with open_services(store, objects) as services:
         wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text)
-        found = list(islice(_selected(services.jobs, wanted, parent, limit), limit))
-        groups = {} if as_json else read_group_progress(services.store, found)
         is_narrowed = parent is not None or wanted != JobFilter()
         empty = "There are no such jobs." if is_narrowed else _NO_JOBS
-        print_list(found, lambda job: _row(job, groups.get(job.job_id)), as_json=as_json, empty=empty)
+        with first_of(_selected(services.jobs, wanted, parent, limit + 1), limit) as found:
+            groups = {} if as_json else read_group_progress(services.store, found)
+            print_list(found, lambda job: _row(job, groups.get(job.job_id)), as_json=as_json, empty=empty)
 
 
 def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:

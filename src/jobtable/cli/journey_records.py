@@ -10,7 +10,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
-from jobtable.cli.output import print_json, print_json_line, print_list, print_text, say
+from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
 from jobtable.errors import NotFoundError
 from jobtable.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
 from jobtable.journeys.parts import LogLevel, ReportType, RuleStatus
@@ -56,9 +56,12 @@ def logs(
         of_execution = _full if full else _recent
         every = (line for execution in executions for line in of_execution(services, execution, step))
         lines = (line for line in every if level in (None, LogLevel(line["level"].lower())))
-        is_all = full and limit is None
-        for line in lines if is_all else deque(lines, limit or _LINES):
-            _print_line(line, as_json=as_json)
+        if full and limit is None:
+            _print_all(lines, as_json=as_json)
+        else:
+            most = limit or _LINES
+            with first_of(reversed(deque(lines, most + 1)), most) as latest:
+                _print_all(reversed(latest), as_json=as_json)
 
 
 def _refuse_unknown(step: str | None, executions: list[JobExecution], journey_id: str) -> None:
@@ -101,6 +104,11 @@ def _recent(services: Services, execution: JobExecution, step: str | None) -> It
             "timestamp": entry.timestamp.isoformat(),
             "details": entry.details,
         }
+
+
+def _print_all(lines: Iterable[dict[str, Any]], *, as_json: bool) -> None:
+    for line in lines:
+        _print_line(line, as_json=as_json)
 
 
 def _print_line(line: dict[str, Any], *, as_json: bool) -> None:

@@ -137,11 +137,11 @@ def list_journeys(
         jobtable journeys list --status running --json
     """
     with open_services(store, objects) as services:
-        found = services.journeys.list_journeys(status, newest_first=True).take(limit)
+        found = services.journeys.list_journeys(status, newest_first=True)
         empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
         if status is not None:
             empty = f"No journey is {status}."
-        print_list(found, _row, as_json=as_json, empty=empty)
+        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from datetime import timedelta
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -49,8 +48,8 @@ def list_objects(
         jobtable objects list --prefix jobs/5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
     """
     with open_services(store, objects) as services:
-        found = islice(services.objects.list(prefix.strip("/")), limit)
-        print_list(found, _row, as_json=as_json, empty="There are no such objects.")
+        found = services.objects.list(prefix.strip("/"))
+        print_list(found, _row, as_json=as_json, empty="There are no such objects.", limit=limit)
 
 
 @app.command("get")

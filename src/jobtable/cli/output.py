@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from enum import IntEnum
-from typing import Any, Literal
+from itertools import islice
+from typing import Any, Literal, TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -26,6 +27,7 @@ from jobtable.errors import (
     ObjectNotFoundError,
     SettingsError,
 )
+from jobtable.store import Query
 
 _UNBOUNDED = 100_000
 _LONGEST_IN_ROW = 120
@@ -33,6 +35,7 @@ _WIDEST_COLUMN = 32
 _NARROWEST_CUT = 10
 _GAP = 2
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 class ExitCode(IntEnum):
@@ -125,15 +128,36 @@ def _json_text(value: Any, indent: int | None = None) -> str:
     return json.dumps(to_json(value), indent=indent, ensure_ascii=False).translate(_JSON_ESCAPES)
 
 
-def print_list(items: Iterable[Any], row: Callable[[Any], Row], *, as_json: bool, empty: str) -> None:
-    """Print many: as a JSON array of the items, as a table with a row for each, or, of none, the line `empty`."""
-    listed = list(items)
-    if as_json:
-        print_json([to_json(item) for item in listed])
-    elif listed:
-        print_table([row(item) for item in listed])
-    else:
-        say(empty)
+def print_list(
+    items: Iterable[T], row: Callable[[T], Row], *, as_json: bool, empty: str, limit: int | None = None
+) -> None:
+    """Print many: as a JSON array of the items, as a table with a row for each, or, of none, the line `empty`.
+
+    With a limit as many are printed, and below them it is said if there are more.
+    """
+    with first_of(items, limit) as listed:
+        if as_json:
+            print_json([to_json(item) for item in listed])
+        elif listed:
+            print_table([row(item) for item in listed])
+        else:
+            say(empty)
+
+
+@contextmanager
+def first_of(items: Iterable[T], limit: int | None) -> Iterator[list[T]]:
+    """The first items, to be printed in the block: behind it, people are told if there are more.
+
+    One more than the limit is read, and of a query no page ahead.
+    """
+    if limit is None:
+        yield list(items)
+        return
+    found = list(items.take(limit + 1) if isinstance(items, Query) else islice(items, limit + 1))
+    yield found[:limit]
+    if len(found) > limit:
+        these = "this one" if limit == 1 else f"these {limit:,}"
+        say(f"There are more than {these}; a larger --limit shows them.")
 
 
 def print_table(rows: Sequence[Row]) -> None:

@@ -8,8 +8,8 @@ import typer
 
 from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.groups import new_group
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
-from jobtable.cli.output import print_fields, print_json, print_list, print_part, print_table, print_text
+from jobtable.cli.options import MOST_LINES, AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part, print_table, print_text
 from jobtable.jobs.entities import Queue, QueueJob
 
 app = new_group()
@@ -35,14 +35,16 @@ def list_queues(
         jobtable queues list
     """
     with open_services(store, objects) as services:
-        found = services.jobs.queries.list_queues().page(size=limit).items
-        print_list(found, _row, as_json=as_json, empty="There are no queues yet; the first job of a queue makes it.")
+        empty = "There are no queues yet; the first job of a queue makes it."
+        print_list(services.jobs.queries.list_queues(), _row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command()
 def show(
     name: Name,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many of the next jobs to show.")] = 10,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="How many of the next jobs to show.")
+    ] = 10,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -55,12 +57,12 @@ def show(
     """
     with open_services(store, objects) as services:
         queue = services.jobs.queries.get_queue(name)
-        upcoming = list(services.jobs.queries.list_ready(name, limit=limit))
-    if as_json:
-        print_json({"queue": queue, "next": upcoming})
-        return
-    print_fields({**_row(queue), "description": queue.description, "created": queue.created_at})
-    print_part("Next", [_place_row(place) for place in upcoming])
+        with first_of(services.jobs.queries.list_ready(name), limit) as upcoming:
+            if as_json:
+                print_json({"queue": queue, "next": upcoming})
+                return
+            print_fields({**_row(queue), "description": queue.description, "created": queue.created_at})
+            print_part("Next", [_place_row(place) for place in upcoming])
 
 
 @app.command()

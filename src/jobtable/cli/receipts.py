@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,7 +89,7 @@ def list_receipts(
     with open_services(store, objects) as services:
         ocr = services.ocr
         found = ocr.list_all_receipts() if image is None else ocr.list_receipts(image)
-        print_list(found.page(size=limit).items, _receipt_row, as_json=as_json, empty="There are no such receipts.")
+        print_list(found, _receipt_row, as_json=as_json, empty="There are no such receipts.", limit=limit)
 
 
 @app.command()
@@ -153,7 +153,7 @@ def labels(
     with open_services(store, objects) as services:
         found = _labels(LabelService(services.jobs.store), status, label)
         chosen = (each for each in found if status in (None, each.validation_status))
-        print_list(islice(chosen, limit), _label_row, as_json=as_json, empty="There are no such labels.")
+        print_list(chosen, _label_row, as_json=as_json, empty="There are no such labels.", limit=limit)
 
 
 def _labels(service: LabelService, status: str | None, label: str | None) -> Query[ReceiptWordLabel]:
@@ -181,7 +181,7 @@ def validations(
     with open_services(store, objects) as services:
         service = ValidationService(services.jobs.store)
         found = chain.from_iterable(service.list_by_status(each) for each in status or ValidationStatus)
-        print_list(islice(found, limit), _validation_row, as_json=as_json, empty="There are no such validations.")
+        print_list(found, _validation_row, as_json=as_json, empty="There are no such validations.", limit=limit)
 
 
 @app.command()

@@ -17,6 +17,7 @@ Below is what `jobtable COMMAND --help` says; `make reference` puts it here.
 
 - `--json` prints JSON instead of tables, on every command that prints data. Only data goes to stdout: messages,
   progress bars and errors go to stderr.
+- A command that lists things shows as many as its `--limit` says. Where there are more, a line on stderr says so.
 - The store is the one that `--store` names, or `JOBTABLE_STORE`, or `jobtable.toml`, or `file:.jobtable/jobtable.db`
   (see [settings](settings.md)). The tables of an embedded store are created when they are first needed; those in the
   cloud with `jobtable tables create`.

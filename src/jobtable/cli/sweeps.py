@@ -175,9 +175,8 @@ def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl =
         jobtable sweeps list -n 5
     """
     with open_services(store, objects) as services:
-        found = services.sweeps.list_sweeps().take(limit)
         empty = "There are no sweeps yet; run one with `jobtable sweeps run FILE`."
-        print_list(found, _entry_row, as_json=as_json, empty=empty)
+        print_list(services.sweeps.list_sweeps(), _entry_row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command()

@@ -14,7 +14,7 @@ from jobtable.cli.executions import SubmitOnly, WorkflowOption, finish, without_
 from jobtable.cli.groups import new_group
 from jobtable.cli.opening import services_of
 from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, chosen_settings, open_services
-from jobtable.cli.output import print_fields, print_json, print_list, print_table, say
+from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_table, say
 from jobtable.cli.signals import signalled
 
 app = new_group()
@@ -37,12 +37,14 @@ def list_tasks(
     Example:
         jobtable tasks list --status timed-out
     """
-    with open_services(store, objects) as services:
-        found = list(services.albums.list_tasks(status, workflow_type, limit=limit))
-    if as_json:
-        print_json([without_token(task) for task in found])
-    else:
-        print_list(found, _row, as_json=False, empty="There are no such tasks.")
+    with (
+        open_services(store, objects) as services,
+        first_of(services.albums.list_tasks(status, workflow_type, limit=limit + 1), limit) as found,
+    ):
+        if as_json:
+            print_json([without_token(task) for task in found])
+        else:
+            print_list(found, _row, as_json=False, empty="There are no such tasks.")
 
 
 def _row(task: ValidationTask) -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
 
 from jobtable.cli.groups import new_group
-from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, open_services
-from jobtable.cli.output import print_fields, print_json, print_list, print_part
+from jobtable.cli.options import MOST_LINES, AsJson, Limit, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part
 from jobtable.jobs.entities import Instance, InstanceJob
 from jobtable.jobs.records import InstanceStatus
 
@@ -34,15 +34,16 @@ def list_workers(
     with open_services(store, objects) as services:
         queries = services.jobs.queries
         found = chain.from_iterable(queries.list_instances_by_status(status) for status in statuses)
-        print_list(
-            islice(found, limit), _row, as_json=as_json, empty="No worker runs; start one with `jobtable worker`."
-        )
+        empty = "No worker runs; start one with `jobtable worker`."
+        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
 
 
 @app.command()
 def show(
     instance_id: Annotated[str, typer.Argument(metavar="ID", help="The worker's id.")],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many of its jobs to show.")] = 20,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, max=MOST_LINES, help="How many of its jobs to show.")
+    ] = 20,
     store: StoreUrl = None,
     objects: ObjectsUrl = None,
     as_json: AsJson = False,
@@ -56,12 +57,12 @@ def show(
     with open_services(store, objects) as services:
         jobs = services.jobs
         instance = jobs.store.get(Instance.key(instance_id=instance_id))
-        held = jobs.queries.list_jobs_of_instance(instance_id).page(size=limit).items
-    if as_json:
-        print_json({"worker": instance, "jobs": held})
-        return
-    print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
-    print_part("Jobs", [_held_row(each) for each in held])
+        with first_of(jobs.queries.list_jobs_of_instance(instance_id), limit) as held:
+            if as_json:
+                print_json({"worker": instance, "jobs": held})
+                return
+            print_fields({**_row(instance), "address": instance.ip_address, "zone": instance.availability_zone})
+            print_part("Jobs", [_held_row(each) for each in held])
 
 
 def _row(instance: Instance) -> dict[str, Any]:

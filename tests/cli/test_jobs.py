@@ -250,13 +250,28 @@ def test_jobs_of_a_queue_are_listed_the_newest_first_also_those_that_have_left_i
     assert ids(cli.json("jobs", "list", "--queue", "gpu", "--status", "pending")) == [other]
 
 
+def test_the_children_of_a_job_are_listed_the_oldest_first_with_any_other_filter(cli: CommandLine) -> None:
+    with closing(open_jobs(cli.store)) as jobs:
+        group = jobs.open_group(NewJob(name="night", job_id="night"))
+        under = [NewJob(name=f"part {n}", job_id=n, task=TRAIN, parent_job_id=group.job_id) for n in "abc"]
+        jobs.submit_many([*under, NewJob(name="d", job_id="d", task=TRAIN, parent_job_id="a")])
+        jobs.cancel("b")
+    assert ids(cli.json("jobs", "list", "--parent", "night")) == ["a", "b", "c"]
+    assert ids(cli.json("jobs", "list", "--parent", "night", "--status", "pending")) == ["a", "c"]
+    assert ids(cli.json("jobs", "list", "--parent", "night", "--queue", "default", "--text", "part c")) == ["c"]
+    assert ids(cli.json("jobs", "list", "--parent", "a")) == ["d"]
+    assert cli.run("jobs", "list", "--parent", "d").stderr == "There are no such jobs.\n"
+    assert "no job none" in cli.run("jobs", "list", "--parent", "none", code=ExitCode.NOT_FOUND).stderr
+    assert "no queue none" in cli.run("jobs", "list", "--parent", "a", "--queue", "none", code=3).stderr
+
+
 def test_a_list_reads_no_more_than_it_shows(cli: CommandLine) -> None:
     jobs = open_jobs(cli.store)
     jobs.submit_many(NewJob(name="x" * 500, task="m:f") for _ in range(300))
     with jobs.store.capacity.measure() as spent:
-        assert len(list(islice(_selected(jobs, JobFilter(), None, 5), 5))) == 5
+        assert len(list(islice(_selected(jobs, JobFilter(), 5), 5))) == 5
     assert spent["Job.by_status"].read < 10
-    assert len(list(_selected(jobs, JobFilter(), None, 50))) == 300
+    assert len(list(_selected(jobs, JobFilter(), 50))) == 300
     jobs.store.close()
     jobs.objects.close()
 
@@ -266,7 +281,7 @@ def test_a_job_that_ends_while_it_is_listed_is_listed_once(cli: CommandLine) -> 
     waiting, *ended = [job.job_id for job in jobs.submit_many(NewJob(name="x", task="m:f") for _ in range(4))]
     for job_id in ended:
         jobs.cancel(job_id)
-    selected = _selected(jobs, JobFilter(), None, 1)
+    selected = _selected(jobs, JobFilter(), 1)
     first = next(selected)
     jobs.cancel(waiting)
     assert [job.job_id for job in (first, *selected)] == [*reversed(ended), waiting]

@@ -70,6 +70,7 @@ def test_what_is_possible_is_told(cli: CommandLine, arguments: str, told: str) -
         ("jobs logs", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
         ("queues show", "Queue: queue_name is empty, and PK (QUEUE#{queue_name}) is made of it"),
         ("jobs list --queue", "Queue: queue_name is empty, and PK (QUEUE#{queue_name}) is made of it"),
+        ("jobs list --parent", "Job: job_id is empty, and PK (JOB#{job_id}) is made of it"),
         ("journeys show", "Journey: journey_id is empty, and PK (JOURNEY#{journey_id}) is made of it"),
     ],
 )

@@ -39,6 +39,7 @@ from jobtable.errors import (
 )
 from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
 from jobtable.jobs.entities import Job, JobLog
+from jobtable.jobs.listing import JobFilter, list_jobs, newest_first
 from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import Status
 from jobtable.objects import object_key
@@ -71,6 +72,23 @@ def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -
         remote.jobs.queries.get_job(first.job_id)
     with pytest.raises(NotFoundError):
         remote.jobs.cancel("../queues")
+
+
+def test_the_children_of_a_job_are_listed_from_afar(remote: Services) -> None:
+    group = remote.jobs.open_group(NewJob(name="night"))
+    made = remote.jobs.submit_many(NewJob(name=n, task="m:f", parent_job_id=group.job_id) for n in ("a", "b", "c"))
+    remote.jobs.submit(NewJob(name="d", task="m:f", parent_job_id=made[0].job_id))
+    remote.jobs.cancel(made[1].job_id)
+    wanted = JobFilter(parent=group.job_id)
+    first = list_jobs(remote.store, wanted, cursor=None, limit=2)
+    rest = list_jobs(remote.store, wanted, cursor=first.cursor, limit=2)
+    assert [job.name for job in (*first.items, *rest.items)] == ["c", "b", "a"]
+    assert rest.cursor is None
+    assert [job.name for job in remote.jobs.queries.list_children(group.job_id)] == ["a", "b", "c"]
+    waiting = JobFilter(parent=group.job_id, status=Status.PENDING)
+    assert [job.name for job in newest_first(remote.store, waiting, chunk=1)] == ["c", "a"]
+    with pytest.raises(NotFoundError, match="no job none"):
+        list_jobs(remote.store, JobFilter(parent="none"), cursor=None, limit=2)
 
 
 def test_many_jobs_are_submitted_in_few_requests(remote: Services) -> None:
@@ -364,6 +382,8 @@ class TestOnTheCommandLine:
         job_id = json.loads(done.stdout)["job_id"]
         listed = json.loads(self.run(served, "jobs", "list", "--queue", "far", "--json").stdout)
         assert [job["job_id"] for job in listed] == [job_id]
+        assert json.loads(self.run(served, "jobs", "list", "--parent", job_id, "--json").stdout) == []
+        self.run(served, "jobs", "list", "--parent", "none", code=ExitCode.NOT_FOUND)
         assert "PENDING" in self.run(served, "jobs", "show", job_id).stdout
         assert "far" in self.run(served, "queues", "list").stdout
         self.run(served, "jobs", "tree", job_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -250,17 +251,39 @@ def test_jobs_are_listed_page_by_page_whatever_the_filter(serve: Any) -> None:
         ({"status": "CANCELLED"}, [made[3]["job_id"]]),
         ({"text": "J1"}, [job["job_id"] for job in reversed(made) if "j1" in job["name"]]),
     ):
-        found: list[str] = []
-        cursor: str | None = None
-        while True:
-            page = client.get(
-                "/api/v1/jobs", params={**parameters, "limit": 4, **({"cursor": cursor} if cursor else {})}
-            )
-            found += [job["job_id"] for job in page.json()["items"]]
-            cursor = page.json()["cursor"]
-            if cursor is None:
-                break
-        assert found == wanted, parameters
+        assert list(_listed(client, parameters)) == wanted, parameters
+
+
+def _listed(client: httpx.Client, parameters: dict[str, str]) -> Iterator[str]:
+    """The ids of jobs, read four at a time."""
+    asked = {**parameters, "limit": "4"}
+    while True:
+        page = client.get("/api/v1/jobs", params=asked).json()
+        yield from (job["job_id"] for job in page["items"])
+        if page["cursor"] is None:
+            return
+        asked["cursor"] = page["cursor"]
+
+
+def test_the_children_of_a_job_are_listed_page_by_page_with_any_other_filter(serve: Any) -> None:
+    client = serve().client()
+    client.post("/api/v1/job-groups", json={"name": "night", "job_id": "night"})
+    new = [{"task": "m:f", "name": f"j{n}", "job_id": f"j{n}", "parent_job_id": "night"} for n in range(10)]
+    client.post("/api/v1/job-batches", json=new)
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "under", "job_id": "under", "parent_job_id": "j3"})
+    client.post("/api/v1/jobs", json={"task": "m:f", "name": "beside", "job_id": "beside"})
+    for number in (2, 5, 7, 8, 9):
+        client.post(f"/api/v1/jobs/j{number}/cancel")
+    for parameters, wanted in (
+        ({"parent": "night"}, [f"j{number}" for number in range(9, -1, -1)]),
+        ({"parent": "night", "status": "CANCELLED"}, ["j9", "j8", "j7", "j5", "j2"]),
+        ({"parent": "night", "user": "local", "text": "j4"}, ["j4"]),
+        ({"parent": "night", "user": "ada"}, []),
+        ({"parent": "j3"}, ["under"]),
+        ({"parent": "beside"}, []),
+    ):
+        assert list(_listed(client, parameters)) == wanted, parameters
+    assert client.get("/api/v1/jobs", params={"parent": ""}).status_code == 422
 
 
 @pytest.mark.parametrize("cursor", ["x", "W10", "bnVsbA", "WyJ4IiwgMV0", "a" * 7000])
@@ -278,6 +301,7 @@ _LISTS_UNDER = [
         for name in ("dependencies", "dependents", "unfinished-children", "best/m", "metrics/m/epochs/1")
     ),
     *(f"jobs/ID/{name}" for name in ("queues", "instances")),
+    "jobs?parent=ID",
     "queues/ID/jobs",
     "queues/ID/ready",
     "queues/ID/jobs?sweep_id=s",

@@ -59,7 +59,7 @@ _IDS = {
     "word_id": "1",
 }
 _ASKED = {
-    f"{_API}/jobs": ["", "status=RUNNING", "user=ada", "text=none", "tag=none"],
+    f"{_API}/jobs": ["", "status=RUNNING", "user=ada", "text=none", "tag=none", "parent=job", "parent=job&tag=none"],
     f"{_API}/jobs/{{job_id}}/logs": ["", "level=ERROR"],
     f"{_API}/jobs/{{job_id}}/logs/search": ["text=none"],
     f"{_API}/statuses": ["status=COMPLETED"],

@@ -85,10 +85,9 @@ def list_jobs(
         jobtable jobs list --task training:train --text rate=0.01
     """
     with open_services(store, objects) as services:
-        wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text)
-        is_narrowed = parent is not None or wanted != JobFilter()
-        empty = "There are no such jobs." if is_narrowed else _NO_JOBS
-        with first_of(_selected(services.jobs, wanted, parent, limit + 1), limit) as found:
+        wanted = JobFilter(status=status, user=user, queue=queue, tag=tag, task=task, text=text, parent=parent)
+        empty = _NO_JOBS if wanted == JobFilter() else "There are no such jobs."
+        with first_of(_selected(services.jobs, wanted, limit + 1), limit) as found:
             groups = {} if as_json else read_group_progress(services.store, found)
             print_list(found, lambda job: _row(job, groups.get(job.job_id)), as_json=as_json, empty=empty)
 
@@ -108,15 +107,15 @@ def _row(job: Job, group: GroupProgress | None) -> dict[str, object]:
     }
 
 
-def _selected(jobs: Jobs, wanted: JobFilter, parent: str | None, size: int) -> Iterator[Job]:
-    """The jobs that are wanted, by what narrows them most, the newest first where that has an order."""
+def _selected(jobs: Jobs, wanted: JobFilter, size: int) -> Iterator[Job]:
+    """The jobs that are wanted, by what narrows them most: children the oldest first, others the newest."""
     queries = jobs.queries
-    if parent is not None:
-        return filter(wanted.matches, in_chunks(queries.list_children(queries.get_job(parent)), size))
     if wanted.queue is not None:
         queries.get_queue(wanted.queue)
-        if wanted.status is None and wanted.user is None:
-            return filter(wanted.matches, _in_queue(jobs, wanted.queue))
+    if wanted.parent is not None:
+        return filter(wanted.matches, in_chunks(queries.list_children(wanted.parent), size))
+    if wanted.queue is not None and wanted.status is None and wanted.user is None:
+        return filter(wanted.matches, _in_queue(jobs, wanted.queue))
     return newest_first(jobs.store, wanted, chunk=size)
 
 

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from jobtable.errors import CursorError
 from jobtable.jobs.entities import Job
+from jobtable.jobs.queries import children_of
 from jobtable.jobs.records import Status
 from jobtable.model.fields import format_timestamp
 from jobtable.store import Query, Store
@@ -37,6 +38,8 @@ class JobFilter:
     """Stands in the name, the task or a parameter (as `name=value`), or begins the id."""
     is_root: bool = False
     """Only jobs that stand under no other."""
+    parent: str | None = None
+    """Only the children of this job, not those under them. Whoever lists them gets NotFoundError where it is not."""
 
     def matches(self, job: Job) -> bool:
         """Whether the job is wanted."""
@@ -49,6 +52,7 @@ class JobFilter:
             and (self.task is None or job.definition.task == self.task)
             and (self.text is None or _has_text(job, self.text.casefold()))
             and not (self.is_root and job.parent_job_id is not None)
+            and (self.parent is None or job.parent_job_id == self.parent)
         )
 
 
@@ -104,7 +108,9 @@ def _behind(store: Store, wanted: JobFilter, place: tuple[datetime, str] | None,
 
 def _queries(store: Store, wanted: JobFilter, created: tuple[datetime, datetime] | None = None) -> list[Query[Job]]:
     """What the best index for the filter is asked: the jobs of that span of time, the newest first."""
-    if wanted.user is not None:
+    if wanted.parent is not None:
+        keys = [children_of(store.get(Job.key(job_id=wanted.parent)))]
+    elif wanted.user is not None:
         keys = [Job.by_user(created_by=wanted.user)]
     else:
         keys = [Job.by_status(status=each) for each in ([wanted.status] if wanted.status else Status)]

@@ -21,11 +21,16 @@ from jobtable.jobs.entities import (
     QueueJob,
 )
 from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.model import Entity
+from jobtable.model import Entity, Selection
 from jobtable.store import Query, Store
 from jobtable.store.patterns import access_pattern
 
 _READ_TOGETHER = 100
+
+
+def children_of(job: Job) -> Selection[Job]:
+    """Where the jobs stand whose parent this one is, by creation."""
+    return Job.in_tree(root_job_id=job.root_job_id or job.job_id, parent_job_id=job.job_id)
 
 
 class JobQueries:
@@ -71,7 +76,7 @@ class JobQueries:
     def list_children(self, job: Job | str) -> Query[Job]:
         """The jobs whose parent this one is, by creation. Of an id the job is read first."""
         job = self.get_job(job) if isinstance(job, str) else job
-        return self._store.query(Job.in_tree(root_job_id=job.root_job_id or job.job_id, parent_job_id=job.job_id))
+        return self._store.query(children_of(job))
 
     def list_unawaited_children(self, job: Job) -> Query[JobChild]:
         """The jobs whose parent this one is, but for which it does not wait, as they are now."""

@@ -86,6 +86,9 @@ class FilterQuery(BaseModel):
     status: Status | None = None
     user: Wanted = None
     queue: Wanted = None
+    parent: Annotated[str | None, Field(min_length=1, max_length=1000)] = Field(
+        None, description="The id of a job: only its children, not those under them."
+    )
     tag: Wanted = None
     job_type: Wanted = None
     task: Annotated[str | None, Field(min_length=1, max_length=500)] = None

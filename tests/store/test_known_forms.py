@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 from tests import systems
+from tests.declared import entity_classes
 from tests.samples import ENTITIES, TABLES, Job
 
 from jobtable.embedded import EmbeddedBackend
@@ -36,6 +37,16 @@ CLASSES = [*ENTITIES, *(cls for _, cls in systems.ENTITIES)]
 @settings(max_examples=10, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())
 def test_an_encoded_item_is_what_validation_would_make_of_it(cls: type[Entity], data: st.DataObject) -> None:
+    check_encoded(cls, data)
+
+
+@settings(max_examples=60, suppress_health_check=SLOW_TO_DRAW)
+@given(data=st.data())
+def test_so_is_that_of_an_entity_that_a_stranger_declares(data: st.DataObject) -> None:
+    check_encoded(data.draw(entity_classes()), data)
+
+
+def check_encoded(cls: type[Entity], data: st.DataObject) -> None:
     try:
         entity = data.draw(entities(cls))
         item = requests.put(entity, None, is_encoded=True).members["Item"]

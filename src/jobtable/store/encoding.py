@@ -160,11 +160,14 @@ class _Part:
             known = f"'true' if {value} is True else 'false' if {value} is False"
             self._add('{"BOOL":', f"{known} else {names.of(_refuse_flag, 'refuse_flag')}({value})", "}", "1")
         elif isinstance(kind, wire.Many) and isinstance(inner, wire.Text):
-            self._add_several("[]", f"{self._quoted('x')} for x in {value}", value, f"*{value}")
+            joined = f"""'{{"S":' + '}},{{"S":'.join(map({self._quote}, {value})) + '}}'"""
+            self._add('{"L":[', f"{joined} if {value} else ''", "]}", f"{CONTAINER_BYTES} + len({value})")
+            self.texts.append(f"*{value}")
         elif isinstance(kind, wire.Mapped) and isinstance(inner, wire.Text):
             key = f"{self._quote}(k if type(k) is str and k else {names.of(map_key, 'map_key')}(k))"
-            pairs = f"{key} + ':' + {self._quoted('x')} for k, x in {value}.items()"
-            self._add_several("{}", pairs, value, f"*{value}, *{value}.values()")
+            pairs = f"""{key} + ':{{"S":' + {self._quote}(x) + '}}' for k, x in {value}.items()"""
+            self._add('{"M":{', f"','.join([{pairs}])", "}}", f"{CONTAINER_BYTES} + len({value})")
+            self.texts.append(f"*{value}, *{value}.values()")
         else:
             self.add_wire_form(self._assign(kind.encode(value, names)), "")
 
@@ -178,9 +181,6 @@ class _Part:
     def _quote(self) -> str:
         return self._names.of(encode_basestring, "quote")
 
-    def _quoted(self, text: str) -> str:
-        return f"""'{{"S":' + {self._quote}({text}) + '}}'"""
-
     def _add(self, before: str, value: str, after: str, size: str) -> None:
         self.pieces += [_Constant(before), value, _Constant(after)]
         self.sizes.append(size)
@@ -188,13 +188,6 @@ class _Part:
     def _add_text(self, text: str) -> None:
         self.pieces += [_Constant('{"S":'), f"{self._quote}({text})", _Constant("}")]
         self.texts.append(text)
-
-    def _add_several(self, brackets: str, elements: str, value: str, texts: str) -> None:
-        """Write a list or a map of texts."""
-        tag = {"[]": "L", "{}": "M"}[brackets]
-        joined = f"','.join([{elements}])"
-        self._add(f'{{"{tag}":{brackets[0]}', joined, f"{brackets[1]}}}", f"{CONTAINER_BYTES} + len({value})")
-        self.texts.append(texts)
 
 
 def _write_body(source: Source, fixed: _Part, sparse: list[tuple[str, _Part]]) -> None:

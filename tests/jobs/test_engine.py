@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -24,6 +25,7 @@ from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobRe
 from jobtable.jobs.leases import Lease, Outcome, check_lease
 from jobtable.jobs.preparation import MOST_OPEN_DEPENDENCIES
 from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.runs import MOST_UNOPENED
 from jobtable.objects import object_key
 from jobtable.store import Request, Response
 from jobtable.testing import FakeClock
@@ -372,6 +374,44 @@ def test_a_job_that_loses_too_many_workers_fails(jobs: Jobs, clock: FakeClock) -
     ended = jobs.queries.get_job(job.job_id)
     assert ended.status is Status.FAILED
     assert "worker-1 was lost; it has lost 3 workers" in str(ended.message)
+    check_records(jobs)
+
+
+def test_a_job_whose_processes_never_open_their_store_fails_and_says_what_to_do(jobs: Jobs) -> None:
+    job = jobs.submit(new("misled", max_attempts=3, most_interruptions=0))
+    for number in range(1, MOST_UNOPENED):
+        (lease,) = claim(jobs)
+        given_back = jobs.release(lease, "its store is locked", is_unopened=True)
+        assert (given_back.status, given_back.attempts, given_back.interruptions) == (Status.INTERRUPTED, 0, 0)
+        assert given_back.unopened == number
+    (lease,) = claim(jobs)
+    ended = jobs.release(lease, "its store is locked", is_unopened=True)
+    assert ended.status is Status.FAILED
+    told = f"its store is locked; that was so {MOST_UNOPENED} times in a row: see that the processes of jobs"
+    assert str(ended.message).startswith(told)
+    check_records(jobs)
+    jobs.retry(job.job_id, by="ada")
+    assert jobs.queries.get_job(job.job_id).unopened is None
+
+
+def _drain(jobs: Jobs, lease: Lease) -> None:
+    jobs.release(lease, "the worker drains")
+
+
+def _fail(jobs: Jobs, lease: Lease) -> None:
+    jobs.finish(lease, Outcome.failed("it raised"))
+
+
+@pytest.mark.parametrize("end", [_drain, _fail])
+def test_only_runs_in_a_row_that_could_not_open_their_store_count(
+    jobs: Jobs, end: Callable[[Jobs, Lease], None]
+) -> None:
+    job = jobs.submit(new("unlucky", max_attempts=2))
+    (lease,) = claim(jobs)
+    assert jobs.release(lease, "its store is locked", is_unopened=True).unopened == 1
+    (lease,) = claim(jobs)
+    end(jobs, lease)
+    assert jobs.queries.get_job(job.job_id).unopened is None
     check_records(jobs)
 
 

@@ -23,7 +23,7 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.errors import ObjectStoreUnavailable, StorageLocked, TaskError, ValueRefusedError
-from jobtable.jobs import log_text, patience, process_slots, processes, worker
+from jobtable.jobs import log_text, patience, process_slots, processes, runs, worker
 from jobtable.jobs.claims import Claims
 from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
@@ -476,8 +476,8 @@ def test_what_a_job_could_not_open_is_told_at_once(bench: Bench, monkeypatch: py
         Worker(partial(open_in_script, bench.url), ["default"]).run()
 
 
-class RefusedToTheFirst:
-    """Opens the jobs, but not for the first process of a job, which has little patience."""
+class Refused:
+    """Opens the jobs, but for no process of a job, which has little patience."""
 
     def __init__(self, folder: Path) -> None:
         self._url, self._first, self._worker = f"file:{folder}/jobs.db", folder / "first", os.getpid()
@@ -487,12 +487,21 @@ class RefusedToTheFirst:
         patience._PATIENCE_SECONDS = 0.5  # in the process of a job alone: only there it comes out of a pickle
 
     def __call__(self) -> Jobs:
-        if os.getpid() != self._worker:
-            with suppress(FileExistsError), self._first.open("x") as file:
-                file.write(str(os.getpid()))
-            if self._first.read_text() == str(os.getpid()):
-                raise StorageLocked("another program keeps it locked")
+        if os.getpid() != self._worker and self._is_refused():
+            raise StorageLocked("another program keeps it locked")
         return open_jobs(self._url)
+
+    def _is_refused(self) -> bool:
+        return True
+
+
+class RefusedToTheFirst(Refused):
+    """Opens the jobs for all processes but the first."""
+
+    def _is_refused(self) -> bool:
+        with suppress(FileExistsError), self._first.open("x") as file:
+            file.write(str(os.getpid()))
+        return self._first.read_text() == str(os.getpid())
 
 
 def test_a_job_whose_process_cannot_open_the_store_is_given_back(bench: Bench) -> None:
@@ -505,6 +514,16 @@ def test_a_job_whose_process_cannot_open_the_store_is_given_back(bench: Bench) -
     assert [entry.message for entry in history if entry.status is Status.INTERRUPTED] == [
         "its store could not be opened, and it was not started: another program keeps it locked"
     ]
+
+
+def test_a_job_whose_processes_never_open_the_store_ends(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST_UNOPENED", 2)
+    job_id = bench.submit("add", {"a": 1, "b": 2})
+    report = Worker(Refused(bench.folder), ["default"], until_empty=True).run()
+    assert (report.released, report.failed, report.runs) == (1, 1, 2)
+    job = bench.job(job_id)
+    assert (job.status, job.attempts) == (Status.FAILED, 1)
+    assert "another program keeps it locked; that was so 2 times in a row" in str(job.message)
 
 
 def open_in_script(url: str) -> Jobs:

@@ -45,7 +45,7 @@ from jobtable.jobs.logs import JobLogs
 from jobtable.jobs.records import InstanceStatus, Status
 from jobtable.jobs.worker import Worker
 from jobtable.remote.server import Server
-from jobtable.remote.work import ServerWork, open_work
+from jobtable.remote.work import LONGEST_REASON, ServerWork, open_work
 from jobtable.store import Store
 from jobtable.testing.clock import FakeClock
 from jobtable.testing.servers import free_port
@@ -98,6 +98,12 @@ class TestRun:
         with pytest.raises(LeaseLostError):
             work.refresh(lease)
         assert work.look_at([lease]) == [ended]
+
+    def test_a_job_is_given_back_and_why_is_cut_to_what_is_kept(self, served: Served, work: ServerWork) -> None:
+        lease = claimed(served, work, queue="given-back")
+        given_back = work.release(lease, "locked" * 1000, is_unopened=True)
+        assert (given_back.status, given_back.unopened) == (Status.INTERRUPTED, 1)
+        assert str(given_back.message) == ("locked" * 1000)[:LONGEST_REASON]
 
     def test_checkpoints_are_kept_found_and_read(self, served: Served, work: ServerWork, tmp_path: Path) -> None:
         lease = claimed(served, work)

@@ -131,6 +131,7 @@ class Beginnings:
             transition.time_for(job),
             Job.attempts.set(0),
             Job.interruptions.set(0),
+            Job.unopened.set(None),
             Job.progress.set(0),
             Job.ended_at.set(None),
             Job.result.set(None),

@@ -105,15 +105,15 @@ class Conclusions:
                         self._end(held, outcome)
                 return
 
-    def release(self, held: Held, reason: str) -> None:
-        """Give a run back unfinished."""
+    def release(self, held: Held, reason: str, *, is_unopened: bool = False) -> None:
+        """Give a run back unfinished, or not even begun; one to which that happens too often fails."""
         try:
-            self._write(held, lambda: self._jobs.release(held.lease, reason))
+            job = self._write(held, lambda: self._jobs.release(held.lease, reason, is_unopened=is_unopened))
         except LeaseLostError as error:
             self.lose(held, str(error))
             return
         self._heartbeats.drop(held)
-        self.count("released")
+        self.count("failed" if job.status is Status.FAILED else "released")
 
     def lose(self, held: Held, why: str) -> None:
         """Note that a run is not this worker's any more."""

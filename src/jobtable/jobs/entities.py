@@ -67,6 +67,8 @@ class Job(JobRecord, table=main, type="JOB"):
     attempts: Attr[Count] = default(0)
     max_attempts: Attr[Annotated[int, Field(ge=1)]] = default(1)
     interruptions: Attr[Count] = default(0)
+    unopened: Attr[Count | None] = default(None)
+    """How many of its last runs did not begin, because their process could not open the store."""
     lease_epoch: Attr[Count] = default(0)
     lease_seconds: Attr[Annotated[float, Field(gt=0)] | None] = default(None)
     heartbeat: Attr[Count] = default(0)

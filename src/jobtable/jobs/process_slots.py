@@ -109,7 +109,8 @@ class ProcessSlots:
             # As if the whole worker were lost: whoever recovers the job counts that, so it cannot go on for ever.
             self._conclusions.lose(held, "its lease, or the process that had started it, was lost")
         elif outcome is None:
-            self._conclusions.release(held, process.unopened or "its worker stopped before it had ended")
+            reason = process.unopened or "its worker stopped before it had ended"
+            self._conclusions.release(held, reason, is_unopened=process.unopened is not None)
         else:
             self._conclusions.finish(held, outcome)
 

@@ -26,7 +26,7 @@ from jobtable.jobs.records import Status, rank_of
 from jobtable.jobs.reports import final_metrics
 from jobtable.jobs.starts import Starts
 from jobtable.jobs.transitions import Refused, Transition, later, length_of
-from jobtable.model import Condition, unchanged
+from jobtable.model import Condition, Update, unchanged
 from jobtable.store import Store
 from jobtable.store.transactions import MOST_ACTIONS, grouped
 
@@ -35,6 +35,9 @@ _NOT_ASKED_TO_END = Job.requested.missing()
 _HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
 """Holds only if nobody has let the job wait for another one since it was read without gates."""
 _MOST_TRIES = 20
+MOST_UNOPENED = 30
+"""How many runs in a row may not begin because their process cannot open its store. Each waits for a minute, so a
+store that is away for long, or an upgrade of all workers, costs no job."""
 _REFUSED = "ValidationError"
 """The code of a write that can never be done, whatever is there: its item would be too large."""
 
@@ -240,6 +243,7 @@ class Runs:
             job,
             Status.PENDING,
             transition.time_for(job),
+            Job.unopened.set(None),
             Job.lease_seconds.set(None),
             Job.instance_id.set(None),
             message=message,
@@ -273,10 +277,16 @@ class Runs:
 
     # --- without an end ---------------------------------------------------------------------------------------------
 
-    def release(self, lease: Lease, reason: str) -> Job:
-        """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
+    def release(self, lease: Lease, reason: str, *, is_unopened: bool = False) -> Job:
+        """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted.
+
+        `is_unopened` says that the task did not begin, because its process could not open the store: a job to which
+        that happens too often in a row fails.
+        """
         for _ in range(_MOST_TRIES):
-            job = self._interrupt(self.refresh(lease), reason, is_lost=False)
+            held = self.refresh(lease)
+            unopened = (held.job.unopened or 0) + 1 if is_unopened else None
+            job = self._interrupt(held, reason, is_lost=False, unopened=unopened)
             if job is not None:
                 return job
         raise ConflictError(f"job {lease.job.job_id} could not be released: its status changes all the time")
@@ -292,7 +302,7 @@ class Runs:
         lease = Lease(job, job.instance_id, is_recorded)
         return self._interrupt(lease, f"its worker {job.instance_id} was lost", is_lost=True)
 
-    def _interrupt(self, lease: Lease, reason: str, *, is_lost: bool) -> Job | None:
+    def _interrupt(self, lease: Lease, reason: str, *, is_lost: bool, unopened: int | None = None) -> Job | None:
         job = lease.job
         losses = job.interruptions + is_lost
         transition = Transition(self._store, self._clock)
@@ -300,7 +310,7 @@ class Runs:
         if job.requested is not None:
             status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
             add_ending(transition, job, status, reason, instance_id=lease.instance_id, when=still_silent)
-        elif (why_not := _why_no_other_worker(job, losses)) is not None:
+        elif (why_not := _why_no_other_worker(job, losses, unopened)) is not None:
             status = Status.FAILED
             message = f"{reason}; {why_not}"
             add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
@@ -310,7 +320,8 @@ class Runs:
             if place is None and job.queue_name is not None:
                 return None  # it has ended meanwhile
             when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent
-            self._add_interruption(transition, lease, place, losses, reason, when)
+            counts = (Job.interruptions.set(losses), Job.unopened.set(unopened))
+            self._add_interruption(transition, lease, place, counts, reason, when)
         self._close_records(transition, lease, status)
         try:
             transition.commit()
@@ -326,7 +337,7 @@ class Runs:
         transition: Transition,
         lease: Lease,
         place: QueueJob | None,
-        losses: int,
+        counts: Iterable[Update],
         reason: str,
         when: Condition,
     ) -> None:
@@ -336,7 +347,7 @@ class Runs:
             Status.INTERRUPTED,
             transition.time_for(job),
             Job.attempts.set(job.attempts - 1),
-            Job.interruptions.set(losses),
+            *counts,
             Job.lease_seconds.set(None),
             Job.instance_id.set(None),
             message=reason,
@@ -367,14 +378,19 @@ def _refuse_unstorable(what: str, error: TransactionFailedError) -> None:
         raise ValueRefusedError(f"{what} cannot be stored: {why[0]}") from error
 
 
-def _why_no_other_worker(job: Job, losses: int) -> str | None:
-    """Why a job that has lost its worker is not given to another one, or None if it is."""
+def _why_no_other_worker(job: Job, losses: int, unopened: int | None) -> str | None:
+    """Why a job that has lost its worker, or was given back, is not given to another one, or None if it is."""
     definition = job.definition
     if definition.problem is not None:
         return f"it cannot run: {definition.problem}"
-    return (
-        f"it has lost {losses} workers, which is more than it may" if losses > definition.most_interruptions else None
-    )
+    if losses > definition.most_interruptions:
+        return f"it has lost {losses} workers, which is more than it may"
+    if unopened is not None and unopened >= MOST_UNOPENED:
+        return (
+            f"that was so {unopened} times in a row: see that the processes of jobs can open the store where their "
+            "workers run (its address, the settings, the version of Jobtable), then retry the job"
+        )
+    return None
 
 
 def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:

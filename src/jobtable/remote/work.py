@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 LONGEST_MESSAGE = 10_000
 """How many characters of the message beside a task's progress a server takes."""
+LONGEST_REASON = 1_000
+"""How many characters it takes of why a job is given back."""
 _DESKS: dict[Any, Callable[[Server, Jobs, Lease], Any]] = {SweepDesk: ServerSweepDesk}
 """The desks that a server has; what asks at another one needs the store itself."""
 
@@ -115,8 +117,9 @@ class ServerWork(Jobs):
                 lost.append(lease)
         return lost
 
-    def _release(self, lease: Lease, reason: str) -> Job:
-        return Job.model_validate(self._tell(lease, "release", {"reason": reason}))
+    def _release(self, lease: Lease, reason: str, *, is_unopened: bool = False) -> Job:
+        body = {"reason": reason[:LONGEST_REASON], "is_unopened": is_unopened}
+        return Job.model_validate(self._tell(lease, "release", body))
 
     def _queue_states(self, names: Sequence[str], *, certain: bool = False) -> list[QueueState]:
         answer = self._server.read("GET", "/queue-states", query={"queue": list(names), "certain": certain})

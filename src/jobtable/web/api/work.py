@@ -65,6 +65,7 @@ class ReleaseBody(LeaseBody):
     """Why a worker gives a job back."""
 
     reason: str = Field("released by its worker", max_length=1000)
+    is_unopened: bool = Field(False, description="The task did not begin: its process could not open the store.")
 
 
 class LogLineBody(Body):
@@ -183,8 +184,12 @@ def finish_job(job_id: JobId, body: FinishBody, jobs: TheJobs) -> Job:
 @router.post("/jobs/{job_id}/release")
 @allow(WORK)
 def release_job(job_id: JobId, body: ReleaseBody, jobs: TheJobs) -> Job:
-    """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted."""
-    return jobs.release(_recorded(jobs, held_lease(jobs, job_id, body)), body.reason)
+    """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted.
+
+    A job that could not open its store fails when that was so 30 times in a row.
+    """
+    lease = _recorded(jobs, held_lease(jobs, job_id, body))
+    return jobs.release(lease, body.reason, is_unopened=body.is_unopened)
 
 
 @creation.post("/jobs/{job_id}/logs")

@@ -68,7 +68,8 @@ def _fill_systems(services: Services) -> None:
 def _fill_receipt(services: Services) -> None:
     found = ocr_result("image", lines=1, words=1)
     words = [each.replace(text=LONG) for each in found.receipt_words]
-    OcrService(services.store).store(replace(found, receipt_words=words))
+    receipts = [each.replace(s3_key=f"scans/{LONG}.png") for each in found.receipts]  # whose image is not there
+    OcrService(services.store).store(replace(found, receipts=receipts, receipt_words=words))
     word: dict[str, Any] = {"image_id": "image", "receipt_id": 1, "line_id": 1, "word_id": 1}
     at = journeys.START + timedelta(days=1)
     services.store.put(

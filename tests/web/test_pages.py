@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -17,8 +18,10 @@ from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 from jobtable.access.entities import Role
 from jobtable.conversations.entities import CommentExtremity
 from jobtable.conversations.pipeline import Stage, stage_job_id
+from jobtable.errors import ObjectStoreUnavailable
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.listing import JobFilter, list_jobs
+from jobtable.objects import ListedObject
 from jobtable.receipts.ocr import OcrService
 from jobtable.web.api.examples import BODIES
 from jobtable.web.guard import READ, WRITE, rule_of
@@ -360,6 +363,44 @@ def test_a_receipt_of_which_only_the_text_is_known_has_a_page(served: Served, br
     answer = browser.get(f"/receipts/{image_id}")
     assert answer.status_code == 200
     assert "Only text so far" in answer.text
+
+
+def _store_receipts(served: Served, image_id: str, *keys: str) -> str:
+    """Receipts of two words each, of one image, whose own images have those keys; gives the address of their page."""
+    found = ocr_result(image_id, lines=1, words=2, receipts=len(keys))
+    pictured = [each.replace(s3_key=key) for each, key in zip(found.receipts, keys, strict=True)]
+    OcrService(served.services.store).store(replace(found, receipts=pictured))
+    return f"/receipts/{image_id}"
+
+
+def test_a_receipt_whose_image_is_gone_says_so_and_shows_the_rest(served: Served, browser: httpx.Client) -> None:
+    served.services.objects.put("scans/kept.png", b"a picture")
+    path = _store_receipts(served, "lost", "scans/lost <1>.png", "scans/kept.png", "../outside.png")
+    lost, kept, outside = browser.get(path).text.split('<section class="card"')[1:]
+    assert "<code>scans/lost &lt;1&gt;.png</code>" in lost
+    assert "<code>../outside.png</code>" in outside
+    for shown in (lost, outside):
+        assert "The image is not in the object store any more" in shown
+        assert "<image" not in shown
+        assert shown.count("<polygon") == 2
+    assert "not in the object store" not in kept
+    assert 'href="/api/v1/objects/scans/kept.png"' in kept
+
+
+def test_where_object_storage_is_away_no_image_is_told_to_be_gone(
+    served: Served, browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def describe(key: str) -> ListedObject:
+        asked.append(key)
+        raise ObjectStoreUnavailable(f"{key} cannot be asked for")
+
+    path = _store_receipts(served, "unknown", "scans/1.png", "scans/2.png")
+    monkeypatch.setattr(served.services.objects, "describe", describe)
+    shown = browser.get(path).text
+    assert "not in the object store" not in shown
+    assert (shown.count("<image"), asked) == (2, ["scans/1.png"])
 
 
 def test_what_nobody_has_voted_on_is_no_consensus(

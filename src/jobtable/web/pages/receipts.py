@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.objects import content_type
+from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ValueRefusedError
+from jobtable.objects import ObjectStore, content_type
 from jobtable.receipts.contents import ReceiptContents, image_contents
 from jobtable.receipts.entities import (
     Receipt,
@@ -17,7 +20,7 @@ from jobtable.receipts.entities import (
 from jobtable.receipts.geometry import Point
 from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.records import Picture
-from jobtable.web.dependencies import TheStore, path_id
+from jobtable.web.dependencies import TheObjects, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.pages.frame import object_address, render
 
@@ -25,6 +28,8 @@ _PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xm
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 50
+_MOST_ASKED = 20
+"""Of how many pictures it is asked whether they are there; an image has some receipts."""
 _MOST_ITEMS = 10_000
 """Lines, words, letters and what belongs to them; a receipt has some hundreds."""
 
@@ -49,23 +54,39 @@ def show_receipts(request: Request, store: TheStore, cursor: str = "") -> Respon
 
 @router.get("/receipts/{image_id}")
 @allow(READ)
-def show_image(request: Request, image_id: Annotated[str, path_id("3f52804b")], store: TheStore) -> Response:
+def show_image(
+    request: Request, image_id: Annotated[str, path_id("3f52804b")], store: TheStore, objects: TheObjects
+) -> Response:
     """One image: its receipts with the boxes of their words, line items and validations."""
     ocr = OcrService(store)
     image = ocr.get_image(image_id)
     under = list(ocr.list_under_receipts(image_id).take(_MOST_ITEMS + 1))
     receipts = image_contents(under[:_MOST_ITEMS]).receipts
+    gone = _find_gone(objects, (each.receipt.s3_key for each in receipts.values() if each.receipt))
     return render(
         request,
         "receipt.html",
         title=f"Image {image_id}",
         image=image,
-        receipts=[_shown(number, each) for number, each in sorted(receipts.items())],
+        receipts=[_shown(number, each, gone) for number, each in sorted(receipts.items())],
         most=_MOST_ITEMS if len(under) > _MOST_ITEMS else None,
     )
 
 
-def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:
+def _find_gone(objects: ObjectStore, keys: Iterable[str]) -> set[str]:
+    """Which pictures are not there; where object storage cannot be asked, none is taken for gone."""
+    gone = set()
+    for key in islice(dict.fromkeys(keys), _MOST_ASKED):
+        try:
+            objects.describe(key)
+        except (ObjectNotFoundError, ValueRefusedError):  # or it is a key of another program, that no object can have
+            gone.add(key)
+        except ObjectStoreError:  # the words are there all the same, and asking on would keep them waiting
+            break
+    return gone
+
+
+def _shown(number: int, contents: ReceiptContents, gone: Container[str]) -> dict[str, Any]:
     labels: dict[tuple[int, int], list[Any]] = {}
     for label in contents.labels:
         labels.setdefault((label.line_id, label.word_id), []).append(label)
@@ -73,7 +94,8 @@ def _shown(number: int, contents: ReceiptContents) -> dict[str, Any]:
     return {
         "number": number,
         "receipt": picture,
-        "picture": _address(picture) if picture else None,
+        "picture": _address(picture) if picture and picture.s3_key not in gone else None,
+        "is_gone": picture is not None and picture.s3_key in gone,
         "metadata": contents.metadata,
         "words": [
             (word, _corners(word, picture), labels.get((word.line_id, word.word_id), [])) for word in contents.words

@@ -355,6 +355,23 @@ def test_a_clock_that_was_ahead_for_a_while_times_no_task_out(jobs: Jobs, clock:
     assert Executions(jobs).records.get_task(asked.task_id).status is TaskStatus.COMPLETED
 
 
+def test_after_a_clock_was_ahead_deadlines_are_as_far_away_as_they_were(jobs: Jobs, clock: FakeClock) -> None:
+    right = clock.now()
+    clock.set(right + timedelta(days=365))
+    clock.now()
+    clock.set(right)
+    lost = Executions(jobs).start(path("STEP"), b"", "image.jpg")
+    jobs.cancel(lost.execution_id)
+    clock.advance(11)
+    assert Watch(jobs).expire_due().failed == 1
+    _, asked, _ = waiting(jobs)
+    clock.set(asked.expires_at - timedelta(milliseconds=1))
+    assert asked.expires_at < right + timedelta(days=365)
+    assert Watch(jobs).expire_due().timed_out == 0
+    clock.advance(1)
+    assert Watch(jobs).expire_due().timed_out == 1
+
+
 # --- failures and crashes ---------------------------------------------------------------------------------------------
 
 

@@ -47,6 +47,20 @@ def test_an_answer_whose_time_is_over_is_not_given(store: Store) -> None:
     assert service.look_up("PHONE", "555") is not None
 
 
+def test_after_a_clock_was_ahead_answers_are_kept_as_long_as_they_were(store: Store) -> None:
+    clock = FakeClock()
+    service = PlacesService(store, clock)
+    service.keep("PHONE", "555", "place", None, days_to_live=1)
+    right = clock.now()
+    clock.set(right + timedelta(days=2))
+    clock.now()
+    clock.set(right)
+    assert service.look_up("PHONE", "555") is not None
+    service.keep("PHONE", "555", "place", None, days_to_live=1)
+    clock.advance(24 * 3600 + 1)
+    assert service.look_up("PHONE", "555") is None
+
+
 def test_the_least_recently_used_are_evicted(store: Store) -> None:
     clock = FakeClock()
     service = PlacesService(store, clock)

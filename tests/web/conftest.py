@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jobtable.access.entities import Role
 from jobtable.app import Services
+from jobtable.clock import SystemClock
 from jobtable.settings import Settings
 from jobtable.web.connections import HeldConnections
 from jobtable.web.server import address_of, bind, create_app, server_on
@@ -73,6 +75,13 @@ class Served:
         self._thread.join()
         self._socket.close()
         self.services.close()
+
+
+def clock_that_was_ahead() -> SystemClock:
+    """The machine's clock, that was a day ahead for a while and was set right."""
+    clock = SystemClock()
+    clock._last_microsecond = time.time_ns() // 1000 + 86_400 * 10**6
+    return clock
 
 
 @pytest.fixture

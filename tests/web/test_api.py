@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import ValidationError
 from tests.receipts.pictures import ocr_result
-from tests.web.conftest import Served
+from tests.web.conftest import Served, clock_that_was_ahead
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
@@ -216,16 +216,34 @@ def test_of_many_at_once_one_is_carried_out(open_server: Served) -> None:
     assert len(open_server.client().get("/api/v1/jobs", params={"text": "crowd"}).json()["items"]) == 1
 
 
-def test_a_request_whose_server_died_is_taken_over(open_server: Served, client: httpx.Client) -> None:
-    store = open_server.services.store
-    client.post("/api/v1/queues", json={"queue_name": "died"}, headers={"Idempotency-Key": "died"})
-    kept = store.get(AnsweredRequest.key(caller="local", request_key="died"))
+def _ask_for_queue(client: httpx.Client, name: str) -> httpx.Response:
+    return client.post("/api/v1/queues", json={"queue_name": name}, headers={"Idempotency-Key": name})
+
+
+def _unanswered(served: Served, client: httpx.Client, name: str) -> AnsweredRequest:
+    """A request that has made a queue, as it is stored before it is answered."""
+    _ask_for_queue(client, name)
+    kept = served.services.store.get(AnsweredRequest.key(caller="local", request_key=name))
     begun = kept.replace(status_code=None, body=None)
-    store.put(begun)
-    answer = client.post("/api/v1/queues", json={"queue_name": "died"}, headers={"Idempotency-Key": "died"})
+    served.services.store.put(begun)
+    return begun
+
+
+def test_a_request_that_is_carried_out_is_not_taken_over_by_a_server_whose_clock_was_ahead(
+    open_server: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _unanswered(open_server, client, "ahead")
+    monkeypatch.setattr(open_server.services.store, "clock", clock_that_was_ahead())
+    answer = _ask_for_queue(client, "ahead")
+    assert (answer.status_code, answer.headers.get("retry-after")) == (409, "1")
+
+
+def test_a_request_whose_server_died_is_taken_over(open_server: Served, client: httpx.Client) -> None:
+    begun = _unanswered(open_server, client, "died")
+    answer = _ask_for_queue(client, "died")
     assert (answer.status_code, answer.headers["retry-after"]) == (409, "1")
-    store.put(begun.replace(begun_at=begun.begun_at.replace(year=2000)))
-    taken = client.post("/api/v1/queues", json={"queue_name": "died"}, headers={"Idempotency-Key": "died"})
+    open_server.services.store.put(begun.replace(begun_at=begun.begun_at.replace(year=2000)))
+    taken = _ask_for_queue(client, "died")
     assert taken.json()["type"] == "AlreadyExistsError"  # it is carried out, and finds what the first one made
 
 

@@ -25,6 +25,7 @@ from jobtable.albums.entities import (
 )
 from jobtable.albums.moves import DELIVER_WITHIN, LOOK_AGAIN, Move, Question
 from jobtable.albums.service import AlbumWorkflows, random_token
+from jobtable.clock import wall_time
 from jobtable.errors import (
     AlreadyExistsError,
     ConflictError,
@@ -86,7 +87,7 @@ class Executions:
         try:
             with self._jobs.store.transaction() as tx:
                 tx.add(execution)
-                tx.add(_new_watch(declared, execution, definition))
+                tx.add(_new_watch(declared, execution, definition, wall_time(self._jobs.clock) + LOOK_AGAIN))
         except TransactionFailedError:  # another start with this id came first: it may have been another one
             return self.start(definition, image, name, execution_id=execution_id, user=user)
         self._submit(first, execution_id)
@@ -198,7 +199,7 @@ class Executions:
         if not isinstance(step, HumanStep) or step.deliver is None:  # the definition was changed
             self._wait_for(task)
             return
-        token, due_at = self._make_token(), min(task.expires_at, self._jobs.clock.now() + DELIVER_WITHIN)
+        token, due_at = self._make_token(), min(task.expires_at, wall_time(self._jobs.clock) + DELIVER_WITHIN)
         with self._jobs.store.transaction() as tx:
             tx.update(
                 ValidationTask.key(task_id=task.task_id),
@@ -375,11 +376,11 @@ def _new_execution(declared: WorkflowDefinition, execution_id: str, image_key: s
     )
 
 
-def _new_watch(declared: WorkflowDefinition, execution: Execution, definition: str) -> ExecutionWatch:
+def _new_watch(declared: WorkflowDefinition, execution: Execution, definition: str, due_at: datetime) -> ExecutionWatch:
     return ExecutionWatch(
         execution_id=execution.execution_id,
         workflow_type=declared.workflow_type,
-        due_at=execution.created_at + LOOK_AGAIN,
+        due_at=due_at,
         definition=definition,
         job_step=declared.steps[0].name,
     )

@@ -17,7 +17,7 @@ from jobtable.albums.entities import (
     WorkflowType,
     token_digest,
 )
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.errors import ConflictError, TransactionFailedError, ValueRefusedError
 from jobtable.model import Update
 from jobtable.store import Store, requests
@@ -48,6 +48,8 @@ class Move:
     def __init__(self, store: Store, clock: Clock, execution: Execution) -> None:
         self.tx = store.transaction()
         self.now = clock.now()
+        self._wall = wall_time(clock)
+        """What is due is counted from here: others look for it by their own wall clocks."""
         self._execution = execution
         self._watch = ExecutionWatch.key(execution_id=execution.execution_id)
 
@@ -66,7 +68,7 @@ class Move:
             self.tx.update(self._watch, *due)
             return question
         self._update(ExecutionStatus.RUNNING, Execution.current_step.set(step.name), *updates)
-        watched = [ExecutionWatch.due_at.set(self.now + LOOK_AGAIN)]
+        watched = [ExecutionWatch.due_at.set(self._wall + LOOK_AGAIN)]
         seen = self._execution
         if seen.status is ExecutionStatus.WAITING or seen.workflow_type is WorkflowType.STEP_FUNCTIONS:
             watched.append(ExecutionWatch.job_step.set(step.name))
@@ -82,7 +84,7 @@ class Move:
             image_s3_key=execution.image_s3_key,
             albums=[as_data(album) for album in albums],
             token_sha256=token_digest(token),
-            expires_at=self.now + step.expires_in,
+            expires_at=self._wall + step.expires_in,
             created_at=self.now,
         )
         _refuse_unanswerable(task)
@@ -93,7 +95,7 @@ class Move:
 
     def _due(self, step: HumanStep, task: ValidationTask) -> datetime:
         """When to look at a task: when its time is over, or earlier if it is not known to be delivered by then."""
-        return task.expires_at if step.deliver is None else min(task.expires_at, self.now + DELIVER_WITHIN)
+        return task.expires_at if step.deliver is None else min(task.expires_at, self._wall + DELIVER_WITHIN)
 
     def retry(
         self, step: AnyStep, definition: str, last_task_id: str | None, *, albums: list[Album], token: str
@@ -108,7 +110,7 @@ class Move:
             Execution.duration_ms.set(None),
             Execution.failure.set(None),
         )
-        question, due_at = None, self.now + LOOK_AGAIN
+        question, due_at = None, self._wall + LOOK_AGAIN
         if isinstance(step, HumanStep):
             question = self._ask(step, albums, token, updates)
             due_at = self._due(step, question.task)

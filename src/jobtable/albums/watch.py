@@ -129,7 +129,7 @@ class Watch:
         try:
             self._store.update(
                 ExecutionWatch.key(execution_id=watch.execution_id),
-                ExecutionWatch.due_at.set(self._jobs.clock.now() + LOOK_AGAIN),
+                ExecutionWatch.due_at.set(wall_time(self._jobs.clock) + LOOK_AGAIN),
                 when=ExecutionWatch.due_at == watch.due_at,
             )
         except (ConditionFailedError, NotFoundError):

@@ -36,7 +36,7 @@ class PlacesService:
             last_updated=now,
             normalized_value=normalized,
             value_hash=hashlib.sha256(normalized.encode()).hexdigest(),
-            time_to_live=int((now + timedelta(days=days_to_live)).timestamp()),
+            time_to_live=int(self._clock.seconds() + timedelta(days=days_to_live).total_seconds()),
         )
         self._store.put(answer)
         return answer
@@ -49,7 +49,7 @@ class PlacesService:
     def look_up(self, search_type: str, search_value: str) -> PlacesCache | None:
         """The answer to a search, counted as a hit; None where there is none or its time is over."""
         now = self._clock.now()
-        is_alive = PlacesCache.time_to_live.missing() | (PlacesCache.time_to_live > int(now.timestamp()))
+        is_alive = PlacesCache.time_to_live.missing() | (PlacesCache.time_to_live > int(self._clock.seconds()))
         try:
             return self._store.update(
                 PlacesCache.key(search_type=search_type, search_value=search_value),

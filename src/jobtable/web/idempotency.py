@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from jobtable.access.entities import AnsweredRequest
+from jobtable.clock import wall_time
 from jobtable.errors import AlreadyExistsError, ConditionFailedError
 from jobtable.store import Store
 from jobtable.web.guard import GuardedRoute, Handler
@@ -89,7 +90,7 @@ class Answers:
 
     async def _begin(self, request: Request, key: str, given_up_after: timedelta) -> AnsweredRequest:
         """Note that the request is being carried out, or find that it was."""
-        now, caller = self._store.clock.now(), request.state.caller
+        now, caller = wall_time(self._store.clock), request.state.caller
         asked = AnsweredRequest(
             caller=caller.token_id or caller.name,
             request_key=key,

@@ -55,6 +55,16 @@ def test_the_end_is_told_by_the_progress_and_put_off_when_it_does_not_come(jobs:
     assert timing(jobs, lease).ends_at is None
 
 
+def test_a_clock_that_was_ahead_for_a_while_makes_no_run_longer(jobs: Jobs, clock: FakeClock) -> None:
+    lease = started(jobs)
+    right = clock.now()
+    clock.set(right + timedelta(days=1))
+    clock.now()
+    clock.set(right)
+    clock.advance(60)
+    assert timing(jobs, lease).elapsed_seconds == pytest.approx(60, abs=0.1)
+
+
 def test_a_later_run_is_measured_by_its_own_reports(jobs: Jobs, clock: FakeClock) -> None:
     lease = started(jobs)
     clock.advance(1000)

@@ -6,10 +6,12 @@ import re
 
 import httpx
 import pytest
-from tests.web.conftest import Served
+from tests.web.conftest import Served, clock_that_was_ahead
 
 from jobtable.jobs.definition import NewJob
 from jobtable.jobs.leases import Outcome
+from jobtable.web.pages.overview import read_overview
+from jobtable.web.queue_pace import read_pace
 
 TYPES = re.compile(r"# (?:HELP|TYPE) ([a-z_]+) .+")
 SAMPLE = re.compile(r'([a-z_]+)(\{(?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (\S+)')
@@ -50,6 +52,23 @@ def test_queues_workers_and_ends_are_told(served: Served) -> None:
     assert told['jobtable_jobs_ended_per_second{status="FAILED"}'] == 0
     assert told['jobtable_workers{health="HEALTHY"}'] == 0
     assert told["jobtable_worker_slots"] == 0
+    served.stop()
+
+
+def test_a_server_whose_clock_was_ahead_tells_what_ended_last(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = served.services.jobs
+    jobs.create_queue("q")
+    jobs.submit_many(NewJob(name="n", task="a:b", queue="q") for _ in range(2))
+    for lease in jobs.claim("q", limit=2, instance_id="here", lease_seconds=30):
+        jobs.finish(lease, Outcome("completed"))
+    monkeypatch.setattr(served.services.store, "clock", clock_that_was_ahead())
+    told = samples(served.client())
+    assert told['jobtable_jobs_ended_per_second{status="COMPLETED"}'] == pytest.approx(2 / 60, rel=1e-3)
+    assert sum(read_overview(served.services).throughput.completed) == 2
+    pace = read_pace(jobs.store, jobs.queries.get_queue("q"))
+    assert pace is not None
+    assert pace.ended == 2
+    assert "1 d ago" not in served.client(Accept="text/html").get("/jobs").text
     served.stop()
 
 

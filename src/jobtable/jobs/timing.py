@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from jobtable.clock import Clock
+from jobtable.clock import Clock, wall_time
 from jobtable.jobs.definition import LONGEST_SECONDS
 from jobtable.jobs.entities import Job, JobStatus
 from jobtable.jobs.records import Status
@@ -42,7 +42,7 @@ class Timings:
         """The timing of a job that runs, None for any other; of a group, `percent` is the share that has ended."""
         if job.status is not Status.RUNNING or job.started_at is None:
             return None
-        now = self._clock.now()
+        now = wall_time(self._clock)
         elapsed_seconds = max(0.0, (now - job.started_at).total_seconds())
         return Timing(elapsed_seconds, self._end_of(job, job.started_at, now, percent))
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
+from jobtable.clock import wall_time
 from jobtable.jobs.entities import Instance, JobStatus, Queue
 from jobtable.jobs.queries import JobQueries
 from jobtable.jobs.records import FINAL, Health, InstanceStatus, Status
@@ -62,7 +63,7 @@ def _worker_lines(workers: Iterable[Instance]) -> Iterator[str]:
 
 
 def _ends_per_second(store: Store, status: Status) -> float:
-    now = store.clock.now()
+    now = wall_time(store.clock)
     changes = JobStatus.by_status(status=status)
     recent = list(store.query(changes, after=now - _SPAN, newest_first=True, limit=_MOST_ENDS))
     span = now - recent[-1].updated_at if len(recent) == _MOST_ENDS else _SPAN

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from jobtable.clock import wall_time
 from jobtable.jobs.entities import Job, JobStatus, Queue
 from jobtable.jobs.records import Status
 from jobtable.store import Store
@@ -29,7 +30,7 @@ class Pace:
 
 def read_pace(store: Store, queue: Queue) -> Pace | None:
     """The pace of a queue in the last hour, or in a shorter time where much ends; None where none of its jobs did."""
-    now = store.clock.now()
+    now = wall_time(store.clock)
     ends, since = [], now - _SPAN
     for status in (Status.COMPLETED, Status.FAILED):
         newest = store.query(JobStatus.by_status(status=status), after=since, newest_first=True, limit=_MOST_ENDS)

@@ -14,6 +14,7 @@ from jobtable.albums.entities import (
 )
 from jobtable.albums.metrics import count_if_few
 from jobtable.app import Services
+from jobtable.clock import wall_time
 from jobtable.errors import ObjectNotFoundError
 from jobtable.objects import content_type
 from jobtable.store import Store
@@ -41,7 +42,7 @@ _MEASURES = (
 def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
     """The executions of both workflow types, and how they compare day by day."""
     sides = [(kind, albums.list_newest_executions(kind, limit=_SHOWN)) for kind in WorkflowType]
-    day = store.clock.now().date()
+    day = wall_time(store.clock).date()
     today = {kind: count_if_few(store, day, kind, most=_MOST_TODAY) for kind in WorkflowType}
     metrics = {kind: _days(store, kind, counted) for kind, counted in today.items()}
     return render(

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 import jobtable
 from jobtable.access.entities import Role
+from jobtable.clock import wall_time
 from jobtable.web.durations import NOTHING, duration_text
 from jobtable.web.problems import Problem
 from jobtable.web.static_files import static_url
@@ -187,7 +188,7 @@ def render(request: Request, template: str, *, title: str, status: int = 200, **
     caller = getattr(request.state, "caller", None)
     page = ENVIRONMENT.get_template(template).render(
         title=title,
-        now=request.app.state.services.store.clock.now(),
+        now=wall_time(request.app.state.services.store.clock),
         path=request.url.path,
         caller=caller,
         may_write=caller is not None and caller.role is Role.FULL,

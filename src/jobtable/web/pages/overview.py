@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from jobtable.albums.entities import ValidationTask
 from jobtable.app import Services
+from jobtable.clock import wall_time
 from jobtable.errors import TableNotFound
 from jobtable.jobs.entities import Instance, Job, JobStatus, Queue
 from jobtable.jobs.records import FINAL, Health, InstanceStatus, Status
@@ -113,7 +114,7 @@ class Overview:
 def read_overview(services: Services) -> Overview:
     """What is going on, by queries that read the same however many jobs there are; queues and workers are all read."""
     queries, store = services.jobs.queries, services.store
-    now = store.clock.now()
+    now = wall_time(store.clock)
     running = queries.list_jobs_by_status(Status.RUNNING, newest_first=True).page(size=_SHOWN).items
     tasks = _waiting_tasks(services)
     review = ReceiptValidationSummary.by_status(overall_status=ValidationStatus.NEEDS_REVIEW)
@@ -184,7 +185,9 @@ def _in_parts(times: list[datetime], now: datetime, span: timedelta) -> list[int
 
 def overview_event(services: Services) -> dict[str, str]:
     """The changing part of the page, made once for all who look at it."""
-    return {"html": render_fragment("overview_body.html", now=services.store.clock.now(), seen=read_overview(services))}
+    return {
+        "html": render_fragment("overview_body.html", now=wall_time(services.store.clock), seen=read_overview(services))
+    }
 
 
 @router.get("/")

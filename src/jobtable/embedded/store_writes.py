@@ -13,6 +13,7 @@ from jobtable.embedded.expressions.updates import UpdateProgram, prepare_update_
 from jobtable.embedded.keys import key_position, refuse_nested_keys
 from jobtable.embedded.requests import Tables, find_table
 from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage import NO_ITEM
 from jobtable.embedded.values import validate_value
 from jobtable.embedded.writes import (
     Kind,
@@ -36,7 +37,8 @@ class _Programs(NamedTuple):
 
 def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
     """The write that a StoreRequest, or an action of one, asks for."""
-    table = find_table(tables, request["TableName"])
+    name = request["TableName"]
+    table = tables.table(name) or find_table(tables, name)
     condition, update, is_item_returned = None, None, False
     if "ConditionExpression" in request or "UpdateExpression" in request:
         condition, update = _expressions(table, request)
@@ -50,7 +52,7 @@ def prepare_known(kind: Kind, tables: Tables, request: Request) -> Write:
         return put_of(table, item, size, condition, is_item_returned=is_item_returned)
     key = request["Key"]
     refuse_key_update(key, update)
-    return make_write((kind, table, key_position(table, key), key, 0, 0, condition, update, is_item_returned))
+    return make_write((kind, table, key_position(table, key), key, NO_ITEM, 0, condition, update, is_item_returned))
 
 
 def _expressions(table: TableSchema, request: Request) -> tuple[Condition | None, Update | None]:

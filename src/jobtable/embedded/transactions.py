@@ -172,7 +172,7 @@ def check_payload(text_sizes: Sequence[int], writes: Sequence[Write]) -> None:
     """RequestRefused if the writes of a transaction, whose expressions have these sizes, are too large together."""
     total = 0
     for text_size, write in zip(text_sizes, writes, strict=True):
-        total += write.size or item_size(write.key)
+        total += write.put.size or item_size(write.key)
         total += write.values_size + text_size
         if total > MAX_BYTES:
             raise RequestRefused(f"Transaction payload size cannot exceed 4MB. Payload Size: {total}")

@@ -92,7 +92,11 @@ def write_report(request: Request, old: Sized, new: Sized, changes: list[IndexCh
     if wanted is None or wanted == "NONE":
         return None
     if wanted == "TOTAL" and not changes:
-        return {"TableName": request["TableName"], "CapacityUnits": _for_writing(max(old.size, new.size))}
+        size = max(old.size, new.size)
+        return {
+            "TableName": request["TableName"],
+            "CapacityUnits": 1.0 if size <= _WRITE_BLOCK else _for_writing(size),
+        }
     units = Units()
     units.add_write(old, new, changes)
     return units.report(request["TableName"], wanted)

@@ -48,8 +48,8 @@ class Write(NamedTuple):
     position: bytes
     key: Item
     """The primary key; for a put the item, of an EncodedItem what it has."""
-    size: int
-    """The bytes of a put item, else 0."""
+    put: Sized
+    """What a put leaves; NO_ITEM for others."""
     values_size: int
     """The bytes of the values that its expressions use."""
     condition: Condition | None
@@ -63,9 +63,8 @@ class Write(NamedTuple):
         """
         if self.kind != "put" or (self.condition is not None and not self.condition.holds({})):
             return None
-        new = self._put()
-        changes = transaction.add(self.table, self.position, new)
-        return None if changes is None else (new, changes)
+        changes = transaction.add(self.table, self.position, self.put)
+        return None if changes is None else (self.put, changes)
 
     def old(self, view: View) -> Sized:
         """The item that is there now."""
@@ -78,7 +77,7 @@ class Write(NamedTuple):
             raise ConditionalCheckFailed("The conditional request failed", details=details)
         match self.kind:
             case "put":
-                return self._put()
+                return self.put
             case "update":
                 return self._updated(old)
             case "check":
@@ -95,9 +94,6 @@ class Write(NamedTuple):
         if old.item is not None:
             return transaction.delete(self.table, self.position, old)
         return []
-
-    def _put(self) -> Sized:
-        return make_sized((self.key, self.size, self.key.body if type(self.key) is EncodedItem else None))
 
     def _updated(self, old: Sized) -> Sized:
         item = self.key if old.item is None else old.item
@@ -168,7 +164,9 @@ def prepare_update(
     position = key_position(table, key)
     check_update(table, key, update)
     refuse_nested_keys(table, placeholders.nested_names)
-    return Write("update", table, position, key, 0, placeholders.values_size, condition, update, returns_item(request))
+    return Write(
+        "update", table, position, key, NO_ITEM, placeholders.values_size, condition, update, returns_item(request)
+    )
 
 
 def prepare_delete(
@@ -187,7 +185,7 @@ def prepare_delete(
     table = find_table(tables, request["TableName"])
     refuse_nested_keys(table, placeholders.nested_names)
     position = key_position(table, key)
-    return Write(kind, table, position, key, 0, placeholders.values_size, condition, None, returns_item(request))
+    return Write(kind, table, position, key, NO_ITEM, placeholders.values_size, condition, None, returns_item(request))
 
 
 def check_update(table: TableSchema, key: Item, update: Update | None) -> None:
@@ -228,12 +226,13 @@ def put_of(
     position = table.plain_position(item) or item_position(table, item)
     if table.indexes:
         check_index_keys(table, item)
-    return make_write(("put", table, position, item, size, values_size, condition, None, is_item_returned))
+    put = make_sized((item, size, item.body if type(item) is EncodedItem else None))
+    return make_write(("put", table, position, item, put, values_size, condition, None, is_item_returned))
 
 
 def delete_of(table: TableSchema, key: Item) -> Write:
     """The delete of the item with this key (of valid values), or RequestRefused if it does not fit the table."""
-    return Write("delete", table, key_position(table, key), key, 0, 0, None, None, False)
+    return Write("delete", table, key_position(table, key), key, NO_ITEM, 0, None, None, False)
 
 
 def _update(request: Request, placeholders: Placeholders) -> Update | None:

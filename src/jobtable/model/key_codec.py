@@ -193,6 +193,8 @@ def _value_source(part: Part, form: KeyForm, writer: Source) -> str:
     render = writer.names.of(form.render, "render")
     if form.render is escape:
         return f"v if '#' not in (v := {value}) and '%' not in v and v else {render}(v)"
+    if form.read is int and form.width is not None:
+        return f"'%0{form.width}d' % v if 0 <= (v := {value}) < {10**form.width} else {render}(v)"
     return f"{render}({value})"
 
 

@@ -151,7 +151,10 @@ class Store:
     def put(self, entity: Entity, *, when: Condition | bool | None = None) -> None:
         """Store an item as a whole, in place of what is under its key."""
         write = requests.put(entity, when, is_encoded=self.takes_encoded_items)
-        self._conditional(write, repeatable="ConditionExpression" not in write.members)
+        if "ConditionExpression" in write.members:
+            self._conditional(write)
+        else:
+            self._write(write, repeatable=True)
 
     def update(self, target: Selection[E] | E, *updates: Update, when: Condition | bool | None = None) -> E:
         """Change attributes of an item that is there, index keys included, in one request; gives the new state.

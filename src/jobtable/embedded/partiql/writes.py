@@ -11,6 +11,7 @@ from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.partiql.updates import update_program
 from jobtable.embedded.requests import Tables, find_table, name_faults
 from jobtable.embedded.schema import TableSchema
+from jobtable.embedded.storage import NO_ITEM
 from jobtable.embedded.writes import Kind, Write, check_update, put_of, returns_item, valid_item
 from jobtable.errors import DuplicateItem, RequestRefused
 from jobtable.store.backend import Item, Request
@@ -76,7 +77,7 @@ def _update(tables: Tables, statement: Update, terms: Terms, request: Request) -
     refuse_nested_keys(table, program.nested_names)
     exists = Function("attribute_exists", (_partition(table, terms),))
     condition = compiled(conjunction(exists, rest) or exists, terms, table)
-    return Write("update", table, position, key, 0, terms.values_size, condition, update, returns_item(request))
+    return Write("update", table, position, key, NO_ITEM, terms.values_size, condition, update, returns_item(request))
 
 
 def _delete(tables: Tables, statement: Delete, terms: Terms, request: Request) -> Write:
@@ -113,7 +114,7 @@ def _keyed(
     kind: Kind, table: TableSchema, key: Item, terms: Terms, condition: Condition | None, request: Request
 ) -> Write:
     position = key_position(table, key)
-    return Write(kind, table, position, key, 0, terms.values_size, condition, None, returns_item(request))
+    return Write(kind, table, position, key, NO_ITEM, terms.values_size, condition, None, returns_item(request))
 
 
 def _partition(table: TableSchema, terms: Terms) -> Operand:

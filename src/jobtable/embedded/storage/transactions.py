@@ -157,7 +157,10 @@ class Transaction(View):
     )
 
     def __init__(self, cursor: sqlite3.Cursor, cache: Cache, now: Callable[[], float]) -> None:
-        super().__init__(cursor.connection, cache)
+        # What View's own would set: behind a wait for the disk, the call of it takes a microsecond.
+        self.connection = cursor.connection
+        self._cache = cache
+        self.cursors = []
         self._execute = cursor.execute  # for what gives no rows: a connection makes a cursor for each statement
         self._now = now
         self._microseconds = 0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jobtable.embedded import EmbeddedBackend
+from jobtable.embedded.storage.checks import inconsistencies
 from jobtable.model import Entity, Key, Table, Timestamp
 from jobtable.store import Store, requests
 from jobtable.store.backend import EncodedItem
@@ -106,6 +108,37 @@ def test_an_index_that_is_not_declared_is_kept_in_step(store: Store, projection:
     put(run(owner="bob"))
     assert (len(owned_by(store, "ann")), len(owned_by(store, "bob"))) == (0, 1)
     assert store.get(Run.key(run_id="1")) == run(owner="bob")
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize("verb", ["put", "transaction"])
+def test_an_index_that_comes_while_an_item_is_on_its_way_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, is_there: bool
+) -> None:
+    with (
+        Store(EmbeddedBackend(tmp_path / "one.db")) as store,
+        Store(EmbeddedBackend(tmp_path / "one.db")) as elsewhere,
+    ):
+        store.tables.create(runs)
+        if is_there:
+            store.put(run(owner="eve"))
+        assert isinstance(store.backend, EmbeddedBackend)
+        storage = store.backend._storage
+        write = storage.write
+
+        def write_later(action: Any) -> Any:
+            add_index(elsewhere, {"ProjectionType": "ALL"})
+            return write(action)
+
+        monkeypatch.setattr(storage, "write", write_later)
+        if verb == "put":
+            store.put(run())
+        else:
+            with store.transaction() as tx:
+                tx.put(run())
+        assert [item["owner"]["S"] for item in owned_by(store, "ann")] == ["ann"]
+        assert owned_by(store, "eve") == []
+        assert inconsistencies(storage) == []
 
 
 def test_a_time_of_expiry_that_is_not_declared_is_heeded(store: Store) -> None:

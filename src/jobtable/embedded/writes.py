@@ -221,7 +221,7 @@ def put_of(
     is_item_returned: bool = False,
 ) -> Write:
     """The put of a valid item, or RequestRefused if it does not fit the table."""
-    if type(item) is EncodedItem and (table.looked_at is None or not table.looked_at.isdisjoint(item.left_out)):
+    if type(item) is EncodedItem and item.lacks(table.looked_at):
         item = item.whole()
     position = table.plain_position(item) or item_position(table, item)
     if table.indexes:

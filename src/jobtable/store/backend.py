@@ -45,6 +45,10 @@ class EncodedItem(dict[str, AttributeValue]):
     unknown: tuple[str, ...]
     left_out: frozenset[str]
 
+    def lacks(self, looked_at: frozenset[str] | None) -> bool:
+        """Whether one of these attributes, which None says are all, may be left out."""
+        return looked_at is None or not looked_at.isdisjoint(self.left_out)
+
     def whole(self) -> Item:
         """The item with all its attributes."""
         item: Item = from_json(self.body)

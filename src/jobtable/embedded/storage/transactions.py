@@ -180,7 +180,9 @@ class Transaction(View):
 
     def put(self, table: TableSchema, position: bytes, new: Sized, old: Sized) -> list[IndexChange]:
         """Store an item in place of `old`, what is there now; gives what became of the entries of each index."""
-        table = self._current(table)
+        if self._cache.tables.get(table.name) is not table:
+            table = self._current(table)
+            new = _seen_by(table, new)
         body = new.body or to_json(new.item)
         self._write(statements.of_table(table.id).put, (position, new.size, body))
         return self._follow(table, position, old, new, body)
@@ -189,6 +191,7 @@ class Transaction(View):
         """Store an item where there is none, and give what `put` gives; None, and nothing done, if there is one."""
         if self._cache.tables.get(table.name) is not table:
             table = self._current(table)
+            new = _seen_by(table, new)
         body = new.body or to_json(new.item)
         row = (position, new.size, body)
         if not self._execute(statements.of_table(table.id).add, row).rowcount:
@@ -344,6 +347,13 @@ class Transaction(View):
         before = to_json(old.item) if old.body is None and old.item is not None else old.body
         row = (self._microseconds, position, before, new, by_service)
         self._write(statements.of_journal(table.id).add, row)
+
+
+def _seen_by(table: TableSchema, new: Sized) -> Sized:
+    """An item for a table that has changed since the item was made ready, and may look at more of it now."""
+    if type(new.item) is EncodedItem and new.item.lacks(table.looked_at):
+        return new._replace(item=new.item.whole())
+    return new
 
 
 def _is_same(old: Sized, new: Sized) -> bool:

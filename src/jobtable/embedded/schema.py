@@ -113,7 +113,8 @@ class TableSchema:
         indexes = self.indexes.values()
         _set(self, "key", (self.partition,) if self.sort is None else (self.partition, self.sort))
         _set(self, "index_attributes", {attribute.name: attribute for index in indexes for attribute in index.key})
-        names = {attribute.name for attribute in self.key} | {*self.index_attributes, self.ttl_attribute or ""}
+        keys = [attribute.name for attribute in self.key]
+        names = [*keys, *self.index_attributes, *filter(None, [self.ttl_attribute])]
         _set(self, "looked_at", frozenset(names) if all(index.projection == "ALL" for index in indexes) else None)
         _set(self, "index_values", _reader_of_values(tuple(indexes)))
         _set(self, "has_plain_index_keys", _judge_of_keys(tuple(indexes)))

@@ -37,7 +37,8 @@ def encoder_of(schema: EntitySchema) -> Callable[[Any], EncodedItem | None]:
     """
     stored = [field for field in schema.fields.values() if not field.is_key_only]
     unknown = tuple(dict.fromkeys(field.path[0] for field in stored if field.envelope or not _is_plain(field.kind)))
-    held = [field for field in stored if field.path[0] in (*_looked_at(schema), *unknown)]
+    looked_at = {*_looked_at(schema), *unknown}
+    held = [field for field in stored if field.path[0] in looked_at]
     others = [field for field in stored if field not in held]
     source = Source()
     source.line("def encode(entity):")

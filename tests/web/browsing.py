@@ -56,12 +56,12 @@ def watch(browser: Browser, served: Served) -> Iterator[Watched]:
     shown = Watched(browser, served)
     yield shown
     shown.close()
-    assert shown.complaints == []
+    assert not shown.complaints, shown.complaints
 
 
 def open_live(page: Page, path: str) -> None:
     """Return when the page has read again what it shows."""
-    with page.expect_response(lambda answer: answer.request.resource_type == "fetch"):
+    with page.expect_response(lambda answer: answer.url == page.url and answer.request.resource_type == "fetch"):
         page.goto(path)
     page.locator(LIVE).wait_for(state="attached")
 

@@ -14,7 +14,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
 from playwright.sync_api import Browser, Route
 from tests.running import run_jobs
-from tests.web.browsing import Watched, wait_until_told, watch
+from tests.web.browsing import Watched, open_live, wait_until_told, watch
 from tests.web.conftest import Served
 from tests.web.test_pages import paths
 from tests.web.world import IMAGE_ID, World, make_world
@@ -397,8 +397,8 @@ def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
     client, page = served.client(), watched.page
     job = client.post("/api/v1/jobs", json={"task": "m:f", "name": "not wanted", "queue": "quiet"}).json()
     client.post(f"/api/v1/jobs/{job['job_id']}/cancel")
-    page.goto(f"/jobs/{job['job_id']}")
-    page.locator("[data-live-state][data-state=live]").wait_for()
+    with page.expect_response("**/logs?**"):
+        open_live(page, f"/jobs/{job['job_id']}")
     page.on("dialog", lambda dialog: dialog.accept())
     visits: list[Route] = []
 
@@ -407,7 +407,7 @@ def test_an_ended_job_is_deleted(watched: Watched, served: Served) -> None:
         visits.append(route)
 
     page.route("**/jobs", hold)
-    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete").click(no_wait_after=True)  # it would wait for the visit that is held
     while not visits:
         page.wait_for_timeout(50)
     page.wait_for_timeout(2_000)

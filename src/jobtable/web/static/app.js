@@ -2,7 +2,7 @@
 import { toast, askServer } from "./server.js";
 import { watch } from "./live.js";
 import { liveJobs } from "./jobs.js";
-import { refreshIfUnderWay, refreshRegions, refreshSoon, showRegion } from "./regions.js";
+import { leaveFor, refreshIfUnderWay, refreshRegions, refreshSoon, showRegion } from "./regions.js";
 
 const themes = ["auto", "light", "dark"];
 
@@ -66,16 +66,6 @@ async function copyText(button) {
   if (isWritten || copySelected(text, button)) toast("Copied");
   else prompt("The browser does not let this page copy. Copy the selected text:", text);
 }
-
-// The answer to a button and the live events may both say that the page's subject is gone: one of them leaves.
-let isLeaving = false;
-export function leaveFor(path) {
-  if (isLeaving) return;
-  isLeaving = true;
-  location.assign(path);
-}
-// A page that the browser has kept is shown again without being loaded.
-addEventListener("pageshow", () => (isLeaving = false));
 
 // A button that is disabled would lose the focus.
 async function whileBusy(button, work) {

@@ -1,8 +1,7 @@
 // The page of one job: its log grows, its parts follow, its metrics are drawn.
 import { askServer } from "./server.js";
-import { leaveFor } from "./app.js";
 import { draw, rounded } from "./charts.js";
-import { refreshRegions, refreshSoon, tryAgainLater } from "./regions.js";
+import { leaveFor, refreshRegions, refreshSoon, tryAgainLater } from "./regions.js";
 
 const jobId = document.body.dataset.jobPage;
 const log = document.querySelector("[data-log]");

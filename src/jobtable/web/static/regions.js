@@ -107,7 +107,18 @@ async function fetchThisPage() {
   }
 }
 
+// The answer to a button and the live events may both say that the page's subject is gone: one of them leaves.
+let isLeaving = false;
+export function leaveFor(path) {
+  if (isLeaving) return;
+  isLeaving = true;
+  location.assign(path);
+}
+// A page that the browser has kept is shown again without being loaded.
+addEventListener("pageshow", () => (isLeaving = false));
+
 async function refresh() {
+  if (isLeaving) return; // what it shows is gone, and who has deleted it need not be told so
   const askedAt = performance.now();
   const fresh = await fetchThisPage();
   if (!fresh) return;

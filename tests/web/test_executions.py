@@ -51,6 +51,25 @@ def test_an_execution_that_waits_for_a_person_leads_to_the_question(serve: Calla
     assert not offered.search(served.client(Role.READ).get(page).text), "who may not answer"
 
 
+def test_what_albums_were_found_in_is_shown_and_missed_where_it_is_gone(serve: Callable[..., Served]) -> None:
+    served = serve()
+    executions, client = served.services.album_executions, served.client()
+    shelf = b"Radiohead - <OK Computer> (1997)\n"
+    execution = executions.start(PATHS[WorkflowType.STEP_FUNCTIONS], shelf, "shelf.txt")
+    run_jobs(served.services.jobs, QUEUE)
+    pages = [
+        f"/executions/{execution.execution_id}",
+        f"/executions/tasks/{executions.get_watch(execution.execution_id).task_id}",
+    ]
+    for page in pages:
+        assert '<pre class="code" tabindex="0">Radiohead - &lt;OK Computer&gt; (1997)' in client.get(page).text
+    served.services.objects.delete(execution.image_s3_key)
+    for page in pages:
+        shown = client.get(page).text
+        assert f"not in the object store any more. <code>{execution.image_s3_key}</code>" in shown
+        assert "(1997)" not in shown
+
+
 def test_a_long_question_is_answered_and_a_refused_answer_leaves_its_token_as_it_was(
     serve: Callable[..., Served],
 ) -> None:

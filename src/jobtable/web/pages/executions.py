@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
@@ -20,7 +20,8 @@ from jobtable.objects import content_type
 from jobtable.store import Store
 from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
-from jobtable.web.pages.frame import object_address, render
+from jobtable.web.pages.frame import render
+from jobtable.web.pages.stored_pictures import find_gone, picture_address
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -121,8 +122,7 @@ def show_task(
         "task.html",
         title="Check albums",
         task=task,
-        picture=_address(task.image_s3_key),
-        listing=_listing(services, task.image_s3_key),
+        source=_source(services, task.image_s3_key),
     )
 
 
@@ -141,8 +141,23 @@ def show_execution(
         execution=found.execution,
         albums=found.albums,
         tasks=tasks,
-        picture=_address(found.execution.image_s3_key),
+        source=_source(services, found.execution.image_s3_key),
     )
+
+
+class _Source(NamedTuple):
+    """What albums were found in, as far as it can be shown."""
+
+    picture: str | None = None
+    listing: str | None = None
+    gone: str | None = None
+    """The key of what is not in the object store any more."""
+
+
+def _source(services: Services, key: str) -> _Source:
+    if find_gone(services.objects, [key]):
+        return _Source(gone=key)
+    return _Source(picture=picture_address(key), listing=_listing(services, key))
 
 
 def _listing(services: Services, key: str) -> str | None:
@@ -153,9 +168,3 @@ def _listing(services: Services, key: str) -> str | None:
         return services.objects.get_range(key, 0, _MOST_LISTED).decode(errors="replace")
     except ObjectNotFoundError:
         return None
-
-
-def _address(key: str) -> str | None:
-    """Where an image is served, if it is one that a browser shows."""
-    is_shown = content_type(key) in {"image/png", "image/jpeg", "image/gif", "image/webp"}
-    return object_address(key) if is_shown else None

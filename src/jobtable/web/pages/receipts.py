@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
-from itertools import islice
+from collections.abc import Container
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.errors import ObjectNotFoundError, ObjectStoreError, ValueRefusedError
-from jobtable.objects import ObjectStore, content_type
 from jobtable.receipts.contents import ReceiptContents, image_contents
 from jobtable.receipts.entities import (
     Receipt,
@@ -22,14 +19,12 @@ from jobtable.receipts.ocr import OcrService
 from jobtable.receipts.records import Picture
 from jobtable.web.dependencies import TheObjects, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow
-from jobtable.web.pages.frame import object_address, render
+from jobtable.web.pages.frame import render
+from jobtable.web.pages.stored_pictures import find_gone, picture_address
 
-_PICTURES = {"image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml"}
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 _PAGE = 50
-_MOST_ASKED = 20
-"""Of how many pictures it is asked whether they are there; an image has some receipts."""
 _MOST_ITEMS = 10_000
 """Lines, words, letters and what belongs to them; a receipt has some hundreds."""
 
@@ -62,7 +57,7 @@ def show_image(
     image = ocr.get_image(image_id)
     under = list(ocr.list_under_receipts(image_id).take(_MOST_ITEMS + 1))
     receipts = image_contents(under[:_MOST_ITEMS]).receipts
-    gone = _find_gone(objects, (each.receipt.s3_key for each in receipts.values() if each.receipt))
+    gone = find_gone(objects, (each.receipt.s3_key for each in receipts.values() if each.receipt))
     return render(
         request,
         "receipt.html",
@@ -73,19 +68,6 @@ def show_image(
     )
 
 
-def _find_gone(objects: ObjectStore, keys: Iterable[str]) -> set[str]:
-    """Which pictures are not there; where object storage cannot be asked, none is taken for gone."""
-    gone = set()
-    for key in islice(dict.fromkeys(keys), _MOST_ASKED):
-        try:
-            objects.describe(key)
-        except (ObjectNotFoundError, ValueRefusedError):  # or it is a key of another program, that no object can have
-            gone.add(key)
-        except ObjectStoreError:  # the words are there all the same, and asking on would keep them waiting
-            break
-    return gone
-
-
 def _shown(number: int, contents: ReceiptContents, gone: Container[str]) -> dict[str, Any]:
     labels: dict[tuple[int, int], list[Any]] = {}
     for label in contents.labels:
@@ -94,7 +76,7 @@ def _shown(number: int, contents: ReceiptContents, gone: Container[str]) -> dict
     return {
         "number": number,
         "receipt": picture,
-        "picture": _address(picture) if picture and picture.s3_key not in gone else None,
+        "picture": picture_address(picture.s3_key) if picture and picture.s3_key not in gone else None,
         "is_gone": picture is not None and picture.s3_key in gone,
         "metadata": contents.metadata,
         "words": [
@@ -106,11 +88,6 @@ def _shown(number: int, contents: ReceiptContents, gone: Container[str]) -> dict
         "validation": next((each for each in contents.analyses if isinstance(each, ReceiptValidationSummary)), None),
         "results": [each for each in contents.analyses if isinstance(each, ReceiptValidationResult)],
     }
-
-
-def _address(picture: Picture) -> str | None:
-    """Where the picture is served, if it is one that a browser shows. Scripts of an SVG do not run in an image."""
-    return object_address(picture.s3_key) if content_type(picture.s3_key) in _PICTURES else None
 
 
 def _corners(word: Any, picture: Picture | None) -> str:

@@ -118,6 +118,13 @@ def test_a_parameter_that_a_route_does_not_have_is_refused(client: httpx.Client)
     assert client.get("/jobs", params={"from": "a mail"}).status_code == 200  # a page
 
 
+def test_a_second_value_of_a_parameter_that_has_one_is_refused(client: httpx.Client) -> None:
+    answer = client.get("/api/v1/jobs", params={"status": ["RUNNING", "PENDING"], "limit": 2})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the query has 'status' 2 times: give it once")
+    assert client.get("/api/v1/queue-states", params={"queue": ["gpu", "default"]}).status_code == 200
+    assert client.get("/jobs", params={"status": ["RUNNING", "PENDING"]}).status_code == 200  # a page
+
+
 def test_a_job_without_a_task_is_refused_unless_it_is_a_group(client: httpx.Client) -> None:
     for path, body in (("jobs", {"name": "idle"}), ("job-batches", [{"task": "m:f", "name": "a"}, {"name": "idle"}])):
         refused = client.post(f"/api/v1/{path}", json=body)

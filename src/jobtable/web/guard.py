@@ -5,16 +5,17 @@ from __future__ import annotations
 import ipaddress
 import json
 import math
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args, get_origin
 
 from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, TypeAdapter
+from starlette.datastructures import QueryParams
 
 from jobtable.access.entities import Role
 from jobtable.access.tokens import Tokens
@@ -75,9 +76,10 @@ class Caller:
 class GuardedRoute(APIRoute):
     """A route that cannot be declared without a rule, and that asks for it before it reads the request."""
 
-    refuses_unknown = True
-    """Whether a parameter of the query that it does not have is refused. A list would otherwise be whole instead of cut
-    where somebody has mistaken the name of the limit."""
+    is_strict = True
+    """Whether a parameter of the query that it does not have is refused, and a second value of one that has only one.
+    A list would otherwise be whole instead of cut where somebody has mistaken the name of the limit, and hold some of
+    what was asked for where two statuses are given."""
 
     def get_route_handler(self) -> Handler:
         """The handler behind its guard."""
@@ -92,8 +94,8 @@ class GuardedRoute(APIRoute):
             guard: Guard = request.app.state.guard
             request.state.caller = await guard.admit(request, rule)
             request.scope["path_params"] = with_slashes(request.path_params)
-            if self.refuses_unknown and request.query_params:
-                _refuse_unknown(request.query_params.keys(), parameters())
+            if self.is_strict and request.query_params:
+                _refuse_wrong_query(request.query_params, parameters())
             if self.body_field is not None:
                 await _refuse_mistyped(request, body_schema())
             return await handle(request)
@@ -106,9 +108,9 @@ class GuardedRoute(APIRoute):
             return {}
         return TypeAdapter[Any](self.body_field.field_info.rebuild_annotation()).json_schema()
 
-    def _parameters(self) -> frozenset[str]:
-        """The names of what a query may have."""
-        return frozenset(_query_names(self.dependant))
+    def _parameters(self) -> dict[str, bool]:
+        """The names of what a query may have, and of each whether it may have it several times."""
+        return dict(_query_parameters(self.dependant))
 
     def behind_guard(self, handle: Handler) -> Handler:
         """What a request that was admitted goes through."""
@@ -118,7 +120,7 @@ class GuardedRoute(APIRoute):
 class PageRoute(GuardedRoute):
     """A page, or what else is read without the API: who asks only for its head, to see that it is there, gets that."""
 
-    refuses_unknown = False  # links to pages get parameters from those who pass them on
+    is_strict = False  # links to pages get parameters from those who pass them on
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **told: Any) -> None:
         super().__init__(path, endpoint, **told)
@@ -179,23 +181,32 @@ class Guard:
         return Caller(record.name or record.token_id, record.role, record.token_id)
 
 
-def _query_names(dependant: Dependant) -> Iterator[str]:
+def _query_parameters(dependant: Dependant) -> Iterator[tuple[str, bool]]:
     for field in dependant.query_params:
         kind = field.field_info.annotation
         if isinstance(kind, type) and issubclass(kind, BaseModel):  # each of its fields is a parameter
-            yield from (told.alias or name for name, told in kind.model_fields.items())
+            yield from ((told.alias or name, _is_list(told.annotation)) for name, told in kind.model_fields.items())
         else:
-            yield field.alias
+            yield field.alias, _is_list(kind)
     for inner in dependant.dependencies:
-        yield from _query_names(inner)
+        yield from _query_parameters(inner)
 
 
-def _refuse_unknown(given: Iterable[str], known: frozenset[str]) -> None:
-    unknown = sorted(set(given) - known)
+def _is_list(kind: Any) -> bool:
+    return any(get_origin(each) is list for each in (kind, *get_args(kind)))
+
+
+def _refuse_wrong_query(given: QueryParams, known: dict[str, bool]) -> None:
+    unknown = sorted(set(given) - known.keys())
     if unknown:
         names = ", ".join(repr(name[:40]) for name in unknown[:5])
         takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
         raise Refused(422, f"the query has {names}, which this does not know: {takes}")
+    if len(given.multi_items()) == len(given):
+        return
+    for name, takes_several in known.items():
+        if not takes_several and (count := len(given.getlist(name))) > 1:
+            raise Refused(422, f"the query has {name!r} {count} times: give it once")
 
 
 async def _refuse_mistyped(request: Request, schema: dict[str, Any]) -> None:

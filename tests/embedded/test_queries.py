@@ -25,6 +25,7 @@ def keyed(condition: str, **values: Request) -> Request:
 
 P = keyed("pk = :p", p=S("p"))
 P_FILTERED = keyed("pk = :p", p=S("p"), a=S("A"))
+TOO_MANY = " AND ".join(["a = :p"] * 151)
 GALL = {**keyed("g1 = :g", g=S("g")), "IndexName": "gall"}
 GKEYS = {**keyed("g1 = :g", g=S("g")), "IndexName": "gkeys"}
 GINC = {**keyed("g2 = :g", g=N(1)), "IndexName": "ginc"}
@@ -151,6 +152,17 @@ BAD_QUERIES: list[Request] = [
     {**keyed("zz = :p", p=S("a")), "IndexName": "gkeys", "Select": "ALL_ATTRIBUTES"},
     {**GKEYS, "FilterExpression": "a = :g", "ProjectionExpression": "b"},
     {**GKEYS, "ProjectionExpression": "b", "ExclusiveStartKey": {}},
+    *(
+        {**P, "FilterExpression": condition}
+        for condition in (
+            f"{TOO_MANY} OR contains(b, b)",
+            f"contains(b, b) OR {TOO_MANY}",
+            f"a = :missing OR {TOO_MANY}",
+            "a = :p OR (" * 200 + "#missing = :p" + ")" * 200,
+            "a = " + "size(" * 500 + "b" + ")" * 500,
+        )
+    ),
+    keyed(f"pk = :missing AND {TOO_MANY}", p=S("p")),
 ]
 
 

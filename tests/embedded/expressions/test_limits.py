@@ -23,6 +23,14 @@ from jobtable.store.backend import Item
 VALUES = {":s": {"S": "a"}}
 ITEM: Item = {"a": {"S": "a"}}
 
+TOO_MANY = "The expression contains too many operators; operator count: 301"
+SIZE_OF_SIZE = "Incorrect operand type for operator or function; operator or function: size, operand type: N"
+OPERATORS_299 = " OR ".join(["a = :s"] * 150)
+TWICE = (
+    "The first operand must be distinct from the remaining operands for this operator or function; "
+    "operator: contains, first operand: [b]"
+)
+
 ACCEPTED = [
     " AND ".join(["a = :s"] * 150),
     " AND ".join(["attribute_exists(a)"] * 149) + " OR a = :s",
@@ -33,15 +41,24 @@ ACCEPTED = [
     "a = :s OR " + ".".join(["b"] * 32) + " = :s",
 ]
 REFUSED = {
-    " AND ".join(["a = :s"] * 151): "The expression contains too many operators; operator count: 301",
-    " AND ".join(["a = :s"] * 350): "The expression contains too many operators; operator count: 301",
-    "NOT " * 300 + "a = :s": "The expression contains too many operators; operator count: 301",
+    " AND ".join(["a = :s"] * 151): TOO_MANY,
+    " AND ".join(["a = :s"] * 350): TOO_MANY,
+    "NOT " * 300 + "a = :s": TOO_MANY,
     "(" * 500 + "a = :s" + ")" * 500: "The expression has redundant parentheses;",
     "a = " + "(" * 500 + ":s" + ")" * 500: "The expression has redundant parentheses;",
-    "a = " + "size(" * 299 + "b" + ")" * 299: (
-        "Incorrect operand type for operator or function; operator or function: size, operand type: N"
+    "a = " + "size(" * 299 + "b" + ")" * 299: SIZE_OF_SIZE,
+    "a = " + "size(" * 600 + "b" + ")" * 600: SIZE_OF_SIZE,
+    f"{OPERATORS_299} OR contains(b, b)": TWICE,
+    f"NOT {OPERATORS_299} OR contains(b, b)": TWICE,
+    f"NOT NOT {OPERATORS_299} OR contains(b, b)": TOO_MANY,
+    f"NOT NOT {OPERATORS_299} OR a = :missing": TOO_MANY,
+    f"a = :missing OR {OPERATORS_299}": (
+        "An expression attribute value used in expression is not defined; attribute value: :missing"
     ),
-    "a = " + "size(" * 600 + "b" + ")" * 600: "The expression contains too many operators; operator count: 301",
+    f"#missing = a OR {OPERATORS_299}": (
+        "An expression attribute name used in the document path is not defined; attribute name: #missing"
+    ),
+    "a = :s OR (" * 200 + "size(size(a)) = :s" + ")" * 200: SIZE_OF_SIZE,
     "a = " + "f(" * 1300 + "b" + ")" * 1300: "Invalid function name; function: f",
     "f(a) OR " + " OR ".join(["a = :s"] * 350): "Invalid function name; function: f",
     "a = " + "size(" * 600 + "b": 'Syntax error; token: "<EOF>", near: "b"',
@@ -93,10 +110,7 @@ def test_functions_of_an_update_are_nested_as_deeply_as_the_text_allows() -> Non
         ("SET a = " + "f(" * 1300 + "b" + ")" * 1300, "Invalid function name; function: f"),
         ("SET a = " + "(" * 800 + "b + :s" + ")" * 800, "The expression has redundant parentheses;"),
         ("SET a = " + "(" * 800 + "b" + ")" * 800 + " + :s", "The expression has redundant parentheses;"),
-        (
-            "SET " + ",".join(f"a{i}=b+:s" for i in range(301)),
-            "The expression contains too many operators; operator count: 301",
-        ),
+        ("SET " + ",".join(f"a{i}=b+:s" for i in range(301)), TOO_MANY),
     ],
 )
 def test_updates_beyond_the_limit(expression: str, reason: str) -> None:

@@ -15,7 +15,7 @@ from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, resolved
 from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.embedded.expressions.static_checks import checked_condition
+from jobtable.embedded.expressions.static_checks import ConditionPart, TooManyOperators, checked_condition
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.store.backend import AttributeValue, Item
 
@@ -87,21 +87,26 @@ class ConditionProgram:
 @remembered
 def condition_program(text: str, names_key: Names) -> ConditionProgram:
     """The program of a condition; InvalidExpression if the text is wrong by itself."""
-    return program_of_condition(checked_condition(text), dict(names_key))
+    try:
+        node = checked_condition(text)
+    except TooManyOperators as error:
+        return _refused_program(error, dict(names_key))
+    return program_of_condition(node, dict(names_key))
 
 
 def program_of_condition(node: ConditionNode, names: Mapping[str, str]) -> ConditionProgram:
     """The program of a condition that is parsed and checked already."""
     builder = _Builder(names)
-    test = builder.condition(node)
-    return ConditionProgram(
-        test,
-        Checks(builder.checks),
-        frozenset(builder.names_used),
-        frozenset(builder.values_used),
-        frozenset(builder.top_level_names),
-        frozenset(builder.nested_names),
-    )
+    return builder.program(builder.condition(node))
+
+
+def _refused_program(error: TooManyOperators, names: Mapping[str, str]) -> ConditionProgram:
+    """A program whose checks always find something."""
+    builder = _Builder(names)
+    for part in error.counted:
+        builder.check(part)
+    builder.checks.append(checks.always(str(error)))
+    return builder.program(tests.NEVER)
 
 
 class _Builder:
@@ -114,6 +119,23 @@ class _Builder:
         self.values_used: set[str] = set()
         self.top_level_names: set[str] = set()
         self.nested_names: set[str] = set()
+
+    def program(self, test: TestOf) -> ConditionProgram:
+        return ConditionProgram(
+            test,
+            Checks(self.checks),
+            frozenset(self.names_used),
+            frozenset(self.values_used),
+            frozenset(self.top_level_names),
+            frozenset(self.nested_names),
+        )
+
+    def check(self, part: ConditionPart) -> None:
+        """Only the checks of a condition or an operand."""
+        if isinstance(part, (PathOperand, ValueOperand)) or (isinstance(part, Function) and part.name == "size"):
+            self._operand(part)
+        else:
+            self.condition(part)
 
     def condition(self, node: ConditionNode) -> TestOf:
         if isinstance(node, Function):

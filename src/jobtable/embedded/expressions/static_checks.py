@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TypeAlias
 
 from jobtable.embedded.expressions import grammar
 from jobtable.embedded.expressions.grammar import (
@@ -26,6 +27,22 @@ CONDITION_FUNCTIONS = frozenset(
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 MAX_OPERATORS = 300
 _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
+# DynamoDB counts no further than to the first one that is too many.
+_TOO_MANY = f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}"
+
+ConditionPart: TypeAlias = ConditionNode | Operand
+
+
+class TooManyOperators(InvalidExpression):
+    """A condition has too many operators.
+
+    DynamoDB counts each operator when it has checked it and its operands, and so tells a fault of those up to the one
+    that is too many instead. `counted` has them, in that order.
+    """
+
+    def __init__(self, counted: list[ConditionPart]) -> None:
+        super().__init__(_TOO_MANY)
+        self.counted = counted
 
 
 @lru_cache(maxsize=MOST_TREES)
@@ -37,8 +54,9 @@ def checked_condition(text: str) -> ConditionNode:
 
 
 def check_condition(node: ConditionNode) -> None:
-    """InvalidExpression if a name, function or index may not stand where it stands, or there are too many."""
-    _check_count(_operators_of_condition(node))
+    """InvalidExpression if a name, function or index may not stand where it stands; TooManyOperators."""
+    if _operators_of_condition(node) > MAX_OPERATORS:
+        raise TooManyOperators(_counted(node))
 
 
 @lru_cache(maxsize=MOST_TREES)
@@ -58,7 +76,8 @@ def check_update(node: UpdateNode) -> None:
             operators += _operators_of_update(action.value)
     if node.repeated is not None:
         raise InvalidExpression(f'The "{node.repeated}" section can only be used once in an update expression;')
-    _check_count(operators)
+    if operators > MAX_OPERATORS:
+        raise InvalidExpression(_TOO_MANY)
 
 
 @lru_cache(maxsize=MOST_TREES)
@@ -83,7 +102,7 @@ def check_path(path: Path) -> None:
 def _operators_of_condition(node: ConditionNode) -> int:
     """How many operators and functions a condition has, which are all allowed where they stand."""
     operators = 0
-    waiting: list[tuple[ConditionNode | Operand, bool]] = [(node, False)]
+    waiting: list[tuple[ConditionPart, bool]] = [(node, False)]
     while waiting:  # no recursion: only what is counted here is known not to be nested too deeply for it
         part, is_operand = waiting.pop()
         if isinstance(part, PathOperand):
@@ -92,13 +111,50 @@ def _operators_of_condition(node: ConditionNode) -> int:
             _check_function_name(part.name, UPDATE_FUNCTIONS, "a condition")
             if is_operand != (part.name == "size"):
                 raise _misplaced(part)
-            waiting += ((argument, True) for argument in reversed(part.arguments))
-        elif isinstance(part, Test):
-            waiting += ((operand, True) for operand in reversed(part.operands))
-        elif isinstance(part, Junction):
-            waiting += ((condition, False) for condition in reversed(part.conditions))
-        operators += isinstance(part, (Function, Test, Junction))
+        waiting += ((inner, not isinstance(part, Junction)) for inner in reversed(_inside(part)))
+        operators += _is_operator(part)
     return operators
+
+
+def _counted(node: ConditionNode) -> list[ConditionPart]:
+    """The parts of a condition up to the operator that is one too many, each as large as it can be."""
+    operators = _operators_inside(node)
+    counted: list[ConditionPart] = []
+    left = MAX_OPERATORS + 1
+    next_parts: tuple[ConditionPart, ...] = (node,)
+    while left:
+        for part in next_parts:
+            if operators[id(part)] > left:
+                next_parts = _inside(part)
+                break
+            counted.append(part)
+            left -= operators[id(part)]
+            if not left:
+                break
+    return counted
+
+
+def _operators_inside(node: ConditionNode) -> dict[int, int]:
+    """How many operators each part of a condition has with itself, by its id()."""
+    parts: list[ConditionPart] = [node]
+    for part in parts:  # which grows meanwhile: what has too many operators may be nested too deeply for recursion
+        parts += _inside(part)
+    operators: dict[int, int] = {}
+    for part in reversed(parts):
+        operators[id(part)] = _is_operator(part) + sum(operators[id(inner)] for inner in _inside(part))
+    return operators
+
+
+def _inside(part: ConditionPart) -> tuple[ConditionPart, ...]:
+    if isinstance(part, Function):
+        return part.arguments
+    if isinstance(part, Test):
+        return part.operands
+    return part.conditions if isinstance(part, Junction) else ()
+
+
+def _is_operator(part: ConditionPart) -> bool:
+    return isinstance(part, (Function, Test, Junction))
 
 
 def _operators_of_update(node: Operand | Sum) -> int:
@@ -118,12 +174,6 @@ def _operators_of_update(node: Operand | Sum) -> int:
             waiting += ((operand, True) for operand in reversed(part.operands))
         operators += isinstance(part, (Function, Sum))
     return operators
-
-
-def _check_count(operators: int) -> None:
-    if operators > MAX_OPERATORS:
-        # DynamoDB counts no further than to the first one that is too many.
-        raise InvalidExpression(f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}")
 
 
 def _check_function_name(name: str, forbidden: frozenset[str], place: str) -> None:

@@ -21,6 +21,7 @@ PUT: Request = {**HASH, "Item": {"pk": S("1"), "x": S("b")}}
 ROW: Request = {**MAIN, "Key": {"pk": S("p"), "sk": S("1")}}
 IN_MAIN = {"pk": S("a"), "sk": S("b")}
 TOO_LARGE = S("x" * 409_600)
+SUMS_301 = ",".join(f"a{i}=x+x" for i in range(301))
 
 BAD_KEYS: list[Request] = [
     {"pk": {}},
@@ -101,6 +102,11 @@ FAULTS: list[tuple[str, Request]] = [
     ("UpdateItem", {**ONE, "UpdateExpression": "SET big = :a", "ExpressionAttributeValues": {":a": TOO_LARGE}}),
     ("UpdateItem", {**ONE, "UpdateExpression": "SET nope.b = :a", "ExpressionAttributeValues": {":a": N(1)}}),
     ("UpdateItem", {**ONE, "ExpressionAttributeValues": {":a": N(1)}}),
+    *(
+        ("UpdateItem", {**ONE, "UpdateExpression": f"SET {actions}"})
+        for actions in (SUMS_301, f"b = :missing, {SUMS_301}", f"{SUMS_301}, b = :missing")
+    ),
+    ("UpdateItem", {**ONE, "UpdateExpression": f"SET {SUMS_301}", "ConditionExpression": "a ="}),
     *(
         ("UpdateItem", {**ROW, "UpdateExpression": "SET g1 = :a", "ExpressionAttributeValues": {":a": value}})
         for value in (N(1), S(""), S("x" * 2049))

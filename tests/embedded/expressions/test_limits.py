@@ -24,8 +24,11 @@ VALUES = {":s": {"S": "a"}}
 ITEM: Item = {"a": {"S": "a"}}
 
 TOO_MANY = "The expression contains too many operators; operator count: 301"
-SIZE_OF_SIZE = "Incorrect operand type for operator or function; operator or function: size, operand type: N"
+WRONG_TYPE = "Incorrect operand type for operator or function; operator or function: "
+SIZE_OF_SIZE = f"{WRONG_TYPE}size, operand type: N"
 OPERATORS_299 = " OR ".join(["a = :s"] * 150)
+SUMS_300 = ",".join(f"a{i}=b+b" for i in range(300))
+MISSING_VALUE = "An expression attribute value used in expression is not defined; attribute value: :missing"
 TWICE = (
     "The first operand must be distinct from the remaining operands for this operator or function; "
     "operator: contains, first operand: [b]"
@@ -52,9 +55,7 @@ REFUSED = {
     f"NOT {OPERATORS_299} OR contains(b, b)": TWICE,
     f"NOT NOT {OPERATORS_299} OR contains(b, b)": TOO_MANY,
     f"NOT NOT {OPERATORS_299} OR a = :missing": TOO_MANY,
-    f"a = :missing OR {OPERATORS_299}": (
-        "An expression attribute value used in expression is not defined; attribute value: :missing"
-    ),
+    f"a = :missing OR {OPERATORS_299}": MISSING_VALUE,
     f"#missing = a OR {OPERATORS_299}": (
         "An expression attribute name used in the document path is not defined; attribute name: #missing"
     ),
@@ -68,10 +69,7 @@ REFUSED = {
     "a = :s" + " " * 4091: "Expression size has exceeded the maximum allowed size; expression size: 4097",
     ".".join(["a"] * 33) + " = :s": "The document path has too many nesting levels; nesting levels: 33",
     "a" + "[0]" * 32 + " = :s": "The document path has too many nesting levels; nesting levels: 33",
-    "attribute_type(a, b) OR a = :s": (
-        "Incorrect operand type for operator or function; operator or function: attribute_type, "
-        "operand type: {NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
-    ),
+    "attribute_type(a, b) OR a = :s": f"{WRONG_TYPE}attribute_type, operand type: {{NS,SS,L,BS,N,M,B,BOOL,NULL,S}}",
     "a\f= :s": 'Syntax error; token: "\f", near: "a\f="',
 }
 
@@ -110,7 +108,18 @@ def test_functions_of_an_update_are_nested_as_deeply_as_the_text_allows() -> Non
         ("SET a = " + "f(" * 1300 + "b" + ")" * 1300, "Invalid function name; function: f"),
         ("SET a = " + "(" * 800 + "b + :s" + ")" * 800, "The expression has redundant parentheses;"),
         ("SET a = " + "(" * 800 + "b" + ")" * 800 + " + :s", "The expression has redundant parentheses;"),
-        ("SET " + ",".join(f"a{i}=b+:s" for i in range(301)), TOO_MANY),
+        (f"SET {SUMS_300}, c = b + b", TOO_MANY),
+        # The actions are looked at from the last to the first.
+        (f"SET c = b + :s, d = b + b, {SUMS_300}", TOO_MANY),
+        (f"SET c = b + :s, {SUMS_300}", f"{WRONG_TYPE}+, operand type: S"),
+        (f"SET c = :missing, d = b + b, {SUMS_300}", TOO_MANY),
+        (f"SET c = :missing, {SUMS_300}", MISSING_VALUE),
+        (f"SET {SUMS_300}, c = b + b, d = :missing", MISSING_VALUE),
+        (
+            f"SET {SUMS_300}, c = b + b, c = b",
+            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+            "path one: [c], path two: [c]",
+        ),
     ],
 )
 def test_updates_beyond_the_limit(expression: str, reason: str) -> None:

@@ -28,7 +28,7 @@ UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 MAX_OPERATORS = 300
 _ALL_FUNCTIONS = CONDITION_FUNCTIONS | UPDATE_FUNCTIONS | {"size"}
 # DynamoDB counts no further than to the first one that is too many.
-_TOO_MANY = f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}"
+TOO_MANY = f"The expression contains too many operators; operator count: {MAX_OPERATORS + 1}"
 
 ConditionPart: TypeAlias = ConditionNode | Operand
 
@@ -41,7 +41,7 @@ class TooManyOperators(InvalidExpression):
     """
 
     def __init__(self, counted: list[ConditionPart]) -> None:
-        super().__init__(_TOO_MANY)
+        super().__init__(TOO_MANY)
         self.counted = counted
 
 
@@ -61,23 +61,19 @@ def check_condition(node: ConditionNode) -> None:
 
 @lru_cache(maxsize=MOST_TREES)
 def checked_update(text: str) -> UpdateNode:
-    """The tree of an update whose names, functions, indexes and sections may stand where they stand."""
+    """The tree of an update whose names, functions, indexes and sections may stand where they stand.
+
+    It may have too many operators, which is told among the faults of its operands.
+    """
     node = grammar.parse_update(text)
-    check_update(node)
+    _operators_of_update(node)
     return node
 
 
 def check_update(node: UpdateNode) -> None:
     """InvalidExpression if a name, function, index or section may not stand where it stands, or there are too many."""
-    operators = 0
-    for action in node.actions:
-        check_path(action.path)
-        if action.value is not None:
-            operators += _operators_of_update(action.value)
-    if node.repeated is not None:
-        raise InvalidExpression(f'The "{node.repeated}" section can only be used once in an update expression;')
-    if operators > MAX_OPERATORS:
-        raise InvalidExpression(_TOO_MANY)
+    if _operators_of_update(node) > MAX_OPERATORS:
+        raise InvalidExpression(TOO_MANY)
 
 
 @lru_cache(maxsize=MOST_TREES)
@@ -157,7 +153,19 @@ def _is_operator(part: ConditionPart) -> bool:
     return isinstance(part, (Function, Test, Junction))
 
 
-def _operators_of_update(node: Operand | Sum) -> int:
+def _operators_of_update(node: UpdateNode) -> int:
+    """The same for an update."""
+    operators = 0
+    for action in node.actions:
+        check_path(action.path)
+        if action.value is not None:
+            operators += _operators_of_value(action.value)
+    if node.repeated is not None:
+        raise InvalidExpression(f'The "{node.repeated}" section can only be used once in an update expression;')
+    return operators
+
+
+def _operators_of_value(node: Operand | Sum) -> int:
     """The same for a value of an update: list_append must not stand in a sum or a function."""
     operators = 0
     waiting: list[tuple[Operand | Sum, bool]] = [(node, False)]

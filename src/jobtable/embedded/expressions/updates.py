@@ -21,7 +21,7 @@ from jobtable.embedded.expressions.memory import Names, remembered
 from jobtable.embedded.expressions.operand_checks import Check, Checks
 from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolved, tree_of
 from jobtable.embedded.expressions.placeholders import Placeholders
-from jobtable.embedded.expressions.static_checks import checked_update
+from jobtable.embedded.expressions.static_checks import MAX_OPERATORS, TOO_MANY, checked_update
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.expressions.update_values import Computed
 from jobtable.embedded.expressions.writes import check_writable, written, written_flat
@@ -168,6 +168,7 @@ def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgr
 class _Builder:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
+        self._operators = 0
         self.checks: list[Check] = []
         self.names_used: set[str] = set()
         self.values_used: set[str] = set()
@@ -205,8 +206,6 @@ class _Builder:
         return compute.total(node.operator, left, right)
 
     def _operand(self, node: Operand | Sum) -> Computed:
-        if isinstance(node, Sum):
-            return self._sum(node)
         if isinstance(node, ValueOperand):
             self.values_used.add(node.name)
             self.checks.append(checks.Defined(node.name))
@@ -217,7 +216,11 @@ class _Builder:
             except InvalidExpression as error:
                 self.checks.append(checks.always(str(error)))
                 return compute.NOTHING
-        return self._function(node)
+        computed = self._sum(node) if isinstance(node, Sum) else self._function(node)
+        self._operators += 1
+        if self._operators == MAX_OPERATORS + 1:  # DynamoDB counts each when it has checked it and its operands
+            self.checks.append(checks.always(TOO_MANY))
+        return computed
 
     def _function(self, node: Function) -> Computed:
         arguments = list(map(self._operand, node.arguments))  # fewer frames than a comprehension, for deep nesting

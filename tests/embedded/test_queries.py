@@ -352,6 +352,17 @@ def test_a_segment_must_be_below_their_number(backend: EmbeddedBackend) -> None:
     assert caught.value.message == "The Segment parameter is zero-based and must be less than parameter TotalSegments"
 
 
+@pytest.mark.parametrize(("operation", "said_behind"), [("Query", ""), ("Scan", ": FilterExpression is null")])
+def test_what_could_use_values_is_said_to_scan_alone(
+    backend: EmbeddedBackend, operation: str, said_behind: str
+) -> None:
+    with pytest.raises(RequestRefused) as caught:
+        backend.execute(operation, {**MAIN, "ExpressionAttributeValues": {":a": S("a")}})
+    assert caught.value.message == (
+        f"ExpressionAttributeValues can only be specified when using expressions{said_behind}"
+    )
+
+
 def put_sized(backend: EmbeddedBackend, count: int, size: int, **attributes: Request) -> None:
     """Items of exactly that size in the partition p."""
     for number in range(count):

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from jobtable.embedded.requests import (
+    MOST_TOLD,
     Limits,
     constraint,
     constraints_broken,
@@ -23,8 +24,6 @@ from jobtable.embedded.requests import (
 from jobtable.embedded.shapes import wrong_type
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import Request
-
-_MOST_TOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def check_constraints(operation: str, request: Request) -> None:
     for name, rule in rules.items():
         if rule.is_looked_for_first and request.get(name) is None:
             raise RequestRefused(f"The parameter '{name}' is required but was not present in the request")
-    faults = list(islice(_faults_of_members(request, rules), _MOST_TOLD))
+    faults = list(islice(_faults_of_members(request, rules), MOST_TOLD))
     if faults:
         raise constraints_broken(faults)
 

@@ -21,6 +21,8 @@ from jobtable.store.backend import Request
 _NAME = re.compile(r"[a-zA-Z0-9_.-]+", re.ASCII)
 _ARN = re.compile(r"arn:[^:]*:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})", re.ASCII)
 AT_LEAST_ONE = "Member must have length greater than or equal to 1"
+MOST_TOLD = 10
+"""Of more broken constraints than that, DynamoDB tells no more."""
 _PATTERN_RULE = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 
 
@@ -185,9 +187,10 @@ def unshown_constraint(path: str, rule: str) -> str:
 
 
 def constraints_broken(faults: list[str]) -> RequestRefused:
-    """The error for all broken constraints of a request."""
-    plural = "" if len(faults) == 1 else "s"
-    return RequestRefused(f"{len(faults)} validation error{plural} detected: {'; '.join(faults)}")
+    """The error for all broken constraints of a request, or the first that are told of them."""
+    told = faults[:MOST_TOLD]
+    plural = "" if len(told) == 1 else "s"
+    return RequestRefused(f"{len(told)} validation error{plural} detected: {'; '.join(told)}")
 
 
 def lower_first(name: str) -> str:
@@ -238,10 +241,9 @@ def check_parameters(request: Request, *expressions: str, older: tuple[str, ...]
     users_of_values = [name for name in expressions if name != _PROJECTION]
     if request.get("ExpressionAttributeValues") is not None and users_of_values:
         message = "ExpressionAttributeValues can only be specified when using expressions"
-        if "ConditionExpression" in users_of_values:  # Writes do not say which ones.
+        if users_of_values != ["FilterExpression"]:  # Scan alone says which one.
             raise RequestRefused(message)
-        verb = "is" if len(users_of_values) == 1 else "are"
-        raise RequestRefused(f"{message}: {' and '.join(users_of_values)} {verb} null")
+        raise RequestRefused(f"{message}: FilterExpression is null")
     if "ConditionalOperator" in older:
         _refuse_lonely_operator([request[name] for name in older if name in _JOINED])
 

@@ -291,6 +291,16 @@ SERVICE_FAULTS: list[tuple[str, Request, str]] = [
         f" constraint: Member must not be null; Value '' at 'scanFilter.b.member.comparisonOperator' {NOT_IN}"
         f" {COMPARISONS}; Value 'x' at 'tableName' failed",
     ),
+    (
+        "Scan",
+        {"TableName": "abc", "ScanFilter": {f"a{number:02}": {} for number in range(11)}},
+        "10 validation errors detected: "
+        + "; ".join(
+            f"Value null at 'scanFilter.a{number:02}.member.comparisonOperator' failed to satisfy constraint: Member"
+            " must not be null"
+            for number in range(10)
+        ),
+    ),
     # What is wrong with a request to write one item is counted.
     (
         "PutItem",

@@ -113,6 +113,13 @@ CAPACITY = (
 WRONG_CAPACITY = {"ReturnConsumedCapacity": "OTHER"}
 
 
+def told_to_be_null(*paths: str) -> str:
+    told = "; ".join(
+        f"Value null at 'requestItems.{path}' failed to satisfy constraint: Member must not be null" for path in paths
+    )
+    return f"{len(paths)} validation error{'' if len(paths) == 1 else 's'} detected: {told}"
+
+
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
@@ -134,6 +141,19 @@ WRONG_CAPACITY = {"ReturnConsumedCapacity": "OTHER"}
             f" constraint: {NAMES}",
         ),
         (items(**{"a!": [put("1")]}) | WRONG_CAPACITY, f"1 validation error detected: {CAPACITY}"),
+        (items(hash=[put("1"), {"PutRequest": {}}]), told_to_be_null("hash.member.2.member.putRequest.item")),
+        (
+            items(hash=[{"PutRequest": {}, "DeleteRequest": {}}], main=[{"DeleteRequest": {}}]),
+            told_to_be_null(
+                "hash.member.1.member.deleteRequest.key",
+                "hash.member.1.member.putRequest.item",
+                "main.member.1.member.deleteRequest.key",
+            ),
+        ),
+        (
+            items(hash=[{"PutRequest": {}}] * 25),
+            told_to_be_null(*(f"hash.member.{number}.member.putRequest.item" for number in range(1, 11))),
+        ),
     ],
 )
 def test_the_map_of_writes_breaks_its_constraints_as_a_whole(

@@ -64,8 +64,7 @@ _WRITE_MEMBERS = {
     "ReturnItemCollectionMetrics": COLLECTION_METRICS,
     "RequestItems": REQUIRED_MAP,
 }
-_PUT_MEMBERS = {"Item": REQUIRED_MAP}
-_DELETE_MEMBERS = {"Key": REQUIRED_MAP}
+_MEMBER_OF_WRITE = {"DeleteRequest": "Key", "PutRequest": "Item"}
 
 _DUPLICATES = "Provided list of item keys contains duplicates"
 
@@ -181,12 +180,10 @@ def batch_write_item(storage: Storage, request: Request) -> Response:
     # A list that is null is an empty one.
     requests = {name: [] if one is None else one for name, one in request["RequestItems"].items()}
     _check_lists_of_writes(requests)
+    _check_writes(requests)
     if sum(map(len, requests.values())) > MAX_WRITES:
         raise RequestRefused("Too many items requested for the BatchWriteItem call")
-    changes = {
-        name: [_change(name, number, one) for number, one in enumerate(per_table, 1)]
-        for name, per_table in requests.items()
-    }
+    changes = {name: [_change(one) for one in per_table] for name, per_table in requests.items()}
     tables = {name: find_table(storage, name) for name in changes}
     for name, table in tables.items():
         _refuse_duplicates([_key_of(table, change) for change in changes[name]])
@@ -203,18 +200,14 @@ class _Change:
     size: int = 0
 
 
-def _change(table_name: str, number: int, request: Any) -> _Change:
-    expect_type(request, dict)
-    path = f"requestItems.{table_name}.member.{number}.member."
+def _change(request: Request) -> _Change:
     put, delete = request.get("PutRequest"), request.get("DeleteRequest")
     if (put is None) == (delete is None):
         raise RequestRefused(SEVERAL_TYPES)  # DynamoDB says so of requests as well
     if put is not None:
-        check_members(put, _PUT_MEMBERS, f"{path}putRequest.")
         item, size = valid_item(put["Item"])
         return _Change(item, is_put=True, size=size)
-    check_members(delete, _DELETE_MEMBERS, f"{path}deleteRequest.")
-    return _Change(validate_item(delete["Key"]), is_put=False)
+    return _Change(validate_item(request["DeleteRequest"]["Key"]), is_put=False)
 
 
 def _key_of(table: TableSchema, change: _Change) -> Item:
@@ -288,6 +281,36 @@ def _check_lists_of_writes(requests: dict[str, Any]) -> None:
     if rules:
         shown = ", ".join(f"{name}=[{_shown(per_table)}]" for name, per_table in requests.items())
         raise constraints_broken([constraint("requestItems", f"'{{{shown}}}'", rule) for rule in rules])
+
+
+def _check_writes(requests: dict[str, list[Any]]) -> None:
+    """RequestRefused if puts lack their items, or deletes their keys."""
+    faults: list[str] = []
+    for table_name, per_table in requests.items():
+        for number, write in enumerate(per_table, 1):
+            expect_type(write, dict)
+            faults += [
+                constraint(
+                    f"requestItems.{table_name}.member.{number}.member.{lower_first(name)}.{lower_first(member)}",
+                    "null",
+                    "Member must not be null",
+                )
+                for name, member in _MEMBER_OF_WRITE.items()
+                if _lacks(write.get(name), member)
+            ]
+    if faults:
+        raise constraints_broken(faults)
+
+
+def _lacks(request: Any, member: str) -> bool:
+    """Whether a put or a delete is there without the map that it is about."""
+    if request is None:
+        return False
+    expect_type(request, dict)
+    content = request.get(member)
+    if content is not None:
+        expect_type(content, dict)
+    return content is None
 
 
 def _shown(per_table: list[Any]) -> str:

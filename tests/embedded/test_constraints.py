@@ -176,6 +176,16 @@ def test_all_broken_constraints_are_told_at_once(
         ),
         (
             "UpdateTable",
+            {
+                "TableName": "none",
+                "GlobalSecondaryIndexUpdates": [
+                    {"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, MANY_UNITS)}}
+                ],
+            },
+            f"Given value {MANY_UNITS} for WriteCapacityUnits is out of bounds for index ggg",
+        ),
+        (
+            "UpdateTable",
             {"TableName": "none", "BillingMode": "PROVISIONED"},
             f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED",
         ),

@@ -59,7 +59,7 @@ def check_request(request: Request) -> None:
         raise RequestRefused(f"{INVALID}List of GlobalSecondaryIndexUpdates is empty")
     changes = index_changes(request)
     _check_together(request, given, {change.action for change in changes})
-    _check_units(request)
+    _check_units(request, changes)
 
 
 def index_changes(request: Request) -> list[IndexChange]:
@@ -104,13 +104,14 @@ def _is_given(request: Request, name: str) -> bool:
     return bool(request.get(name)) if name in _NOTHING_IF_EMPTY else request.get(name) is not None
 
 
-def _check_units(request: Request) -> None:
+def _check_units(request: Request, changes: list[IndexChange]) -> None:
     mode = request.get("BillingMode")
     if mode == "PAY_PER_REQUEST":
         refuse_table_throughput(request)
     if mode == "PROVISIONED" and request.get("ProvisionedThroughput") is None:
         raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
-    check_bounds(request)
+    for structure in (request, *(change.content for change in changes)):
+        check_bounds(structure)
 
 
 def _check_together(request: Request, given: set[str], actions: set[str]) -> None:

@@ -78,7 +78,6 @@ REFUSED: list[Request] = [
     write(put("7"), delete("8", ConditionExpression="a = ")),
     write(put("7"), put("8", Item={"pk": S("8"), "x": S("x" * 409_600)})),
     write(put("7"), put_row(g1=S(""))),
-    write(put("7", ExpressionAttributeNames={"#a": "b"})),
     write(put("8"), ClientRequestToken="t" * 37),
     write(*(put("", Item={"pk": S(str(number)), "x": S("x" * 400_000)}) for number in range(12))),
     write(*(update(f"c{number}", "SET y = :a", S("y" * 390_000)) for number in range(12))),
@@ -204,7 +203,6 @@ GETS: list[Request] = [
     {"TransactItems": [get("1"), get("")]},
     {"TransactItems": [get(str(number)) for number in range(101)]},
     {"TransactItems": [get("1"), get("2", ProjectionExpression="a,")]},
-    {"TransactItems": [get("1"), get("2", ExpressionAttributeNames={"#a": "a"})]},
     {"TransactItems": [get("1"), get("none"), get("2", ProjectionExpression="a")]},
     {"TransactItems": [get("1"), {"Get": {"TableName": "nope", "Key": key("1")}}]},
 ]
@@ -213,6 +211,28 @@ GETS: list[Request] = [
 @pytest.mark.parametrize("request_", GETS)
 def test_gets_are_answered_as_dynamodb_does(filled_pair: Pair, request_: Request) -> None:
     filled_pair.both("TransactGetItems", request_)
+
+
+UNUSED: list[Request] = [
+    {"ExpressionAttributeNames": {"#a": "b"}},
+    {"ExpressionAttributeValues": {":a": S("b")}},
+    {"ExpressionAttributeNames": {"#a": "b"}, "ExpressionAttributeValues": {":a": S("b")}},
+]
+
+
+@pytest.mark.parametrize("maps", UNUSED)
+def test_names_and_values_that_no_expression_could_use_are_taken(backend: EmbeddedBackend, maps: Request) -> None:
+    """As the service does; DynamoDB Local refuses them, as both do in a request about one item."""
+    backend.execute("PutItem", {"TableName": "hash", "Item": key("2")})
+    assert backend.execute("TransactWriteItems", write(put("1", **maps), delete("2", **maps))) == {}
+    found = backend.execute("TransactGetItems", {"TransactItems": [get("1", **maps), get("2")]})
+    assert found == {"Responses": [{"Item": {"pk": S("1")}}, {}]}
+
+
+@pytest.mark.parametrize("maps", UNUSED)
+def test_names_and_values_that_the_condition_does_not_use_are_refused(backend: EmbeddedBackend, maps: Request) -> None:
+    with pytest.raises(RequestRefused, match=r"unused in expressions: keys: {.a}"):
+        backend.execute("TransactWriteItems", write(put("1", ConditionExpression="attribute_not_exists(pk)", **maps)))
 
 
 def test_more_than_4_mb_cannot_be_read(pair: Pair) -> None:

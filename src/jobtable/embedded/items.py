@@ -115,12 +115,16 @@ def _checked_read(storage: Storage, request: Request) -> Read:
     return prepare_read(storage, request, older)
 
 
-def prepare_read(tables: Tables, request: Request, older: tuple[str, ...] = ()) -> Read:
+def prepare_read(
+    tables: Tables, request: Request, older: tuple[str, ...] = (), *, is_in_transaction: bool = False
+) -> Read:
     """What a GetItem request, or the Get of a transaction, asks for; RequestRefused if it does not fit the table.
 
-    `older` are the parameters from before expressions that it has; transactions never have any.
+    `older` are the parameters from before expressions that it has; transactions never have any, and take names that
+    no projection could use.
     """
-    check_parameters(request, "ProjectionExpression", older=older)
+    if not is_in_transaction:
+        check_parameters(request, "ProjectionExpression", older=older)
     key = validate_item(request["Key"])
     projection = attributes_to_get(request) if older else projection_of(request)
     table = find_table(tables, request["TableName"])

@@ -286,11 +286,14 @@ def _units_of_replay(writes: Sequence[Write], news: Sequence[Sized]) -> bytes:
     return to_json(units)
 
 
+_PREPARE_READ = partial(prepare_read, is_in_transaction=True)
+
+
 def transact_get_items(storage: Storage, request: Request) -> Response:
     """Up to 100 items as they were at one moment."""
     check_members(request, _GET_MEMBERS)
     bodies = [_get_action(number, action) for number, action in enumerate(actions_of(request), 1)]
-    reads = prepare_actions(storage, [(prepare_read, body) for body in bodies])
+    reads = prepare_actions(storage, [(_PREPARE_READ, body) for body in bodies])
     refuse_same_item([(table, position) for table, position, _ in reads])
     items, consumed = read_items(storage, reads)
     # There is no Item either where the projection leaves nothing of it.

@@ -136,9 +136,11 @@ def prepare_put(
     """The put that a PutItem request, or the Put of a transaction, asks for.
 
     `older` are the parameters from before expressions that it has, here and below; transactions never have any.
-    `is_in_transaction`: DynamoDB's older reader reads it (see wordings.py).
+    `is_in_transaction`: DynamoDB's older reader reads it (see wordings.py), and takes names and values that no
+    expression could use.
     """
-    check_parameters(request, "ConditionExpression", older=older)
+    if not is_in_transaction:
+        check_parameters(request, "ConditionExpression", older=older)
     item, size = valid_item(request["Item"])
     placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
     condition = expected(request) if older else _condition(request, placeholders)
@@ -178,7 +180,8 @@ def prepare_delete(
     is_in_transaction: bool = False,
 ) -> Write:
     """The delete that a DeleteItem request, or the Delete or ConditionCheck of a transaction, asks for."""
-    check_parameters(request, "ConditionExpression", older=older)
+    if not is_in_transaction:
+        check_parameters(request, "ConditionExpression", older=older)
     key = validate_item(request["Key"])
     placeholders = Placeholders.of(request, "ConditionExpression", by_older_reader=is_in_transaction)
     condition = expected(request) if older else _condition(request, placeholders)

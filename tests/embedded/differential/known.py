@@ -443,6 +443,15 @@ KNOWN_DIFFERENCES = (
         ),
     ),
     KnownDifference(
+        "maps of actions",
+        "An action of a transaction may have names and values that no expression could use; DynamoDB Local refuses them"
+        " as in requests about one item.",
+        lambda case: (
+            case.operation.startswith("Transact")
+            and "can only be specified when using expressions" in case.local.message
+        ),
+    ),
+    KnownDifference(
         "cancelled",
         "The service cancels a transaction with the reason ValidationError when an update cannot be applied to the "
         "item (TransactWriteItems documents the messages); DynamoDB Local answers ValidationException.",

@@ -103,43 +103,19 @@ def test_dynamodb_local(local: Any, names: Any, values: Any, message: str) -> No
     assert caught.value.message == message
 
 
-NAMES_ALONE = "ExpressionAttributeNames can only be specified when using expressions"
-VALUES_ALONE = "ExpressionAttributeValues can only be specified when using expressions: "
+@pytest.mark.parametrize("expressions", [(), ("ConditionExpression",), ("UpdateExpression", "ConditionExpression")])
+def test_maps_that_no_expression_could_use_are_left_out(expressions: tuple[str, ...]) -> None:
+    alone = Placeholders.of({"ExpressionAttributeNames": {"bad": "b"}, "ExpressionAttributeValues": {}}, *expressions)
+    assert (alone.names, alone.values) == ({}, {})
+    alone.finish()
 
 
-@pytest.mark.parametrize(
-    ("expressions", "request_members", "message"),
-    [
-        ((), {"ExpressionAttributeNames": {"#a": "b"}}, NAMES_ALONE),
-        ((), {"ExpressionAttributeNames": {}}, NAMES_ALONE),
-        (("ConditionExpression",), {"ExpressionAttributeValues": {}}, VALUES_ALONE + "ConditionExpression is null"),
-        (("ConditionExpression",), {"ExpressionAttributeNames": {"bad": "b"}}, NAMES_ALONE),
-        (
-            ("ConditionExpression",),
-            {"ExpressionAttributeValues": {":a": S}},
-            VALUES_ALONE + "ConditionExpression is null",
-        ),
-        (
-            ("UpdateExpression", "ConditionExpression"),
-            {"ExpressionAttributeValues": {":a": S}},
-            VALUES_ALONE + "UpdateExpression and ConditionExpression are null",
-        ),
-        (
-            ("FilterExpression",),
-            {"ProjectionExpression": "a", "ExpressionAttributeValues": {":a": S}},
-            VALUES_ALONE + "FilterExpression is null",
-        ),
-        (
-            ("FilterExpression",),
-            {"ProjectionExpression": "a", "ExpressionAttributeNames": {}},
-            "ExpressionAttributeNames must not be empty",
-        ),
-    ],
-)
-def test_maps_without_expressions(expressions: tuple[str, ...], request_members: dict[str, Any], message: str) -> None:
-    with pytest.raises(RequestRefused) as caught:
-        Placeholders.of(request_members, *expressions)
-    assert caught.value.message == message
+def test_a_projection_uses_names_only() -> None:
+    maps = {"ExpressionAttributeNames": {"#a": "b"}, "ExpressionAttributeValues": {":a": S}}
+    of_projection = Placeholders.of({"ProjectionExpression": "#a", **maps}, "FilterExpression")
+    assert (of_projection.names, of_projection.values) == ({"#a": "b"}, {})
+    with pytest.raises(RequestRefused, match="ExpressionAttributeNames must not be empty"):
+        Placeholders.of({"ProjectionExpression": "a", "ExpressionAttributeNames": {}}, "FilterExpression")
 
 
 def test_all_keys_are_looked_at_before_any_value() -> None:

@@ -64,26 +64,14 @@ class Placeholders:
     def of(cls, request: Request, *expressions: str, by_older_reader: bool = False) -> Placeholders:
         """Those of a request, whose parameters `expressions` can use values, and ProjectionExpression names only.
 
-        RequestRefused also if a map is given without an expression that could use it.
+        A map without an expression that could use it is left out.
         """
         names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
         if names is None and values is None:
             return cls()
-        with_values = [name for name in expressions if request.get(name) is not None]
-        if with_values:
+        if any(request.get(name) is not None for name in expressions):
             return cls(names, values, by_older_reader=by_older_reader)
-        # Operations with a condition write, and have no projection.
-        users = expressions if "ConditionExpression" in expressions else (*expressions, "ProjectionExpression")
-        has_user = any(request.get(name) is not None for name in users)
-        if names is not None and not has_user:
-            raise RequestRefused("ExpressionAttributeNames can only be specified when using expressions")
-        if values is not None and expressions:
-            verb = "is" if len(expressions) == 1 else "are"
-            raise RequestRefused(
-                "ExpressionAttributeValues can only be specified when using expressions: "
-                f"{' and '.join(expressions)} {verb} null"
-            )
-        return cls(names, values if expressions else None)
+        return cls() if request.get("ProjectionExpression") is None else cls(names)
 
     def use(self, names: frozenset[str], values: frozenset[str], nested_names: frozenset[str] = _NONE) -> None:
         """Remember that an expression used these keys of the two maps, and looked deeper into these attributes."""

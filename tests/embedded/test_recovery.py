@@ -131,6 +131,20 @@ def test_what_can_be_restored_is_described(backend: EmbeddedBackend, clock: Fake
     assert switch(backend)["RecoveryPeriodInDays"] == 35
 
 
+def test_the_second_in_which_recovery_is_enabled_is_told_as_a_whole(backend: EmbeddedBackend, clock: FakeClock) -> None:
+    second = clock.seconds()
+    clock.advance(0.75)
+    assert switch(backend, RecoveryPeriodInDays=2)["EarliestRestorableDateTime"] == second
+    clock.advance(0.123456)
+    assert restore(backend, UseLatestRestorableTime=True)["RestoreSummary"]["RestoreDateTime"] == second + 0.873
+    restore(backend, RestoreDateTime=second, TargetTableName="earliest")
+    clock.advance(3 * DAY)
+    told = backend.execute("DescribeContinuousBackups", {"TableName": "tab"})["ContinuousBackupsDescription"]
+    times = told["PointInTimeRecoveryDescription"]
+    assert times["EarliestRestorableDateTime"] == second + DAY + 0.873
+    assert times["LatestRestorableDateTime"] == second + 3 * DAY + 0.873
+
+
 def test_only_what_is_kept_can_be_restored(backend: EmbeddedBackend, clock: FakeClock) -> None:
     with pytest.raises(RequestError) as refused:
         restore(backend, UseLatestRestorableTime=True)

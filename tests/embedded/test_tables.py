@@ -22,6 +22,7 @@ from tests.embedded.table_definitions import (
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AccessDenied, RequestRefused, TableInUse, TableNotFound
+from jobtable.testing import FakeClock
 
 
 def put(engine: EmbeddedBackend, **attributes: Any) -> None:
@@ -195,6 +196,26 @@ def test_a_change_of_the_table_class_has_its_time(engine: EmbeddedBackend) -> No
     summary = engine.execute("UpdateTable", change)["TableDescription"]["TableClassSummary"]
     assert summary["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
     assert summary["LastUpdateDateTime"] >= created["CreationDateTime"]
+
+
+def test_times_are_told_to_the_millisecond(clock: FakeClock) -> None:
+    told = clock.seconds() + 0.123
+    clock.advance(0.123999)
+    engine = EmbeddedBackend(None, clock=clock)
+    view = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    created = engine.execute("CreateTable", table(StreamSpecification=view))["TableDescription"]
+    assert created["CreationDateTime"] == told
+    assert created["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] == told
+    stream = engine.execute("DescribeStream", {"StreamArn": created["LatestStreamArn"]})["StreamDescription"]
+    assert stream["CreationRequestDateTime"] == told
+    changed = {"TableName": "tab", "TableClass": "STANDARD_INFREQUENT_ACCESS"}
+    described = engine.execute("UpdateTable", changed)["TableDescription"]
+    assert described["TableClassSummary"]["LastUpdateDateTime"] == told
+    engine.execute("CreateTable", provisioned(TableName="other"))
+    increased = {"TableName": "other", "ProvisionedThroughput": units(2, 2)}
+    described = engine.execute("UpdateTable", increased)["TableDescription"]
+    assert described["ProvisionedThroughput"]["LastIncreaseDateTime"] == told
+    engine.close()
 
 
 @pytest.mark.parametrize(

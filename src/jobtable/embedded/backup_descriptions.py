@@ -9,6 +9,7 @@ from jobtable.embedded.descriptions import (
     describe_key_and_projection,
     describe_limit,
     describe_stream,
+    told_time,
 )
 from jobtable.embedded.names import backup_arn, table_arn
 from jobtable.embedded.storage.backups import BackupRecord
@@ -27,7 +28,7 @@ def describe_backup(backup: BackupRecord, arn: str) -> Description:
 
 def describe_details(backup: BackupRecord) -> Description:
     """The BackupDetails of a backup."""
-    expiry = {} if backup.expires is None else {"BackupExpiryDateTime": backup.expires}
+    expiry = {} if backup.expires is None else {"BackupExpiryDateTime": told_time(backup.expires)}
     return {
         "BackupArn": backup_arn(backup.table.name, backup.label),
         "BackupName": backup.name,
@@ -54,7 +55,7 @@ def _source(backup: BackupRecord) -> Description:
         **_named(table),
         "TableSizeBytes": backup.size,
         "KeySchema": key_schema((table.partition,), (table.sort,) if table.sort else ()),
-        "TableCreationDateTime": table.created,
+        "TableCreationDateTime": told_time(table.created),
         "ProvisionedThroughput": _units(table.throughput),
         **describe_limit(table.on_demand),
         "ItemCount": backup.items,

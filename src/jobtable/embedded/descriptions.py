@@ -28,6 +28,12 @@ _NOT_TOLD_OF_DELETED = (
 )
 
 
+def told_time(moment: float) -> float:
+    """A time as DynamoDB tells it: to the millisecond."""
+    # A whole millisecond may be a little less than that as a float, so it is not cut off at once.
+    return round(moment * 1_000_000) // 1000 / 1000
+
+
 def describe_table(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table."""
     counts = view.counters([record.id, *(index.id for index in record.indexes)])
@@ -39,7 +45,7 @@ def describe_table(view: View, record: TableRecord, now: float) -> Description:
         "TableName": record.name,
         "KeySchema": key_schema((record.partition,), (record.sort,) if record.sort else ()),
         "TableStatus": "CREATING" if record.is_creating else "ACTIVE",
-        "CreationDateTime": record.created,
+        "CreationDateTime": told_time(record.created),
         "ProvisionedThroughput": _throughput(record.throughput, now),
         "TableSizeBytes": size,
         "ItemCount": items,
@@ -117,7 +123,7 @@ def describe_key_and_projection(index: IndexRecord) -> Description:
 def _throughput(throughput: Throughput, now: float) -> Description:
     times = {"LastIncreaseDateTime": throughput.increased, "LastDecreaseDateTime": throughput.decreased}
     return {
-        **{name: time for name, time in times.items() if time is not None},
+        **{name: told_time(time) for name, time in times.items() if time is not None},
         "NumberOfDecreasesToday": throughput.decreases_on_day_of(now),
         "ReadCapacityUnits": throughput.read,
         "WriteCapacityUnits": throughput.write,
@@ -128,7 +134,7 @@ def _billing(record: TableRecord) -> Description:
     if record.on_demand_since is None:
         return {}
     mode = "PAY_PER_REQUEST" if record.is_on_demand else "PROVISIONED"
-    summary = {"BillingMode": mode, "LastUpdateToPayPerRequestDateTime": record.on_demand_since}
+    summary = {"BillingMode": mode, "LastUpdateToPayPerRequestDateTime": told_time(record.on_demand_since)}
     return {"BillingModeSummary": summary, **describe_limit(record.on_demand)}
 
 
@@ -174,8 +180,10 @@ def _stream(record: TableRecord) -> Description:
 def _options(record: TableRecord) -> Description:
     description: Description = {}
     if record.table_class is not None:
-        changed = {} if record.table_class_changed is None else {"LastUpdateDateTime": record.table_class_changed}
-        description["TableClassSummary"] = {"TableClass": record.table_class, **changed}
+        summary: Description = {"TableClass": record.table_class}
+        if record.table_class_changed is not None:
+            summary["LastUpdateDateTime"] = told_time(record.table_class_changed)
+        description["TableClassSummary"] = summary
     description |= describe_encryption(record)
     if record.restored_from is not None:
         description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": record.is_creating}

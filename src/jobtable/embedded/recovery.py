@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.descriptions import describe_restored
+from jobtable.embedded.descriptions import describe_restored, told_time
 from jobtable.embedded.names import source_table, table_arn, table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, optional_moment, table_of_arn
 from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
@@ -78,7 +78,10 @@ def restore(storage: Storage, request: Request) -> Response:
         now = storage.now()
         moment = _moment(record, wanted, now)
         refuse_taken_name(transaction, target)
-        origin: dict[str, str | float] = {"SourceTableArn": table_arn(record.name), "RestoreDateTime": moment}
+        origin: dict[str, str | float] = {
+            "SourceTableArn": table_arn(record.name),
+            "RestoreDateTime": told_time(moment),
+        }
         wanted_record = restored_record(transaction, record, target, request, origin, now)
         # The second as a whole: what was committed in it is part of the state.
         first_undone = journal.sequence_after(transaction, record.id, int(moment) + 1 - 1e-6)
@@ -103,15 +106,16 @@ def _described(record: TableRecord, now: float) -> Response:
         description = {
             "PointInTimeRecoveryStatus": "ENABLED",
             "RecoveryPeriodInDays": recovery.days,
-            "EarliestRestorableDateTime": _earliest(recovery, now),
-            "LatestRestorableDateTime": now,
+            "EarliestRestorableDateTime": told_time(_earliest(recovery, now)),
+            "LatestRestorableDateTime": told_time(now),
         }
     backups = {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": description}
     return {"ContinuousBackupsDescription": backups}
 
 
 def _earliest(recovery: RecoveryRecord, now: float) -> float:
-    return max(recovery.enabled, now - recovery.days * _DAY)
+    # Of the second in which it was enabled, the end can be restored: that second is told as a whole.
+    return max(float(int(recovery.enabled)), now - recovery.days * _DAY)
 
 
 def _source(request: Request) -> str:

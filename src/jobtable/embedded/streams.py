@@ -9,6 +9,7 @@ import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from jobtable.embedded.descriptions import told_time
 from jobtable.embedded.json_types import expect_type
 from jobtable.embedded.names import is_stream_arn, stream_arn, stream_of_arn, valid_name
 from jobtable.embedded.requests import (
@@ -114,7 +115,7 @@ def describe(storage: Storage, request: Request) -> Response:
         "StreamLabel": stream.label,
         "StreamStatus": "ENABLED" if stream.closed is None else "DISABLED",
         "StreamViewType": stream.view,
-        "CreationRequestDateTime": stream.created,
+        "CreationRequestDateTime": told_time(stream.created),
         "TableName": stream.table_name,
         "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in stream.key],
         # It is never divided, so it has no children, which are all that a filter can ask for.

@@ -198,6 +198,13 @@ def test_a_change_of_the_table_class_has_its_time(engine: EmbeddedBackend) -> No
     assert summary["LastUpdateDateTime"] >= created["CreationDateTime"]
 
 
+def test_a_table_without_a_class_is_given_the_usual_one_to_no_effect(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table())
+    change = {"TableName": "tab", "TableClass": "STANDARD"}
+    assert "TableClassSummary" not in engine.execute("UpdateTable", change)["TableDescription"]
+    assert "TableClassSummary" not in engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
+
+
 def test_times_are_told_to_the_millisecond(clock: FakeClock) -> None:
     told = clock.seconds() + 0.123
     clock.advance(0.123999)

@@ -224,7 +224,7 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         refuse_on_demand_limit(request)
     before = ready_for(record.warm, record.throughput, is_on_demand=record.is_on_demand)
     protection = request.get("DeletionProtectionEnabled")
-    chosen_class = table_class(request)
+    chosen_class = _chosen_class(record, request)
     return _replaced(
         record,
         is_protected=record.is_protected if protection is None else protection,
@@ -234,6 +234,12 @@ def _with_options(record: TableRecord, request: Request, now: float) -> TableRec
         warm=changed_warm_throughput(request, before),
         encryption=_changed_encryption(record, request),
     )
+
+
+def _chosen_class(record: TableRecord, request: Request) -> str | None:
+    chosen = table_class(request)
+    # A table that was given no class has this one already, and tells none after it either.
+    return None if chosen == "STANDARD" and record.table_class is None else chosen
 
 
 def _changed_encryption(record: TableRecord, request: Request) -> dict[str, str] | None:

@@ -185,6 +185,6 @@ def _options(record: TableRecord) -> Description:
             summary["LastUpdateDateTime"] = told_time(record.table_class_changed)
         description["TableClassSummary"] = summary
     description |= describe_encryption(record)
-    if record.restored_from is not None:
-        description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": record.is_creating}
+    if record.restored_from is not None and record.is_creating:
+        description["RestoreSummary"] = {**record.restored_from, "RestoreInProgress": True}
     return description

@@ -189,6 +189,16 @@ def test_the_answer_to_a_deletion_tells_no_keys_and_no_indexes(engine: EmbeddedB
     assert left_out.isdisjoint(described)
 
 
+def test_a_new_table_tells_since_when_it_is_on_demand_as_soon_as_it_is_there(engine: EmbeddedBackend) -> None:
+    created = engine.execute("CreateTable", table())["TableDescription"]
+    assert created["BillingModeSummary"] == {"BillingMode": "PAY_PER_REQUEST"}
+    summary = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]["BillingModeSummary"]
+    assert summary == {
+        "BillingMode": "PAY_PER_REQUEST",
+        "LastUpdateToPayPerRequestDateTime": created["CreationDateTime"],
+    }
+
+
 def test_a_change_of_the_table_class_has_its_time(engine: EmbeddedBackend) -> None:
     created = engine.execute("CreateTable", table(TableClass="STANDARD"))["TableDescription"]
     assert created["TableClassSummary"] == {"TableClass": "STANDARD"}
@@ -212,11 +222,11 @@ def test_times_are_told_to_the_millisecond(clock: FakeClock) -> None:
     view = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     created = engine.execute("CreateTable", table(StreamSpecification=view))["TableDescription"]
     assert created["CreationDateTime"] == told
-    assert created["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] == told
     stream = engine.execute("DescribeStream", {"StreamArn": created["LatestStreamArn"]})["StreamDescription"]
     assert stream["CreationRequestDateTime"] == told
     changed = {"TableName": "tab", "TableClass": "STANDARD_INFREQUENT_ACCESS"}
     described = engine.execute("UpdateTable", changed)["TableDescription"]
+    assert described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] == told
     assert described["TableClassSummary"]["LastUpdateDateTime"] == told
     engine.execute("CreateTable", provisioned(TableName="other"))
     increased = {"TableName": "other", "ProvisionedThroughput": units(2, 2)}

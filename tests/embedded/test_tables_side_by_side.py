@@ -159,13 +159,17 @@ def local(dynamodb_local_url: str) -> Iterator[Peer]:
 
 
 def told_by_both(node: Any) -> Any:
-    """A description without what DynamoDB Local does not tell, or not of indexes: see the tests of units."""
+    """A description without what DynamoDB Local does not tell, or not of indexes: see the tests of units.
+
+    Since when a table is on demand it tells of one that is being made, too; the service does only when it is there.
+    """
     if isinstance(node, list):
         return [told_by_both(one) for one in node]
     if not isinstance(node, dict):
         return node
-    not_told = ("WarmThroughput", "LastIncreaseDateTime", "LastDecreaseDateTime", "NumberOfDecreasesToday")
-    kept = {name: told_by_both(content) for name, content in node.items() if name not in not_told}
+    times = ("LastIncreaseDateTime", "LastDecreaseDateTime", "LastUpdateToPayPerRequestDateTime")
+    left_out = ("WarmThroughput", "NumberOfDecreasesToday", *times)
+    kept = {name: told_by_both(content) for name, content in node.items() if name not in left_out}
     return {
         name: content for name, content in kept.items() if (name, content) != ("ProvisionedThroughput", units(0, 0))
     }

@@ -61,8 +61,9 @@ def describe_table(view: View, record: TableRecord, now: float) -> Description:
 
 
 def describe_new(view: View, record: TableRecord, now: float) -> Description:
-    """The TableDescription of a table that is being made: without the warm throughput that it was not asked for."""
+    """The TableDescription of a table that is being made: without what DynamoDB tells only of one that is there."""
     description = describe_table(view, record, now)
+    description.get("BillingModeSummary", {}).pop("LastUpdateToPayPerRequestDateTime", None)
     if record.warm is None:
         del description["WarmThroughput"]
     for index in description.get("GlobalSecondaryIndexes", ()):

@@ -324,6 +324,11 @@ FAULTS: list[tuple[str, Request, str]] = [
         {"TableName": "tab", "BillingMode": "PROVISIONED"},
         f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED",
     ),
+    (
+        "UpdateTable",
+        {"TableName": "tab", "BillingMode": "PAY_PER_REQUEST", "ProvisionedThroughput": units(1, 1)},
+        f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST",
+    ),
     ("UpdateTable", stream(StreamEnabled=False), "Table has no stream to disable: TableName: tab"),
     (
         "UpdateTable",

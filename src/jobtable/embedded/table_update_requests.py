@@ -8,7 +8,7 @@ from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.key_schemas import attribute_definitions
 from jobtable.embedded.requests import structures
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
-from jobtable.embedded.throughput import check_bounds, refuse_table_throughput
+from jobtable.embedded.throughput import check_bounds
 from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestError, RequestRefused, request_error
 from jobtable.store.backend import Request
@@ -105,10 +105,10 @@ def _is_given(request: Request, name: str) -> bool:
 
 
 def _check_units(request: Request, changes: list[IndexChange]) -> None:
-    mode = request.get("BillingMode")
-    if mode == "PAY_PER_REQUEST":
-        refuse_table_throughput(request)
-    if mode == "PROVISIONED" and request.get("ProvisionedThroughput") is None:
+    mode, has_units = request.get("BillingMode"), request.get("ProvisionedThroughput") is not None
+    if mode == "PAY_PER_REQUEST" and has_units:
+        raise RequestRefused(f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST")
+    if mode == "PROVISIONED" and not has_units:
         raise RequestRefused(f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
     for structure in (request, *(change.content for change in changes)):
         check_bounds(structure)

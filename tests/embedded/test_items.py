@@ -362,6 +362,66 @@ def test_an_update_is_counted_by_what_it_writes(
         sized(text + "x")
 
 
+@pytest.mark.parametrize(
+    ("there", "actions", "values", "cost"),
+    [
+        # An attribute that is read costs its name and not its value.
+        ({"much": S("x" * 10)}, "SET c = much", {}, 19 + 1 + 1 + 14 + 4),
+        ({"b": {"M": {"c": {"M": {"d": S("x")}}}}}, "SET c = b.c.d", {}, 19 + 1 + 1 + 3 * 15),
+        ({"b": {"L": [S("x")] * 11}}, "SET c = b[10]", {}, 19 + 1 + 1 + 15 + 16),
+        # So does a number that is computed, and the list that another is put behind.
+        ({"b": N("1" * 38)}, "SET b = b + :v", {":v": N(1)}, 19 + 1 + 34 + 16 + 2),
+        ({"b": N(1)}, "SET b = b - :v", {":v": N(1)}, 19 + 1 + 37 + 16 + 2),
+        ({"b": {"L": [S("x" * 10)]}}, "SET b = list_append(b, :v)", {":v": {"L": [S("xy")]}}, 19 + 1 + 37 + 16 + 6),
+        # A value costs its size wherever it is used, also if it is not written.
+        ({"b": S("x")}, "SET b = if_not_exists(b, :v)", {":v": S("x" * 500)}, 19 + 1 + 39 + 16 + 500),
+        ({}, "SET b = if_not_exists(b, :v)", {":v": {"M": {"c": S("xy")}}}, 19 + 1 + 39 + 16 + 7),
+        ({}, "SET b = :v, c = :v", {":v": S("x" * 500)}, 2 * (19 + 1 + 500)),
+        ({}, "SET b = if_not_exists(b, :v) + :v", {":v": N(1)}, 19 + 1 + 34 + 39 + 16 + 2 + 2),
+        ({"b": {"SS": ["x" * 10]}}, "ADD b :v", {":v": {"SS": ["xy"]}}, 19 + 1 + 2),
+        ({"b": {"SS": ["x", "y" * 500]}}, "DELETE b :v", {":v": {"SS": ["y" * 500]}}, 1 + 1),
+        # What is removed costs the path to it.
+        ({"much": S("x")}, "REMOVE much", {}, 1 + 4),
+        ({"b": {"M": {"much": S("x")}}}, "REMOVE b.much", {}, 1 + 1 + 8),
+        ({"b": {"L": [S("x")] * 11}}, "REMOVE b[10]", {}, 1 + 1 + 6),
+    ],
+)
+def test_an_update_is_counted_by_what_it_says(
+    backend: EmbeddedBackend, there: Request, actions: str, values: Request, cost: int
+) -> None:
+    expression = f"SET a = :a, {actions[4:]}" if actions.startswith("SET") else f"SET a = :a {actions}"
+    update: Request = {**HASH, "Key": {"pk": S("k")}, "UpdateExpression": expression}
+    text = "x" * (409_600 - 3 - 19 - 1 - cost)
+
+    def write(text: str) -> None:
+        backend.execute("PutItem", {**HASH, "Item": {"pk": S("k"), **there}})
+        backend.execute("UpdateItem", {**update, "ExpressionAttributeValues": {":a": S(text), **values}})
+
+    write(text)
+    with pytest.raises(RequestRefused, match="ValidationException: Item size to update has exceeded the maximum"):
+        write(text + "x")
+
+
+@pytest.mark.parametrize("condition", [{}, {"ConditionExpression": "attribute_exists(z)"}])
+def test_an_update_that_says_too_much_is_refused_whatever_the_item_and_the_condition(
+    backend: EmbeddedBackend, condition: Request
+) -> None:
+    backend.execute("PutItem", PUT)
+    update = {**ONE, "UpdateExpression": "SET x = if_not_exists(x, :a)", "ExpressionAttributeValues": {":a": TOO_LARGE}}
+    with pytest.raises(RequestRefused, match="Item size to update has exceeded the maximum"):
+        backend.execute("UpdateItem", {**update, **condition})
+
+
+def test_of_an_older_update_only_the_item_is_counted(backend: EmbeddedBackend) -> None:
+    def write(length: int) -> None:
+        value = {"Action": "PUT", "Value": S("x" * length)}
+        backend.execute("UpdateItem", {**ONE, "AttributeUpdates": {"x": value}})
+
+    write(409_600 - len("pk1x"))
+    with pytest.raises(RequestRefused, match="Item size to update has exceeded the maximum"):
+        write(409_601 - len("pk1x"))
+
+
 def test_of_several_indexes_the_first_by_name_is_told_of(backend: EmbeddedBackend) -> None:
     pk, sk, key = ("pk", "S"), ("sk", "S"), ("x", "S")
     indexes = (Index("second", (pk,), (key,), is_local=True), Index("third", (key,)), Index("first", (key,)))

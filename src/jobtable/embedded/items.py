@@ -43,7 +43,6 @@ from jobtable.embedded.units import (
 )
 from jobtable.embedded.values import NOT_ONE_TYPE, validate_item
 from jobtable.embedded.writes import (
-    COSTLY_SIZE,
     TOO_LARGE,
     Kind,
     Write,
@@ -217,10 +216,13 @@ def delete_item(storage: Storage, request: Request) -> Response:
 def update_item(storage: Storage, request: Request) -> Response:
     """Change attributes of an item, which is created if it is not there."""
     if type(request) is StoreRequest:
-        return run_write(storage, request, _prepared_known("update", prepare_update, storage, request))
-    older = () if has_none(request) else given("UpdateItem", request)
-    _check_members(request, _UPDATE_MEMBERS, older)
-    return run_write(storage, request, _prepared(prepare_update, storage, request, older))
+        write = _prepared_known("update", prepare_update, storage, request)
+    else:
+        older = () if has_none(request) else given("UpdateItem", request)
+        _check_members(request, _UPDATE_MEMBERS, older)
+        write = _prepared(prepare_update, storage, request, older)
+    refuse_costly_update(write.update)
+    return run_write(storage, request, write)
 
 
 _Prepare: TypeAlias = Callable[[Tables, Request, tuple[str, ...]], Write]
@@ -262,11 +264,8 @@ def _refuse_new_values(request: Request) -> None:
         raise RequestRefused("ReturnValues can only be ALL_OLD or NONE")
 
 
-def run_write(storage: Storage, request: Request, write: Write, *, is_statement: bool = False) -> Response:
-    """Do one write, and answer with what the request wants to know of it.
-
-    `is_statement`: PartiQL asks for it, whose updates cost no more than the items that they leave.
-    """
+def run_write(storage: Storage, request: Request, write: Write) -> Response:
+    """Do one write, and answer with what the request wants to know of it."""
     wants_metrics = type(request) is not StoreRequest and wants_collection_metrics(request)
 
     def action(transaction: Transaction) -> tuple[Sized, Sized, list[IndexChange], dict[str, Any] | None]:
@@ -276,8 +275,6 @@ def run_write(storage: Storage, request: Request, write: Write, *, is_statement:
         else:
             old = write.old(transaction)
             new = write.new(old)
-            if new.size > COSTLY_SIZE and write.update is not None and new.item is not None and not is_statement:
-                refuse_costly_update(write.update, new.item)
             changes = write.apply(transaction, old, new)
         return old, new, changes, collection_metrics(transaction, write.table, write.key) if wants_metrics else None
 

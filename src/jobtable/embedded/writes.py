@@ -31,8 +31,6 @@ from jobtable.store.sizes import MAX_ITEM_SIZE, item_size, size_change
 
 TOO_LARGE = "Item size has exceeded the maximum allowed size"
 _UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
-COSTLY_SIZE = MAX_ITEM_SIZE - 32 * 1024
-"""The size from which an update can cost too much: the actions of one expression cost less than the rest."""
 
 _FEWEST_TOGETHER = 4
 """Fewer items are read one by one in the same time."""
@@ -124,9 +122,9 @@ def read_olds(view: View, writes: Sequence[Write]) -> list[Sized]:
     return [found[write.table.id].get(write.position, NO_ITEM) for write in writes]
 
 
-def refuse_costly_update(update: Update, item: Item) -> None:
-    """RequestRefused if an UpdateItem that leaves this item costs too much, for which not only its bytes count."""
-    if update.cost(item) > MAX_ITEM_SIZE:
+def refuse_costly_update(update: Update | None) -> None:
+    """RequestRefused if an UpdateItem costs too much, whatever its condition and the item that it would leave."""
+    if update is not None and update.cost() > MAX_ITEM_SIZE:
         raise RequestRefused(_UPDATE_TOO_LARGE)
 
 

@@ -23,10 +23,11 @@ from jobtable.embedded.expressions.paths import Path, PathTree, part_of, resolve
 from jobtable.embedded.expressions.placeholders import Placeholders
 from jobtable.embedded.expressions.static_checks import MAX_OPERATORS, TOO_MANY, checked_update
 from jobtable.embedded.expressions.tokens import InvalidExpression
+from jobtable.embedded.expressions.update_costs import UpdateCost, cost_of
 from jobtable.embedded.expressions.update_values import Computed
 from jobtable.embedded.expressions.writes import check_writable, written, written_flat
 from jobtable.store.backend import AttributeValue, Item
-from jobtable.store.sizes import item_size
+from jobtable.store.sizes import value_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class UpdateProgram:
     """Whether it writes nothing new: it removes attributes, or members of sets."""
     sources: tuple[tuple[str, str], ...]
     """Whole attributes that get a value whose type shows without an item, with that type or the name of the value."""
+    cost: UpdateCost
 
 
 class Update:
@@ -100,12 +102,13 @@ class Update:
         values = self._values
         return {name: next(iter(values[of])) if of in values else of for name, of in self._program.sources}
 
-    def cost(self, item: Item) -> int:
-        """The bytes that DynamoDB counts for the update itself: the attributes that it writes, and its actions."""
-        steps = self._program.steps
-        names = {str(step.path[0]) for step in steps if step.section in ("SET", "ADD")}
-        written = {name: item[name] for name in names if name in item}
-        return item_size(written) + _COST_OF_UPDATE + sum(map(_cost, steps))
+    def cost(self) -> int:
+        """The bytes that DynamoDB counts for the update itself, whatever the item."""
+        size, names = self._program.cost
+        values = self._values
+        for name in names:
+            size += value_size(values[name])
+        return size
 
     def updated_part(self, item: Item) -> Item:
         """What ReturnValues UPDATED_OLD (of the old item) and UPDATED_NEW (of the new one) return."""
@@ -125,14 +128,6 @@ def prepare_update_program(text: str, names_key: Names) -> UpdateProgram:
         return _program(text, names_key)
     except InvalidExpression as error:
         raise error.refused("UpdateExpression") from error
-
-
-_COST_OF_UPDATE = 3
-_COSTS: dict[Section, int] = {"SET": 19, "ADD": 19, "DELETE": 2, "REMOVE": 2}
-
-
-def _cost(step: Step) -> int:
-    return _COSTS[step.section] + sum(isinstance(part, int) for part in step.path)
 
 
 _ORDER: tuple[Section, ...] = ("SET", "ADD", "DELETE", "REMOVE")
@@ -162,6 +157,7 @@ def program_of_update(node: UpdateNode, names: Mapping[str, str]) -> UpdateProgr
         all(branch is None for branch in tree.values()),
         all(step.section in ("REMOVE", "DELETE") for step in steps),
         tuple(builder.sources),
+        cost_of(actions, names),
     )
 
 

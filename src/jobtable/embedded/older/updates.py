@@ -7,6 +7,7 @@ from typing import Any
 from jobtable.embedded.expressions import Update
 from jobtable.embedded.expressions import update_values as compute
 from jobtable.embedded.expressions.operand_checks import Checks
+from jobtable.embedded.expressions.update_costs import NO_COST
 from jobtable.embedded.expressions.update_values import Computed, Values
 from jobtable.embedded.expressions.updates import Step, UpdateProgram
 from jobtable.embedded.older.comparisons import check_name
@@ -85,4 +86,5 @@ def _program(steps: list[Step], values: dict[str, AttributeValue]) -> UpdateProg
         is_flat=True,
         only_removes=all(step.section in ("DELETE", "REMOVE") for step in steps),
         sources=tuple((name, name) for name in values),
+        cost=NO_COST,
     )

@@ -88,10 +88,7 @@ def _done(storage: Storage, request: Request, one: Given, action: Read | Write) 
     }
     response: dict[str, Any] = {"TableName": table.name}
     try:
-        if isinstance(action, Write):
-            done = run_write(storage, wanted, action, is_statement=True)
-        else:
-            done = read_one(storage, wanted, action)
+        done = run_write(storage, wanted, action) if isinstance(action, Write) else read_one(storage, wanted, action)
     except _FAULTS as fault:
         is_insert = isinstance(one.parsed.statement, Insert) and isinstance(fault, ConditionalCheckFailed)
         return response | _refusal(duplicate_key() if is_insert else fault)

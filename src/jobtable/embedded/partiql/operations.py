@@ -55,7 +55,7 @@ def _write(storage: Storage, statement: Insert | Update | Delete, terms: Terms, 
         "ReturnValues": returned_by(statement),
     }
     try:
-        done = run_write(storage, wanted, write, is_statement=True)
+        done = run_write(storage, wanted, write)
     except ConditionalCheckFailed as failure:
         if isinstance(statement, Insert):
             raise duplicate_key() from failure

@@ -76,6 +76,10 @@ def under(text: str, token: str, behind: str = "") -> str:
     return f"1:{text.index(token, text.index(behind)) + 1}:{len(token)}"
 
 
+def numbered(count: int) -> str:
+    return ", ".join(f"'{number}'" for number in range(count))
+
+
 REFUSED = [
     ("SELECT * FROM hash WHERE pk = 'x' foo", LEFT_OVER),
     ("SELECT * FROM hash WHERE n = 1 e5", LEFT_OVER),
@@ -135,6 +139,29 @@ REFUSED = [
     (
         "SELECT pk FROM main.lkeys WHERE pk = 'p' AND c = 'x'",
         f"{INVALID}Secondary index lkeys does not project one or more filter attributes: [c]",
+    ),
+    *(
+        (
+            f"SELECT pk FROM main.gkeys WHERE {where}",
+            f"{INVALID}Secondary index gkeys does not project one or more filter attributes: [{names}]",
+        )
+        for where, names in (
+            ("g1 = 'g' AND b = '1' AND (a = '2' OR sk = '3')", "a, b"),
+            ("g1 = 'g' AND (zz = '1' OR aa = '2' OR NOT mm = '3')", "zz, aa, mm"),
+            ("g1 IN ['g', 'h'] AND size(zz) = 1", "zz"),
+            ("(g1 = 'g' OR g1 = 'h') AND zz = '1'", "zz"),
+            ("g1 = 'b' AND u1 = '1' OR g1 = 'q' AND u2 = '1'", "u2"),
+            ("g1 = 'q' AND u1 = '1' OR g1 = 'b' AND u2 = '1'", "u1"),
+        )
+    ),
+    ("SELECT pk FROM main.gkeys WHERE g1 = 'g' AND zz = '1' OR g1 = 'g' AND aa = '1'", OVERLAP),
+    *(
+        (f"SELECT sk FROM main WHERE {where}", "Too many decomposed read operations for a given query.")
+        for where in (
+            f"pk IN [{numbered(51)}]",
+            f"pk = 'p' AND sk IN [{numbered(51)}]",
+            f"pk IN [{numbered(26)}] AND sk IN ['1', '2']",
+        )
     ),
     (
         "SELECT * FROM nowhere WHERE pk = 'x' AND a < true",
@@ -293,6 +320,29 @@ def test_alternatives_that_read_the_same_part_of_a_partition_are_refused(
     filled: EmbeddedBackend, condition: str
 ) -> None:
     assert fault(filled, f"SELECT sk FROM main WHERE {condition}") == OVERLAP
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ("g1 = 'h' AND c = 'x' OR g1 = 'g'", "123"),
+        ("g1 = 'g' AND c = 'not in all indexes' OR g1 = 'h'", ""),
+        ("g1 = 'g' AND sk = '2' OR g1 = 'h' AND c = 'x'", "2"),
+        ("g1 = 'g' AND (g1 = 'h' OR c = 'x')", ""),
+        ("g1 = 'g' AND c = 'x' OR sk = '3'", "3"),
+        ("g1 > 'a' AND c = 'x'", ""),
+        ("NOT c = 'x'", "123"),
+    ],
+)
+def test_an_alternative_may_look_at_what_an_index_does_not_hold_if_another_does_not(
+    filled: EmbeddedBackend, condition: str, found: str
+) -> None:
+    rows = run(filled, f"SELECT sk FROM main.gkeys WHERE {condition}")
+    assert sorted(row["sk"]["S"] for row in rows) == list(found)
+
+
+def test_alternatives_are_not_counted_where_some_are_of_any_partition(filled: EmbeddedBackend) -> None:
+    assert run(filled, f"SELECT sk FROM main WHERE pk IN [{numbered(51)}] OR sk = '2'") == [{"sk": S("2")}]
 
 
 UPDATES = [

@@ -1,4 +1,4 @@
-"""The alternatives of a condition: what each says of the keys."""
+"""The alternatives of a condition: what each says of the keys, and of other attributes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One alternative: the partitions that it names, and what it says of the sort attribute, all of which must hold."""
+    """One alternative: the partitions that it names, what it says of the sort attribute, and what else must hold."""
 
     partitions: tuple[OneKey, ...] = ()
     sorts: tuple[OneKey, ...] = ()
+    filters: tuple[ConditionNode, ...] = ()
 
     def alone(self) -> list[list[OneKey]]:
         """Key conditions of the usual form, which together say the same."""
@@ -30,27 +31,27 @@ class Branch:
 
 def branches_of(
     tree: ConditionNode, terms: Terms, partition: KeyAttribute, sorts: tuple[KeyAttribute, ...]
-) -> list[Branch]:
-    """The alternatives of a condition; none if a sort attribute is asked for what it is not, or there are too many."""
-    names = {attribute.name for attribute in sorts}
-    if _negates(tree, terms, names):
-        return []
-    found = _spread(tree, terms, partition.name, names)
-    return [] if found is None else [branch for branch in found if branch.partitions]
+) -> list[Branch] | None:
+    """The alternatives of a condition; None if there are too many."""
+    return _spread(tree, terms, partition.name, {attribute.name for attribute in sorts})
 
 
 def _spread(tree: ConditionNode, terms: Terms, partition: str, sorts: set[str]) -> list[Branch] | None:
     if not isinstance(tree, Junction):
         return _leaf(tree, terms, partition, sorts)
     if tree.operator == "NOT":
-        return [Branch()]
+        return [Branch(filters=(tree,))]
     left, right = (_spread(part, terms, partition, sorts) for part in tree.conditions)
     if left is None or right is None or len(left) * len(right) > _MOST:
         return None
     if tree.operator == "AND":
-        return [Branch(a.partitions + b.partitions, a.sorts + b.sorts) for a, b in product(left, right)]
+        return [
+            Branch(a.partitions + b.partitions, a.sorts + b.sorts, a.filters + b.filters)
+            for a, b in product(left, right)
+        ]
     # An OR of conditions on other attributes is a filter, and no alternatives.
-    return [Branch()] if left == right == [Branch()] else left + right
+    is_filter = not any(branch.partitions or branch.sorts for branch in left + right)
+    return [Branch(filters=(tree,))] if is_filter else left + right
 
 
 def _leaf(tree: Test | Function, terms: Terms, partition: str, sorts: set[str]) -> list[Branch]:
@@ -64,13 +65,13 @@ def _leaf(tree: Test | Function, terms: Terms, partition: str, sorts: set[str]) 
         if names is not None:
             ones = [(OneKey(attribute, "=", (name,)),) for name in names]
             return [Branch(partitions=said) if attribute == partition else Branch(sorts=said) for said in ones]
-    return [Branch()]
+    return [Branch(filters=(tree,))]
 
 
-def _negates(tree: ConditionNode, terms: Terms, attributes: set[str]) -> bool:
+def negates(tree: ConditionNode, terms: Terms, attributes: set[str]) -> bool:
     """Whether a condition says what one of the attributes is not."""
     if isinstance(tree, Junction):
-        asks = _asks if tree.operator == "NOT" else _negates
+        asks = _asks if tree.operator == "NOT" else negates
         return any(asks(part, terms, attributes) for part in tree.conditions)
     return isinstance(tree, Test) and tree.operator == "<>" and _asks(tree, terms, attributes)
 

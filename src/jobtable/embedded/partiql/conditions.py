@@ -185,6 +185,19 @@ def attribute_of(operand: Operand, terms: Terms) -> str | None:
     return None
 
 
+def attributes_in(tree: ConditionNode, terms: Terms) -> Iterator[str]:
+    """The attributes that a condition looks at, from left to right."""
+    if isinstance(tree, Junction):
+        for part in tree.conditions:
+            yield from attributes_in(part, terms)
+        return
+    for operand in tree.arguments if isinstance(tree, Function) else tree.operands:
+        if isinstance(operand, PathOperand):
+            yield terms.names[str(operand.path[0])]
+        elif isinstance(operand, Function):
+            yield from attributes_in(operand, terms)
+
+
 def equality(tree: ConditionNode, terms: Terms) -> tuple[str, AttributeValue] | None:
     """The attribute and the value that a condition says to be equal, in whichever order; None for others."""
     if isinstance(tree, Test) and tree.operator == "=":

@@ -12,19 +12,25 @@ from jobtable.embedded.expressions.paths import Path, check_length, tree_of, val
 from jobtable.embedded.expressions.tokens import InvalidExpression
 from jobtable.embedded.keys import refuse_nested_keys
 from jobtable.embedded.ordering import ENCODERS
-from jobtable.embedded.partiql.branches import Branch, branches_of, choices, one_key
-from jobtable.embedded.partiql.conditions import check_key_types, compiled, condition_tree, conjuncts
+from jobtable.embedded.partiql.branches import Branch, branches_of, choices, negates, one_key
+from jobtable.embedded.partiql.conditions import (
+    attributes_in,
+    check_key_types,
+    compiled,
+    condition_tree,
+    conjuncts,
+)
 from jobtable.embedded.partiql.syntax import OrderKey, Reference, Select, shown
 from jobtable.embedded.partiql.terms import Terms
 from jobtable.embedded.partiql.writes import key_type_mismatch, table_of
 from jobtable.embedded.queries import bounds_of
 from jobtable.embedded.schema import IndexSchema, KeyAttribute, Range, TableSchema
-from jobtable.embedded.sources import Source, check_projected, check_projected_filter, find_source
+from jobtable.embedded.sources import Source, check_projected, find_source, not_projected_filter
 from jobtable.embedded.storage import Storage
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import Item, Request
+from jobtable.store.backend import AttributeValue, Item, Request
 
-_MOST_PARTITIONS_OF_IN = 50
+_MOST_ALTERNATIVES = 50
 _WHOLE: Range = (b"", None)
 
 
@@ -57,16 +63,16 @@ def plan_of(storage: Storage, select: Select, terms: Terms, request: Request) ->
     keys: _Keys | None = None
     if tree is not None:
         source = replace(source, filter=compiled(tree, terms, source.table))
-        keys = _Keys.of(tree, terms, partition, sort)
+        keys = _Keys.of(tree, terms, partition, sorts)
         check_key_types(tree, terms, (*source.table.key, partition, *sorts))
     directions = _directions(select, keys, (partition, *sorts))
-    if keys is not None:
-        check_projected_filter(source)
+    if tree is not None and keys is not None:
+        if (sort is not None or source.index is not None) and not negates(tree, terms, {one.name for one in sorts}):
+            keys.refuse_overlaps(source)
+        keys.check_projected_filters(source)
     check_projected(source, [str(path[0]) for path in select.paths])
     if projection is not None:
         refuse_nested_keys(source.table, projection.nested_names)
-    if tree is not None and keys is not None and sort is not None:
-        keys.refuse_overlaps(tree, source)
     ranges = [_WHOLE] if keys is None else keys.ranges(source)
     if directions.get(partition.name):
         ranges.reverse()
@@ -155,22 +161,30 @@ class _Keys:
     The whole condition is checked for every item that is read, so what is read may be more than what is wanted.
     """
 
-    def __init__(self, terms: Terms, names: list[str], sort: OneKey | None, *, are_whole: bool) -> None:
+    def __init__(
+        self, terms: Terms, names: list[str], sort: OneKey | None, branches: list[Branch], *, are_whole: bool
+    ) -> None:
         self._terms = terms
         self._names = names
         self._sort = sort
+        self._branches = branches
         self.are_whole = are_whole
         """Whether each of them is the key of one item."""
 
     @classmethod
-    def of(cls, tree: ConditionNode, terms: Terms, partition: KeyAttribute, sort: KeyAttribute | None) -> _Keys | None:
+    def of(
+        cls, tree: ConditionNode, terms: Terms, partition: KeyAttribute, sorts: tuple[KeyAttribute, ...]
+    ) -> _Keys | None:
         """Those of a condition; None if it allows items of any partition."""
         names = _values_of(tree, partition, terms)
         if names is None:
             return None
+        branches = branches_of(tree, terms, partition, sorts)
+        if branches is None or len(branches) > _MOST_ALTERNATIVES:
+            raise RequestRefused("Too many decomposed read operations for a given query.")
         _check_types(partition, names, terms)
-        said = None if sort is None else _sort_condition(tree, sort, terms)
-        return cls(terms, names, said, are_whole=sort is None or (said is not None and said.operator == "="))
+        said = _sort_condition(tree, sorts[0], terms) if sorts else None
+        return cls(terms, names, said, branches, are_whole=not sorts or (said is not None and said.operator == "="))
 
     def ranges(self, source: Source) -> list[Range]:
         """Where the items stand, each partition once, in the order of their keys."""
@@ -182,26 +196,63 @@ class _Keys:
             found[ENCODERS[partition.type](values[name][partition.type])] = self._place(said, source)
         return [found[place] for place in sorted(found)]
 
-    def refuse_overlaps(self, tree: ConditionNode, source: Source) -> None:
+    def refuse_overlaps(self, source: Source) -> None:
         """RequestRefused if alternatives of the condition read one and the same part of a partition."""
-        (partition, *_), sorts = source.key_attributes()
         ends = b""
-        for start, end in sorted(self._places(branches_of(tree, self._terms, partition, sorts), source)):
+        for start, end in sorted(self._places(source)):
             if start < ends:
                 raise RequestRefused("Overlapping conditions with range keys are not supported in where clause")
             ends = max(end, ends)
 
-    def _places(self, branches: list[Branch], source: Source) -> Iterator[tuple[bytes, bytes]]:
-        for branch in branches:
-            starts, ends = zip(*(self._place(said, source) for said in branch.alone()), strict=True)
-            if max(starts) < min(ends):
-                yield max(starts), min(ends)
+    def _places(self, source: Source) -> Iterator[tuple[bytes, bytes]]:
+        for branch in self._branches:
+            if branch.partitions:
+                starts, ends = zip(*(self._place(said, source) for said in branch.alone()), strict=True)
+                if max(starts) < min(ends):
+                    yield max(starts), min(ends)
+
+    def check_projected_filters(self, source: Source) -> None:
+        """RequestRefused if every alternative looks at what an index does not hold: the last partition's is told."""
+        held = source.projected_names()
+        if held is None:
+            return
+        (partition, *_), _ = source.key_attributes()
+        missing: dict[bytes, list[str]] = {}
+        for branch in self._branches:
+            value = self._only_partition(branch)
+            names = [name for tree in branch.filters for name in attributes_in(tree, self._terms) if name not in held]
+            if value is None or not names:
+                return
+            missing[ENCODERS[partition.type](value[partition.type])] = names
+        raise not_projected_filter(source, _in_hash_order(missing[max(missing)]))
+
+    def _only_partition(self, branch: Branch) -> AttributeValue | None:
+        """The value that an alternative says the partition key to have; None if it says none, or two."""
+        values = [self._terms.values[one.operands[0]] for one in branch.partitions]
+        return values[0] if values and all(value == values[0] for value in values) else None
 
     def _place(self, said: list[OneKey], source: Source) -> tuple[bytes, bytes]:
         (partition, *_), sorts = source.key_attributes()
         given = {one.attribute: one for one in said}
         index_name = source.index.name if source.index else None
         return bounds_of(source, matched(given, self._terms.values, (partition,), sorts, index_name))
+
+
+def _in_hash_order(names: Iterable[str]) -> list[str]:
+    """The names in the order in which the service tells them: that of a set of Java's."""
+    found = dict.fromkeys(names)
+    places = 16
+    while len(found) > places * 3 // 4:
+        places *= 2
+    return sorted(found, key=lambda name: _java_hash(name) % places)
+
+
+def _java_hash(text: str) -> int:
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        code = (31 * code + (high << 8 | low)) & 0xFFFFFFFF
+    return code ^ code >> 16
 
 
 def _check_types(attribute: KeyAttribute, names: Iterable[str], terms: Terms) -> None:
@@ -224,10 +275,7 @@ def _values_of(tree: ConditionNode, attribute: KeyAttribute, terms: Terms) -> li
     one = one_key(tree, terms)
     if one is not None and one.operator == "=" and one.attribute == attribute.name:
         return list(one.operands)
-    names = choices(tree, attribute.name, terms)
-    if names is not None and len(names) > _MOST_PARTITIONS_OF_IN:
-        raise RequestRefused("Too many decomposed read operations for a given query.")
-    return names
+    return choices(tree, attribute.name, terms)
 
 
 def _sort_condition(tree: ConditionNode, sort: KeyAttribute, terms: Terms) -> OneKey | None:

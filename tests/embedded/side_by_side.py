@@ -48,6 +48,7 @@ REWORDED: tuple[tuple[str, str], ...] = (
     ("Cannot do operations on a non-existent table", "Requested resource not found"),
     ("Value (null|\\[\\]) at .*|Value t+ at .*", "1 validation error detected: Value .*"),
     ("Member must have length less than or equal to 100", "1 validation error detected: Value .* equal to 100"),
+    ("Nesting Levels have exceeded supported limits", "Nesting Levels have exceeded supported limits under root.*"),
     ("Invalid table/index name.*", "[12] validation errors? detected: .*([tT]ableName|Map keys must).*"),
     ("Cannot have null key for .*", "1 validation error detected: Value null at 'key' .*"),
     ("Item to put in PutItem cannot be null", "1 validation error detected: Value null at 'item' .*"),

@@ -22,10 +22,12 @@ OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger 
 UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 DIGITS = "Attempting to store more than 38 significant digits in a Number"
 NO_NUMBER = "The parameter cannot be converted to a numeric value"
+NESTED = "Nesting Levels have exceeded supported limits under root"
 TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 INVALID = "One or more parameter values were invalid: "
+DUPLICATES = f"{INVALID}Input collection [a, a] contains duplicates."
 WRONG_TYPE = "An operand in the update expression has an incorrect data type"
 OF_EXISTS = "operator or function: attribute_exists"
 SEVERAL_ATTRIBUTES = (
@@ -181,6 +183,14 @@ REFUSED = [
         f"{INVALID}Input collection [x, x] contains duplicates.",
     ),
     ("UPDATE hash SET ss = set_add(ss, <<>>) WHERE pk = 'i'", "Empty bags are not supported"),
+    (
+        "UPDATE hash SET ns = set_add(ns, <<3, 3.0>>) WHERE pk = 'i'",
+        f"{INVALID}Input collection [3, 3.0] contains duplicates! under root",
+    ),
+    ("SELECT l[-1] FROM hash", "List index is not within the allowable range; index: [-1] at 1:11:1"),
+    ("SELECT l[2147483648] FROM hash", "List index is not within the allowable range; index: [2147483648] at 1:10:10"),
+    ("UPDATE hash SET d = " + "{'a': " * 32 + "1" + "}" * 32 + " WHERE pk = 'i'", NESTED + ".a" * 32),
+    ("UPDATE hash SET d = {'a': " + "[" * 31 + "1" + "]" * 31 + "} WHERE pk = 'i'", NESTED + ".a" + "[0]" * 31),
     ("UPDATE hash SET m.inner = set_add(m.inner, <<'y'>>) WHERE pk = 'i'", f"{NO_STATEMENT}Invalid path dot component"),
     ("SELECT * FROM main WHERE pk = 'p' AND a = '1' OR pk = 'p' AND sk = '2'", OVERLAP),
     ("SELECT * FROM main WHERE pk = 'p' AND a <> '1' OR pk = 'p' AND sk = '2'", OVERLAP),
@@ -389,8 +399,23 @@ PARAMETERS = [
     ({"M": {"d": deep(40, S("x")), "n": N("abc")}}, TOO_DEEP),
     ({"M": {"n": N("abc"), "d": deep(100, S("x"))}}, f"{NO_NUMBER}: abc"),
     (deep(40, N("abc")), TOO_DEEP),
-    ({"SS": ["a", "a"]}, f"{INVALID}Input collection [a, a] contains duplicates."),
+    ({"SS": ["a", "a"]}, DUPLICATES),
 ]
+
+
+def test_a_parameter_is_looked_at_before_the_statement(filled: EmbeddedBackend) -> None:
+    assert fault(filled, "UPDATE hash SET WHERE", {"SS": ["a", "a"]}) == DUPLICATES
+
+
+@pytest.mark.parametrize(("text", "key"), [("[{}]", "root[0]"), ("{{'k': {}}}", "root.k")])
+def test_a_parameter_stands_in_no_list_and_no_map(filled: EmbeddedBackend, text: str, key: str) -> None:
+    statement = f"UPDATE hash SET s = {text.format('?')} WHERE pk = 'i'"
+    said = fault(filled, statement, S("x"))
+    assert said == f"Unsupported data type: Parameter under key {key} at {under(statement, '?')}"
+
+
+def test_the_first_of_a_list_may_have_a_sign(filled: EmbeddedBackend) -> None:
+    assert run(filled, "SELECT s[-0] FROM hash WHERE pk = 'i'") == [{}]
 
 
 @pytest.mark.parametrize(("parameter", "message"), PARAMETERS)

@@ -93,7 +93,8 @@ def test_a_parameter_to_compare_with_may_be_a_level_deeper_than_an_item(filled_p
 )
 def test_a_value_that_is_written_out_may_not(filled_pair: Pair, text: str) -> None:
     statement = text.format(deep="[" * 32 + "1" + "]" * 32)
-    assert filled_pair.both("ExecuteStatement", select(statement)).message == BECOMES_TOO_DEEP
+    said = filled_pair.both("ExecuteStatement", select(statement)).message
+    assert said == f"{BECOMES_TOO_DEEP} under root{'[0]' * 32}"
 
 
 REFUSED = [

@@ -307,7 +307,6 @@ class Expressions:
         return name
 
     def _step(self) -> str | int:
-        token = self.token()
         is_negative = self.take("-")
         step = self.token()
         self._at += 1
@@ -317,10 +316,10 @@ class Expressions:
             raise RequestRefused(f"Wildcard path component like a[*].b are not supported at {step.place}")
         if step.kind != "number" or not step.text.isdigit():
             raise RequestRefused(f"Unexpected path component at {step.place}")
-        shown = f"-{step.text}" if is_negative else step.text
-        if is_negative or int(step.text) > MAX_INDEX:
-            raise RequestRefused(f"List index is not within the allowable range; index: [{shown}] at {token.place}")
-        return int(step.text)
+        index = -int(step.text) if is_negative else int(step.text)
+        if not 0 <= index <= MAX_INDEX:
+            raise RequestRefused(f"List index is not within the allowable range; index: [{index}] at {step.place}")
+        return index
 
 
 def _constant(token: Token) -> Constant:

@@ -36,6 +36,7 @@ _MEMBERS = {
 def execute_statement(storage: Storage, request: Request) -> Response:
     """Read items, or write one, as a statement says."""
     check_members(request, _MEMBERS)
+    Terms.check_values(request.get("Parameters"))
     parsed = parse(request["Statement"])
     terms = Terms(parsed, request.get("Parameters"))
     match parsed.statement:

@@ -28,7 +28,7 @@ from jobtable.embedded.values import (
     measure_deep_value,
     validate_deep_value,
 )
-from jobtable.embedded.wordings import ValueRefused
+from jobtable.embedded.wordings import INVALID, ValueRefused
 from jobtable.errors import RequestRefused
 from jobtable.store.backend import AttributeValue, Item
 
@@ -97,20 +97,24 @@ class Terms:
         return value
 
 
-def _written(node: Node, key: str) -> AttributeValue:
+def _written(node: Node, key: str, level: int = 0) -> AttributeValue:
+    if level > MAX_CONTAINER_DEPTH:
+        raise RequestRefused(f"{BECOMES_TOO_DEEP} under {key}")
     match node:
         case Constant("N", content) if _is_negative_zero(str(content)):
             raise RequestRefused(f"{_NEGATIVE_ZERO} under key {key} at {node.place}")
         case Constant(kind, content):
             return {kind: _number(str(content), key) if kind == "N" else content}
         case ListOf(members):
-            return {"L": [_written(member, f"{key}[{number}]") for number, member in enumerate(members)]}
+            return {"L": [_written(member, f"{key}[{number}]", level + 1) for number, member in enumerate(members)]}
         case TupleOf():
-            return {"M": {name: _written(value, f"{key}.{name}") for name, value in _named(node, key).items()}}
+            named = _named(node, key).items()
+            return {"M": {name: _written(value, f"{key}.{name}", level + 1) for name, value in named}}
         case BagOf(members):
             return _set(members, key)
         case _:
-            raise RequestRefused(f"Unsupported data type: {shown(node)} under key {key} at {node.place}")
+            kind = "Parameter" if isinstance(node, Parameter) else shown(node)
+            raise RequestRefused(f"Unsupported data type: {kind} under key {key} at {node.place}")
 
 
 def _number(text: str, key: str) -> str:
@@ -174,4 +178,8 @@ def _set(members: Sequence[Node], key: str) -> AttributeValue:
         contents.append(str(member.content) if member.kind == "S" else _number(str(member.content), key))
     if len(kinds) > 1:
         raise RequestRefused(_NOT_IN_BAGS)
-    return {f"{kinds.pop()}S": contents}
+    kind = kinds.pop()
+    if kind == "N" and len(set(contents)) < len(contents):
+        written = ", ".join(str(member.content) for member in members if isinstance(member, Constant))
+        raise RequestRefused(f"{INVALID}Input collection [{written}] contains duplicates! under {key}")
+    return {f"{kind}S": contents}

@@ -318,7 +318,7 @@ def test_options_can_be_given_and_changed(engine: EmbeddedBackend) -> None:
     assert changed["TableClassSummary"]["TableClass"] == "STANDARD"
     changed = engine.execute("UpdateTable", {"TableName": "tab", "SSESpecification": {"Enabled": False}})
     assert "SSEDescription" not in changed["TableDescription"]
-    with pytest.raises(RequestRefused, match="ReplicaUpdates"):
+    with pytest.raises(RequestRefused, match="ReplicaUpdates is not supported"):
         engine.execute("UpdateTable", {"TableName": "tab", "ReplicaUpdates": [{"Create": {"RegionName": "x"}}]})
 
 

@@ -113,9 +113,10 @@ def new_table(request: Request, tags: dict[str, str]) -> NewTable:
 
 def refuse_what_is_not_kept(request: Request) -> None:
     """RequestRefused for features that the engine does not have: to ignore them would be to promise them."""
-    refused = [name for name in _NOT_KEPT if request.get(name) not in _NOTHING]
-    if refused:
-        raise RequestRefused(f"This engine does not know {', '.join(refused)}")
+    refused = next((name for name in _NOT_KEPT if request.get(name) not in _NOTHING), None)
+    if refused is not None:
+        # Programs that ask what a server can do tell by these words a feature that is not there from a fault.
+        raise RequestRefused(f"{refused} is not supported by this engine")
 
 
 def table_class(request: Request) -> str | None:

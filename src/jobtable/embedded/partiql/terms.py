@@ -113,8 +113,8 @@ def _written(node: Node, key: str, level: int = 0) -> AttributeValue:
         case BagOf(members):
             return _set(members, key)
         case _:
-            kind = "Parameter" if isinstance(node, Parameter) else shown(node)
-            raise RequestRefused(f"Unsupported data type: {kind} under key {key} at {node.place}")
+            said = "Parameter" if isinstance(node, Parameter) else shown(node)
+            raise RequestRefused(f"Unsupported data type: {said} under key {key} at {node.place}")
 
 
 def _number(text: str, key: str) -> str:

@@ -20,10 +20,20 @@ def test_tags_are_added_replaced_listed_at_once_and_removed(engine: EmbeddedBack
     assert engine.execute("ListTagsOfResource", {"ResourceArn": arn}) == {"Tags": [{"Key": "team", "Value": "data"}]}
 
 
-def test_there_is_no_second_page_of_tags(engine: EmbeddedBackend) -> None:
-    arn = engine.execute("CreateTable", table())["TableDescription"]["TableArn"]
-    with pytest.raises(RequestRefused, match="NextToken"):
-        engine.execute("ListTagsOfResource", {"ResourceArn": arn, "NextToken": "x"})
+def test_any_token_gives_the_first_page_of_tags(engine: EmbeddedBackend) -> None:
+    tags = [{"Key": "team", "Value": "ml"}]
+    arn = engine.execute("CreateTable", table(Tags=tags))["TableDescription"]["TableArn"]
+    assert engine.execute("ListTagsOfResource", {"ResourceArn": arn, "NextToken": "x"}) == {"Tags": tags}
+
+
+def test_tags_of_a_table_have_a_size_together(engine: EmbeddedBackend) -> None:
+    tags = [{"Key": f"{number:02}" + "ä" * 126, "Value": "ß" * 128} for number in range(20)]
+    arn = engine.execute("CreateTable", table(Tags=tags))["TableDescription"]["TableArn"]
+    fill = {"Key": "fill", "Value": "x" * 36}
+    engine.execute("TagResource", {"ResourceArn": arn, "Tags": [fill]})
+    with pytest.raises(RequestRefused) as caught:
+        engine.execute("TagResource", {"ResourceArn": arn, "Tags": [fill | {"Value": "x" * 37}]})
+    assert caught.value.message == "Tag set size 10241 bytes is above max size limit of 10240 bytes"
 
 
 TOO_MANY_TAGS = "Number of Tags exceed the current limit for the provided ResourceArn"
@@ -63,6 +73,7 @@ def test_tags_that_break_a_rule_are_refused(engine: EmbeddedBackend, tags: list[
         (None, f"{BROKEN}null at 'tagKeys' failed to satisfy constraint: Member must not be null"),
         ([], "Atleast one Tag Key needs to be provided as Input."),
         (["x" * 129], f"The Tag Key provided is invalid, Key: {'x' * 129}"),
+        (["x", "AWS:x"], "Tag Key cannot be prefixed with aws:, Key: AWS:x"),
         ([str(number) for number in range(51)], TOO_MANY_TAGS),
     ],
 )
@@ -88,6 +99,10 @@ TABLE_ARN = "arn:aws:dynamodb:ddblocal:000000000000:table/tab"
             f"{TABLE_ARN}/index/ggg",
             f"{INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn:"
             f" {TABLE_ARN}/index/ggg",
+        ),
+        (
+            f"{TABLE_ARN}/backup/01794979127170-3183c8ac",
+            f"{INVALID}Provided Arn is not a DynamoDB resource arn: {TABLE_ARN}/backup/01794979127170-3183c8ac",
         ),
         (f"{TABLE_ARN}x", f"Requested resource not found: ResourceArn: {TABLE_ARN}x not found"),
         (

@@ -62,6 +62,11 @@ def backup_of_arn(arn: str) -> tuple[str, str]:
     return table, label
 
 
+def is_backup_arn(text: str) -> bool:
+    """Whether a text has the form of a backup's ARN, in whichever region and account."""
+    return _BACKUP_ARN.fullmatch(text) is not None
+
+
 def encryption_key_arn(key: str) -> str:
     """The ARN of a key for encryption that is named by its id, its alias, or an ARN."""
     if key.startswith("arn:"):

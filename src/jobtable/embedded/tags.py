@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from jobtable.embedded.json_types import expect_type
-from jobtable.embedded.names import ACCOUNT, is_own_arn, is_stream_arn
+from jobtable.embedded.names import ACCOUNT, is_backup_arn, is_own_arn, is_stream_arn
 from jobtable.embedded.requests import Member, check_members, optional_text, structures, table_of_arn
 from jobtable.embedded.storage import Storage, Transaction, View
 from jobtable.embedded.storage.catalogue import TableRecord
@@ -16,6 +16,7 @@ from jobtable.errors import AccessDenied, RequestRefused, TableNotFound
 from jobtable.store.backend import Request, Response
 
 _MOST_TAGS = 50
+_MOST_BYTES = 10_240
 _LONGEST_KEY, _LONGEST_VALUE = 128, 256
 _TAG_MEMBERS = {"Tags": Member(list, required=True)}
 _UNTAG_MEMBERS = {"TagKeys": Member(list, required=True)}
@@ -30,12 +31,11 @@ def tags_of(request: Request, member: str) -> dict[str, str]:
         key, value = _checked_key(optional_text(one, "Key")), optional_text(one, "Value")
         if value is None or len(value) > _LONGEST_VALUE or not _TEXT.fullmatch(value):
             raise RequestRefused(f"The Tag Value provided is invalid, Value: {'null' if value is None else value}")
-        if key.lower().startswith("aws:"):
-            raise RequestRefused(f"Tag Key cannot be prefixed with aws:, Key: {key}")
+        _refuse_reserved(key)
         if key in tags:
             raise RequestRefused(f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
         tags[key] = value
-    _check_number(tags)
+    _check_all(tags)
     return tags
 
 
@@ -50,7 +50,7 @@ def tag(storage: Storage, request: Request) -> Response:
     def action(transaction: Transaction) -> Response:
         record = _existing(transaction, name, request, "TagResource")
         merged = record.tags | tags
-        _check_number(merged)
+        _check_all(merged)
         change_table(transaction, record, record.model_copy(update={"tags": merged}))
         return {}
 
@@ -66,7 +66,7 @@ def untag(storage: Storage, request: Request) -> Response:
         raise RequestRefused("Atleast one Tag Key needs to be provided as Input.")
     for key in keys:
         expect_type(key, str)
-        _checked_key(key)
+        _refuse_reserved(_checked_key(key))
     _check_number(keys)
 
     def action(transaction: Transaction) -> Response:
@@ -79,10 +79,9 @@ def untag(storage: Storage, request: Request) -> Response:
 
 
 def list_tags(storage: Storage, request: Request) -> Response:
-    """ListTagsOfResource; there are never so many that they would need a second page."""
+    """ListTagsOfResource; all tags are on the first page, and DynamoDB ignores tokens that it has not given."""
     name = _resource(request)
-    if optional_text(request, "NextToken") is not None:
-        raise RequestRefused(f"{INVALID}NextToken is not one of this table: all tags are on the first page")
+    optional_text(request, "NextToken")
     with storage.read() as view:
         tags = sorted(_existing(view, name, request, "ListTagsOfResource").tags.items())
     return {"Tags": [{"Key": key, "Value": value} for key, value in tags]}
@@ -97,7 +96,7 @@ def _resource(request: Request) -> str:
     if is_stream_arn(arn):
         raise _not_found(arn)
     name = table_of_arn(arn)
-    if name is None and ":dynamodb:" in arn:
+    if name is None and ":dynamodb:" in arn and not is_backup_arn(arn):
         raise RequestRefused(
             f"{INVALID}Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
         )
@@ -128,6 +127,18 @@ def _checked_key(key: str | None) -> str:
     if key is None or not 1 <= len(key) <= _LONGEST_KEY or not _TEXT.fullmatch(key):
         raise RequestRefused(f"The Tag Key provided is invalid, Key: {'null' if key is None else key}")
     return key
+
+
+def _refuse_reserved(key: str) -> None:
+    if key.lower().startswith("aws:"):
+        raise RequestRefused(f"Tag Key cannot be prefixed with aws:, Key: {key}")
+
+
+def _check_all(tags: Mapping[str, str]) -> None:
+    _check_number(tags)
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in tags.items())
+    if size > _MOST_BYTES:
+        raise RequestRefused(f"Tag set size {size} bytes is above max size limit of {_MOST_BYTES} bytes")
 
 
 def _check_number(tags: Collection[str]) -> None:

@@ -414,6 +414,36 @@ NO_RECOVERY = ("PointInTimeRecoveryUnavailableException", "Point in time recover
         ),
         (
             False,
+            {**LATEST, "SourceTableName": None},
+            "ValidationException",
+            "The parameter 'TableName' is required but was not present in the request",
+        ),
+        (
+            False,
+            {**LATEST, "SourceTableName": None, "SourceTableArn": "tab"},
+            "ValidationException",
+            "One or more parameter values were invalid: ARNs must start with 'arn:': tab",
+        ),
+        (
+            False,
+            {**LATEST, "SourceTableName": None, "SourceTableArn": "arn:aws:s3:::tab"},
+            "ValidationException",
+            "sourceTableArn is not a valid ARN",
+        ),
+        (
+            False,
+            {**LATEST, "SourceTableName": None, "SourceTableArn": "arn:aws:dynamodb:ddblocal:123456789012:table/tab"},
+            "ValidationException",
+            "This action is only supported by accounts that match the resource owner\u2019s account.",
+        ),
+        (
+            False,
+            {**LATEST, "SourceTableName": None, "SourceTableArn": "arn:aws:dynamodb:eu-north-1:000000000000:table/tab"},
+            "ValidationException",
+            "Invalid Request: sseSpecificationOverride must be provided for cross-region restores",
+        ),
+        (
+            False,
             {**LATEST, "TargetTableName": "no name"},
             "ValidationException",
             "1 validation error detected: Value 'no name' at 'targetTableName' failed to satisfy constraint: Member"

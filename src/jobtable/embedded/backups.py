@@ -17,7 +17,7 @@ from jobtable.embedded.names import (
     table_of,
 )
 from jobtable.embedded.requests import optional_moment
-from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
+from jobtable.embedded.restored_tables import refuse_other_region, refuse_taken_name, restored_record
 from jobtable.embedded.storage import Storage, Transaction, View, restoring
 from jobtable.embedded.storage import backups as stored
 from jobtable.embedded.storage.backups import AFTER_ALL_LABELS, BackupRecord, Selection, label_at
@@ -124,12 +124,12 @@ def restore(storage: Storage, request: Request) -> Response:
 
     As in DynamoDB, the answer says so of every table.
     """
+    _refuse_length(request.get("TargetTableName"))
     check_constraints("RestoreTableFromBackup", request)
     target, arn = request["TargetTableName"], request["BackupArn"]
     named = backup_of_arn(arn)
     refuse_what_is_not_kept(request)
-    if not is_own_arn(arn) and request.get("SSESpecificationOverride") is None:
-        raise RequestRefused("Invalid Request: sseSpecificationOverride must be provided for cross-region restores")
+    refuse_other_region(arn, request)
 
     def action(transaction: Transaction) -> Response:
         now = storage.now()
@@ -167,6 +167,12 @@ def _new(view: View, id_: int, record: TableRecord, name: str, now: float, *, di
         items=items,
         size=size,
     )
+
+
+def _refuse_length(target: object) -> None:
+    """RequestRefused for a name that is too short or too long: only here, DynamoDB has other words than constraints."""
+    if isinstance(target, str) and not 3 <= len(target) <= 255:
+        raise RequestRefused("TableName must be at least 3 characters long and at most 255 characters long")
 
 
 def _existing(view: View, named: tuple[str, str], arn: str, now: float) -> BackupRecord:

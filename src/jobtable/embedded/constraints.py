@@ -132,7 +132,7 @@ _OPTIONS = {
 }
 _NAMED = {"TableName": _TABLE_NAME}
 _BACKUP_ARN = Rule(shortest=37, longest=1024)
-_NAMED_BACKUP = {"BackupArn": replace(_BACKUP_ARN, is_required=True)}
+_NAMED_BACKUP = {"BackupArn": Rule(is_required=True)}
 _OVERRIDES = {
     "BillingModeOverride": _BILLING,
     "ProvisionedThroughputOverride": _THROUGHPUT,
@@ -171,7 +171,7 @@ _RULES: dict[str, Mapping[str, Rule]] = {
         "TargetTableName": _NEW_TABLE_NAME,
         **_OVERRIDES,
     },
-    "CreateBackup": {**_NAMED, "BackupName": _NEW_NAME},
+    "CreateBackup": {**_NAMED, "BackupName": replace(_NEW_NAME, name_faults=index_name_faults)},
     "DescribeBackup": _NAMED_BACKUP,
     "DeleteBackup": _NAMED_BACKUP,
     "ListBackups": {

@@ -85,6 +85,11 @@ def is_own_arn(arn: str) -> bool:
     return arn.startswith(_TABLES)
 
 
+def is_of_own_account(arn: str) -> bool:
+    """Whether the ARN of a table is one of the account that this engine's tables are of, in whichever region."""
+    return arn.split(":")[4] == ACCOUNT
+
+
 def is_stream_arn(text: str) -> bool:
     """Whether a text has the form of a stream's ARN, in whichever region and account."""
     return _STREAM_ARN.fullmatch(text) is not None

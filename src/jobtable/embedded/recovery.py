@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 from jobtable.embedded.constraints import check_constraints
 from jobtable.embedded.descriptions import describe_restored, told_time
-from jobtable.embedded.names import source_table, table_arn, table_of
+from jobtable.embedded.names import is_of_own_account, source_table, table_arn, table_of
 from jobtable.embedded.requests import REQUIRED_MAP, Member, check_members, optional_moment, table_of_arn
-from jobtable.embedded.restored_tables import refuse_taken_name, restored_record
+from jobtable.embedded.restored_tables import refuse_other_region, refuse_taken_name, restored_record
 from jobtable.embedded.storage import Storage, Transaction, journal, restoring
 from jobtable.embedded.storage.catalogue import RecoveryRecord, TableRecord
 from jobtable.embedded.storage.definitions import change_table
 from jobtable.embedded.table_requests import refuse_what_is_not_kept
+from jobtable.embedded.wordings import INVALID
 from jobtable.errors import RequestRefused, request_error
 from jobtable.store.backend import Request, Response
 
@@ -119,15 +120,23 @@ def _earliest(recovery: RecoveryRecord, now: float) -> float:
 
 
 def _source(request: Request) -> str:
-    arn = request.get("SourceTableArn")
+    name, arn = request.get("SourceTableName"), request.get("SourceTableArn")
     if arn is None:
+        if name is None:
+            # DynamoDB does not call the parameter by its own name here.
+            raise RequestRefused("The parameter 'TableName' is required but was not present in the request")
         return table_of(request, "SourceTableName")
-    if request.get("SourceTableName") is not None:
+    if name is not None:
         raise RequestRefused("Must provide exactly one of: sourceTableArn, sourceTableName")
-    name = table_of_arn(arn)
-    if name is None:
-        raise RequestRefused(f"Invalid SourceTableArn: {arn}")
-    return name
+    if not arn.startswith("arn:"):
+        raise RequestRefused(f"{INVALID}ARNs must start with 'arn:': {arn}")
+    source = table_of_arn(arn)
+    if source is None:
+        raise RequestRefused("sourceTableArn is not a valid ARN")
+    if not is_of_own_account(arn):
+        raise RequestRefused("This action is only supported by accounts that match the resource owner\u2019s account.")
+    refuse_other_region(arn, request)
+    return source
 
 
 def _wanted_time(request: Request) -> float | None:

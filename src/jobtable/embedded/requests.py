@@ -136,7 +136,7 @@ def name_faults(name: str) -> list[str]:
 
 
 def index_name_faults(name: str) -> list[str]:
-    """The same for an index in an operation on items, and the table behind which a list goes on: characters first."""
+    """The same with the characters first, as of other names: of an index to read, a backup, or where a list goes on."""
     return sorted(name_faults(name), key=lambda fault: fault != _PATTERN_RULE)
 
 

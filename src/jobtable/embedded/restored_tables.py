@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 
 from jobtable.embedded.key_schemas import global_key_schema, projection, simple_key_schema
+from jobtable.embedded.names import is_own_arn
 from jobtable.embedded.requests import structures
 from jobtable.embedded.storage import Transaction, View
 from jobtable.embedded.storage.catalogue import IndexRecord, TableRecord, Throughput
@@ -19,6 +20,12 @@ from jobtable.store.backend import Request
 _OVERRIDES = ("ProvisionedThroughput", "OnDemandThroughput", "SSESpecification")
 _LIMITS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _REFUSED = "Invalid Request: "
+
+
+def refuse_other_region(arn: str, request: Request) -> None:
+    """RequestRefused if a restore out of another region does not say how the table is to be encrypted here."""
+    if not is_own_arn(arn) and request.get("SSESpecificationOverride") is None:
+        raise RequestRefused(f"{_REFUSED}sseSpecificationOverride must be provided for cross-region restores")
 
 
 def refuse_taken_name(view: View, target: str) -> None:

@@ -200,7 +200,7 @@ def test_the_answer_of_a_restore_tells_that_it_has_begun(backend: EmbeddedBacken
     summary = {"SourceBackupArn": arn, "SourceTableArn": PREFIX, "RestoreDateTime": created}
     assert answer["TableStatus"] == "CREATING"
     assert answer["RestoreSummary"] == summary | {"RestoreInProgress": True}
-    assert [index["IndexStatus"] for index in answer["GlobalSecondaryIndexes"]] == ["CREATING"]
+    assert ["IndexStatus" in index for index in answer["GlobalSecondaryIndexes"]] == [False]
     table = table_described(backend, "restored")
     assert table["TableStatus"] == "ACTIVE"
     assert "RestoreSummary" not in table
@@ -546,7 +546,8 @@ def test_a_restore_that_cannot_be_is_refused(
     backend: EmbeddedBackend, others: Request, code: str, message: str | None
 ) -> None:
     request = {"TargetTableName": "restored", "BackupArn": back_up(backend)} | others
-    found = refusal(backend, "RestoreTableFromBackup", {name: value for name, value in request.items() if value is not None})
+    given = {name: value for name, value in request.items() if value is not None}
+    found = refusal(backend, "RestoreTableFromBackup", given)
     assert found == (code, message or found[1])
     assert backend.execute("ListTables", {})["TableNames"] == ["tab"]
 

@@ -76,8 +76,7 @@ def test_a_large_restored_table_is_told_and_cannot_be_used_until_it_is_whole(bac
         assert description["TableStatus"] == "CREATING"
         assert description["RestoreSummary"]["RestoreInProgress"] is True
         (index,) = description["GlobalSecondaryIndexes"]
-        assert index["IndexStatus"] == "CREATING"
-        assert "Backfilling" not in index
+        assert index.keys().isdisjoint({"IndexStatus", "Backfilling"})
     assert backend.execute("ListTables", {})["TableNames"] == ["restored", "tab"]
     refusals = 0
     while step(backend):
@@ -138,7 +137,7 @@ def check_that_it_cannot_be_used(backend: EmbeddedBackend) -> None:
         assert refused.value.code == "TableNotFoundException"
     with pytest.raises(TableInUse, match="which is still in use: Table is being created: restored"):
         backend.execute("DeleteTable", named)
-    with pytest.raises(TableInUse, match="Table already exists: restored"):
+    with pytest.raises(TableInUse, match="which is still in use: Table is being used: restored"):
         backend.execute("CreateTable", TABLE | {"TableName": "restored"})
 
 

@@ -187,7 +187,8 @@ def test_an_index_that_is_still_being_filled_is_told(monkeypatch: pytest.MonkeyP
 def test_a_table_that_is_still_being_restored_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filling, "FILLED_AT_ONCE", 0)
     monkeypatch.setattr(Upkeep, "start_if_needed", lambda *_, **__: None)
-    source, copy = Table("kept", pk="PK", recovery=True), Table("copy", pk="PK")
+    index = Index("GSI1", "GSI1PK")
+    source, copy = Table("kept", pk="PK", recovery=True, indexes=[index]), Table("copy", pk="PK", indexes=[index])
     backend = EmbeddedBackend(None)
     with Store(backend) as store:
         store.tables.create(source)

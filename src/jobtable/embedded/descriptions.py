@@ -73,8 +73,7 @@ def describe_new(view: View, record: TableRecord, now: float) -> Description:
 
 def describe_restored(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table whose restore has just begun, as it is told also of one that is whole by now."""
-    indexes = tuple(index.model_copy(update={"is_filling": True}) for index in record.indexes)
-    return describe_table(view, record.model_copy(update={"is_creating": True, "indexes": indexes}), now)
+    return describe_table(view, record.model_copy(update={"is_creating": True}), now)
 
 
 def describe_deleted(view: View, record: TableRecord, now: float) -> Description:
@@ -155,8 +154,7 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
     description = describe_key_and_projection(index)
     if not index.is_local:
         description |= {
-            "IndexStatus": "CREATING" if index.is_filling else "ACTIVE",
-            **({"Backfilling": True} if index.is_filling and not record.is_creating else {}),
+            **_index_status(record, index),
             "ProvisionedThroughput": _throughput(index.throughput, now),
             **describe_limit(index.on_demand),
             **_warm(ready_for(index.warm, index.throughput, is_on_demand=record.is_on_demand)),
@@ -166,6 +164,13 @@ def _index(record: TableRecord, index: IndexRecord, counts: dict[int, tuple[int,
         "ItemCount": items,
         "IndexArn": index_arn(record.name, index.name),
     }
+
+
+def _index_status(record: TableRecord, index: IndexRecord) -> Description:
+    if record.is_creating:
+        # The index of a table that is being restored has none yet.
+        return {}
+    return {"IndexStatus": "CREATING", "Backfilling": True} if index.is_filling else {"IndexStatus": "ACTIVE"}
 
 
 def _stream(record: TableRecord) -> Description:

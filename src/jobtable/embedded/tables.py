@@ -33,8 +33,7 @@ def create(storage: Storage, request: Request) -> Response:
     wanted = new_table(request, tags.tags_of(request, "Tags"))
 
     def action(transaction: Transaction) -> Response:
-        if transaction.record(wanted.name) is not None:
-            raise TableInUse(f"Table already exists: {wanted.name}")
+        _refuse_taken_name(transaction, wanted.name)
         now = storage.now()
         record = TableRecord(
             id=new_id(transaction),
@@ -61,6 +60,14 @@ def create(storage: Storage, request: Request) -> Response:
         return {"TableDescription": describe_new(transaction, record, now)}
 
     return storage.write(action)
+
+
+def _refuse_taken_name(transaction: Transaction, name: str) -> None:
+    taken = transaction.record(name)
+    if taken is not None:
+        raise TableInUse(
+            f"{IN_USE}Table is being used: {name}" if taken.is_creating else f"Table already exists: {name}"
+        )
 
 
 def describe(storage: Storage, request: Request) -> Response:
@@ -110,7 +117,7 @@ def delete(storage: Storage, request: Request) -> Response:
                 " protection first."
             )
         if any(index.is_filling for index in record.indexes):
-            raise TableInUse(f"{IN_USE}Table is being updated: {name}")
+            raise TableInUse(f"{IN_USE}Cannot delete table while indexes are being created, updated, or deleted.")
         targets = restoring.targets_of(transaction, record.id)
         if targets:
             raise TableInUse(f"{IN_USE}Table is being restored: {name}, to {', '.join(targets)}")

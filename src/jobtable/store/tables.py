@@ -257,7 +257,8 @@ class Tables:
                 continue
             states = [
                 described["TableStatus"],
-                *(i["IndexStatus"] for i in described.get("GlobalSecondaryIndexes", [])),
+                # An index has no state of its own while its table is restored.
+                *(i.get("IndexStatus", "CREATING") for i in described.get("GlobalSecondaryIndexes", [])),
             ]
             if set(states) == {"ACTIVE"}:
                 return

@@ -28,22 +28,22 @@ from jobtable.testing import FakeClock
 HIGHER_LIMITS = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 
 
-def unchanged(named: str, kind: str) -> str:
+def unchanged(named: str, again: str) -> str:
     return (
         f"The provisioned throughput for the {named} will not change. The requested value equals the current value."
-        f" Current ReadCapacityUnits provisioned for the {kind}: 1. Requested ReadCapacityUnits: 1. Current"
-        f" WriteCapacityUnits provisioned for the {kind}: 2. Requested WriteCapacityUnits: 2. {HIGHER_LIMITS}"
+        f" Current ReadCapacityUnits provisioned for {again}: 1. Requested ReadCapacityUnits: 1. Current"
+        f" WriteCapacityUnits provisioned for {again}: 2. Requested WriteCapacityUnits: 2. {HIGHER_LIMITS}"
     )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
-        ({"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 2)}, unchanged("table", "table")),
+        ({"ProvisionedThroughput": units(1, 2)}, unchanged("table", "the table")),
+        ({"BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 2)}, unchanged("table", "the table")),
         (
             update({"Update": {"IndexName": "ggg", "ProvisionedThroughput": units(1, 2)}}),
-            unchanged("index ggg", "index"),
+            unchanged("index ggg", "index ggg"),
         ),
         (
             update({"Update": {"IndexName": "ggg"}}),
@@ -164,6 +164,7 @@ def test_changes_of_units_are_told_once_there_are_any() -> None:
     assert [changed(read)["NumberOfDecreasesToday"] for read in (2, 1, 9)] == [1, 2, 2]
     on_demand = engine.execute("UpdateTable", {"TableName": "tab", **CHANGES["on demand"]})["TableDescription"]
     assert on_demand["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 2
+    assert on_demand["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 1
     clock.advance(86_400)
     described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]["ProvisionedThroughput"]
     assert described["NumberOfDecreasesToday"] == 0
@@ -267,6 +268,13 @@ def test_encryption_that_cannot_be_or_would_not_change_is_refused(
     with pytest.raises(RequestRefused) as caught:
         engine.execute("UpdateTable", {"TableName": "tab", "SSESpecification": given})
     assert caught.value.message == INVALID + message
+
+
+def test_the_same_key_by_another_name_than_its_arn_is_a_change(engine: EmbeddedBackend) -> None:
+    engine.execute("CreateTable", table(SSESpecification=KEY))
+    named = {"TableName": "tab", "SSESpecification": KEY | {"KMSMasterKeyId": "mine"}}
+    described = engine.execute("UpdateTable", named)["TableDescription"]
+    assert described["SSEDescription"]["KMSMasterKeyArn"] == KEY["KMSMasterKeyId"]
 
 
 NOT_WITH_UNITS = "cannot be specified when the table BillingMode is PROVISIONED"

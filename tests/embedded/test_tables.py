@@ -346,10 +346,22 @@ def test_limits_on_demand_are_changed_one_by_one(engine: EmbeddedBackend) -> Non
     assert (by_b["IndexName"], by_c["IndexName"]) == ("by_b", "by_c")
     assert by_b["OnDemandThroughput"] == {"MaxReadRequestUnits": 7}
     assert "OnDemandThroughput" not in by_c
-    off = engine.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxReadRequestUnits": -1}})
-    assert off["TableDescription"]["OnDemandThroughput"] == {"MaxWriteRequestUnits": 20}
-    off = engine.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": {"MaxWriteRequestUnits": -1}})
-    assert "OnDemandThroughput" not in off["TableDescription"]
+
+
+def test_limits_on_demand_that_are_taken_away_are_told_once(engine: EmbeddedBackend) -> None:
+    no_reads, no_writes = {"MaxReadRequestUnits": -1}, {"MaxWriteRequestUnits": -1}
+    writes = {"MaxWriteRequestUnits": 20}
+    engine.execute("CreateTable", table(OnDemandThroughput={"MaxReadRequestUnits": 10} | writes))
+    changes: list[tuple[Request, Request, Request | None]] = [
+        (no_reads, no_reads | writes, writes),
+        (no_writes, no_writes, None),
+        (no_reads | no_writes, no_reads | no_writes, None),
+    ]
+    for removed, answered, left in changes:
+        answer = engine.execute("UpdateTable", {"TableName": "tab", "OnDemandThroughput": removed})
+        assert answer["TableDescription"]["OnDemandThroughput"] == answered
+        described = engine.execute("DescribeTable", {"TableName": "tab"})["Table"]
+        assert described.get("OnDemandThroughput") == left
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from jobtable.embedded.storage.catalogue import (
     Throughput,
     WarmThroughput,
 )
+from jobtable.embedded.throughput import removed_limits
 from jobtable.embedded.warm_throughput import ready_for
+from jobtable.store.backend import Request
 from jobtable.store.tables import key_schema
 
 Description = dict[str, Any]
@@ -74,6 +76,15 @@ def describe_new(view: View, record: TableRecord, now: float) -> Description:
 def describe_restored(view: View, record: TableRecord, now: float) -> Description:
     """The TableDescription of a table whose restore has just begun, as it is told also of one that is whole by now."""
     return describe_table(view, record.model_copy(update={"is_creating": True}), now)
+
+
+def describe_updated(view: View, record: TableRecord, request: Request, now: float) -> Description:
+    """The TableDescription of a table that a request has just changed: also with the limits that it has taken away."""
+    description = describe_table(view, record, now)
+    removed = removed_limits(request)
+    if removed:
+        description["OnDemandThroughput"] = description.get("OnDemandThroughput", {}) | removed
+    return description
 
 
 def describe_deleted(view: View, record: TableRecord, now: float) -> Description:

@@ -79,7 +79,9 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
         refuse_table_throughput(request)
         if record.is_on_demand:
             return record
-        indexes = tuple(_replaced(index, throughput=_without_units(index.throughput)) for index in record.indexes)
+        # Of an index, the service counts that as a decrease; of the table, it does not.
+        nothing = Throughput()
+        indexes = tuple(_replaced(one, throughput=_changed(one.throughput, nothing, now)) for one in record.indexes)
         throughput = _without_units(record.throughput)
         return _replaced(record, is_on_demand=True, on_demand_since=now, throughput=throughput, indexes=indexes)
     if mode is None and request.get("ProvisionedThroughput") is None:
@@ -89,7 +91,7 @@ def _with_billing(record: TableRecord, request: Request, now: float) -> TableRec
     if record.is_on_demand:
         indexes = tuple(_replaced(index, on_demand=None) for index in record.indexes)
         return _replaced(record, is_on_demand=False, throughput=throughput, on_demand=None, indexes=indexes)
-    _check_difference(record.throughput, wanted, "table", "table")
+    _check_difference(record.throughput, wanted, "the table")
     return _replaced(record, throughput=throughput)
 
 
@@ -134,7 +136,7 @@ def _updated_index(index: IndexRecord, change: IndexChange, now: float, *, is_on
         )
     _check_units_of_index(given, is_on_demand=False)
     wanted = given_throughput(given)
-    _check_difference(index.throughput, wanted, f"index {index.name}", "index")
+    _check_difference(index.throughput, wanted, f"index {index.name}")
     return _replaced(index, **options, throughput=_changed(index.throughput, wanted, now))
 
 
@@ -151,13 +153,13 @@ def _check_units_of_index(given: Request, *, is_on_demand: bool) -> None:
         )
 
 
-def _check_difference(before: Throughput, after: Throughput, named: str, kind: str) -> None:
+def _check_difference(before: Throughput, after: Throughput, named: str) -> None:
     if (after.read, after.write) == (before.read, before.write):
         raise RequestRefused(
-            f"The provisioned throughput for the {named} will not change. The requested value equals the current value."
-            f" Current ReadCapacityUnits provisioned for the {kind}: {before.read}. Requested ReadCapacityUnits:"
-            f" {after.read}. Current WriteCapacityUnits provisioned for the {kind}: {before.write}. Requested"
-            f" WriteCapacityUnits: {after.write}. {MORE_ABOUT_LIMITS}"
+            f"The provisioned throughput for the {named.removeprefix('the ')} will not change. The requested value"
+            f" equals the current value. Current ReadCapacityUnits provisioned for {named}: {before.read}. Requested"
+            f" ReadCapacityUnits: {after.read}. Current WriteCapacityUnits provisioned for {named}: {before.write}."
+            f" Requested WriteCapacityUnits: {after.write}. {MORE_ABOUT_LIMITS}"
         )
 
 
@@ -248,7 +250,7 @@ def _changed_encryption(record: TableRecord, request: Request) -> dict[str, str]
     wanted = encryption(request)
     if wanted is None and record.encryption is None:
         raise RequestRefused(f"{INVALID}Table is already encrypted by default")
-    if wanted == record.encryption and "KMSMasterKeyId" in request["SSESpecification"]:
+    if record.encryption and record.encryption["KMSMasterKeyArn"] == request["SSESpecification"].get("KMSMasterKeyId"):
         raise RequestRefused(
             f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want"
             " to change Master Key"

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from jobtable.embedded import backups, expiry, recovery, streams, tags
 from jobtable.embedded.constraints import check_constraints
-from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table
+from jobtable.embedded.descriptions import describe_deleted, describe_new, describe_table, describe_updated
 from jobtable.embedded.names import REGION, existing_table, table_of, whole_table
 from jobtable.embedded.storage import Storage, Transaction, restoring
 from jobtable.embedded.storage.catalogue import TableRecord
@@ -98,7 +98,7 @@ def update(storage: Storage, request: Request) -> Response:
         before = whole_table(transaction, name)
         now = storage.now()
         after = change_table(transaction, before, updated(transaction, before, request, now))
-        return {"TableDescription": describe_table(transaction, after, now)}
+        return {"TableDescription": describe_updated(transaction, after, request, now)}
 
     return storage.write(action)
 

@@ -86,6 +86,12 @@ def on_demand_limit(
     return None if limits == (None, None) else OnDemandLimit(read=limits[0], write=limits[1])
 
 
+def removed_limits(request: Request) -> dict[str, int]:
+    """The limits on demand that a request takes away from a table, as it does so."""
+    given = request.get("OnDemandThroughput") or {}
+    return {member: _NO_LIMIT for member in _REQUEST_UNITS if given.get(member) == _NO_LIMIT}
+
+
 def refuse_on_demand_limit(structure: Request, *, is_new: bool = False) -> None:
     """RequestRefused if a table with units, or an index of it, is given limits on demand."""
     given, name = structure.get("OnDemandThroughput"), structure.get("IndexName")

@@ -130,13 +130,12 @@ def check_projected_filter(source: Source) -> None:
         return
     held = source.projected_names()
     missing = sorted(source.filter.top_level_names - held) if held is not None else []
-    if missing:
-        raise not_projected_filter(source, missing)
+    if missing and source.index is not None:
+        raise not_projected_filter(source.index, missing)
 
 
-def not_projected_filter(source: Source, missing: Sequence[str]) -> RequestRefused:
+def not_projected_filter(index: IndexSchema, missing: Sequence[str]) -> RequestRefused:
     """The error for a filter that looks at what an index does not hold."""
-    name = "" if source.index is None else source.index.name
     return RequestRefused(
-        f"{INVALID}Secondary index {name} does not project one or more filter attributes: [{', '.join(missing)}]"
+        f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: [{', '.join(missing)}]"
     )

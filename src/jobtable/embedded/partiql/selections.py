@@ -214,7 +214,7 @@ class _Keys:
     def check_projected_filters(self, source: Source) -> None:
         """RequestRefused if every alternative looks at what an index does not hold: the last partition's is told."""
         held = source.projected_names()
-        if held is None:
+        if held is None or source.index is None:
             return
         (partition, *_), _ = source.key_attributes()
         missing: dict[bytes, list[str]] = {}
@@ -224,7 +224,7 @@ class _Keys:
             if value is None or not names:
                 return
             missing[ENCODERS[partition.type](value[partition.type])] = names
-        raise not_projected_filter(source, _in_hash_order(missing[max(missing)]))
+        raise not_projected_filter(source.index, _in_hash_order(missing[max(missing)]))
 
     def _only_partition(self, branch: Branch) -> AttributeValue | None:
         """The value that an alternative says the partition key to have; None if it says none, or two."""

@@ -92,6 +92,7 @@ class Terms:
         if isinstance(node, Parameter):
             return self._parameters[node.number]
         value = _written(node, "root")
+        # An empty list or map that is too deep: there is nothing in it that could be told of.
         if container_depth(value) > MAX_CONTAINER_DEPTH:
             raise RequestRefused(BECOMES_TOO_DEEP)
         return value

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Request, expect
 from tests.web.conftest import Served
 
 LIVE = '[data-live-state][data-state="live"]'
@@ -60,10 +60,23 @@ def watch(browser: Browser, served: Served) -> Iterator[Watched]:
 
 
 def open_live(page: Page, path: str) -> None:
-    """Return when the page has read again what it shows."""
+    """Return when the page has read again what it shows, and nothing that it asked for is on its way."""
+    under_way: set[Request] = set()
+
+    def begin(request: Request) -> None:
+        if request.resource_type == "fetch":
+            under_way.add(request)
+
+    def end(request: Request) -> None:
+        under_way.discard(request)
+
+    page.on("request", begin)
+    page.on("requestfinished", end)
+    page.on("requestfailed", end)
     with page.expect_response(lambda answer: answer.url == page.url and answer.request.resource_type == "fetch"):
         page.goto(path)
     page.locator(LIVE).wait_for(state="attached")
+    _wait_until(page, lambda: not under_way, lambda: f"on their way are {[each.url for each in under_way]}")
 
 
 def told_on(page: Page) -> list[str]:
@@ -79,9 +92,14 @@ def wait_until_told(page: Page, text: str) -> None:
 
 def wait_for_viewers(page: Page, served: Served, count: int) -> None:
     """Wait until so many streams are open; the server sees a moment later that one was closed."""
+    feed = served.app.state.feed
+    _wait_until(page, lambda: feed.viewers == count, lambda: f"{feed.viewers} streams are open")
+
+
+def _wait_until(page: Page, is_so: Callable[[], bool], told: Callable[[], str]) -> None:
     deadline = time.monotonic() + LONGEST_MILLISECONDS / 1000
-    while served.app.state.feed.viewers != count:
-        assert time.monotonic() < deadline, f"{served.app.state.feed.viewers} streams are open"
+    while not is_so():
+        assert time.monotonic() < deadline, told()
         page.wait_for_timeout(20)
 
 

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # published without types
-from playwright.sync_api import Browser, Route
+from playwright.sync_api import Browser, Route, expect
 from tests.running import run_jobs
 from tests.web.browsing import Watched, open_live, wait_until_told, watch
 from tests.web.conftest import Served
@@ -637,6 +637,6 @@ def test_the_keyboard_is_enough(watched: Watched) -> None:
     page = watched.page
     page.goto("/jobs")
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "content"
+    expect(page.locator("#content")).to_be_focused()

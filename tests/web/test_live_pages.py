@@ -56,8 +56,10 @@ def page(browser: Browser, served: Served) -> Iterator[Page]:
     shown.close()
 
 
-def numbers_of_lines(page: Page) -> list[int]:
-    return [int(text.split()[1]) for text in page.locator(".line-text").all_text_contents()]
+def wait_for_lines(page: Page, count: int) -> None:
+    """Wait until the lines 0, 1, 2, ... are there, each once: what is read may come after what is told."""
+    numbers = "[...document.querySelectorAll('.line-text')].map((line) => line.textContent.split(' ')[1]).join()"
+    page.wait_for_function(f"told => {numbers} === told", arg=",".join(map(str, range(count))))
 
 
 # --- one stream ------------------------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ def test_what_happens_while_the_server_is_away_is_read_when_it_is_back(browser: 
     page.get_by_text("line 3").wait_for()
     run.log(4)
     page.get_by_text("line 4").wait_for()
-    assert numbers_of_lines(page) == list(range(5))
+    wait_for_lines(page, 5)
     expect(page.locator("[data-chart] .point")).to_have_count(5)
     listed.page.locator(f'tr[data-job="{other.job_id}"] .badge-completed').wait_for()
     shown.close()
@@ -165,7 +167,7 @@ def test_a_fast_log_and_many_values_leave_no_gap(watched: Watched, served: Serve
         run.log(*range(start, start + 1000))
     run.measure(*range(500))
     page.get_by_text("line 2999").wait_for()
-    assert numbers_of_lines(page) == list(range(3000))
+    wait_for_lines(page, 3000)
     page.wait_for_function("() => document.querySelector('[data-chart]')?.data?.at(-1).x.at(-1) === 499")
 
 
@@ -202,7 +204,7 @@ def test_lines_that_come_twice_are_passed_over_at_once(watched: Watched, served:
     page.evaluate(tell, told[::3])
     page.evaluate(tell, told)
     assert any(page.evaluate(tell, told) < 1_500 for _ in range(10)), "the machine may have stood still, not each time"
-    assert numbers_of_lines(page) == list(range(4000))
+    wait_for_lines(page, 4000)
 
 
 def test_what_happens_before_the_stream_is_ready_is_read(watched: Watched, served: Served) -> None:
@@ -344,10 +346,12 @@ def test_who_scrolls_up_is_not_dragged_back(watched: Watched, served: Served) ->
     log, follows = page.locator("[data-log]"), page.get_by_label("follow")
     assert follows.is_checked()
     page.wait_for_function("() => document.querySelector('[data-log]').scrollTop > 1000")
+    lowest = log.evaluate("log => log.scrollTop")
     log.hover()
     page.mouse.wheel(0, -800)
     expect(follows).not_to_be_checked()
-    before = log.evaluate("log => log.scrollTop")
+    before = lowest - 800
+    page.wait_for_function("([log, before]) => log.scrollTop === before", arg=[log.element_handle(), before])
     run.log(200)
     page.get_by_text("line 200").wait_for(state="attached")
     assert log.evaluate("log => log.scrollTop") == before

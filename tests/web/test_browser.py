@@ -467,7 +467,7 @@ def test_the_settings_of_a_queue_and_the_priority_of_a_job_are_changed(watched: 
     page.goto(f"/jobs/{job.job_id}")
     page.get_by_label("Priority").fill("900")
     page.get_by_role("button", name="Change").click()
-    page.locator("[data-region=summary] dd", has_text="900").wait_for()
+    page.locator("[data-region=summary] dd", has_text=re.compile("^900$")).wait_for()
     assert served.services.jobs.queries.get_job(job.job_id).priority == 900
 
 

@@ -30,6 +30,7 @@ EXPERIMENTS = (
     "clock_jumps",
     "poison",
     "api",
+    "late_answers",
     "pipelines",
     "journeys",
     "journey_files",

@@ -9,7 +9,7 @@ from jobtable.embedded.items import Read, run_write
 from jobtable.embedded.partiql.single_reads import prepare_read, read_one
 from jobtable.embedded.partiql.statements import MEMBERS, Given, given, requests_of, short_code
 from jobtable.embedded.partiql.syntax import Exists, Insert, Select
-from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.partiql.terms import parameters_of
 from jobtable.embedded.partiql.writes import duplicate_key, prepare_write, returned_by
 from jobtable.embedded.requests import CAPACITY, OPTIONAL_BOOLEAN, Member, check_members
 from jobtable.embedded.storage import Storage
@@ -51,8 +51,7 @@ def batch_execute_statement(storage: Storage, request: Request) -> Response:
 
 def _given_or_fault(number: int, body: Request) -> Given | RequestError:
     try:
-        Terms.check_values(body.get("Parameters"))
-        return given(number, body)
+        return given(number, body, parameters_of(body))
     except RequestRefused as fault:
         if fault.code != RequestRefused.code:
             raise  # A value of another JSON type: the request as a whole cannot be read.

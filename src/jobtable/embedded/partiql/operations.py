@@ -9,7 +9,7 @@ from jobtable.embedded.partiql.paging import read
 from jobtable.embedded.partiql.selections import plan_of
 from jobtable.embedded.partiql.statements import PARAMETERS, STATEMENT
 from jobtable.embedded.partiql.syntax import Delete, Exists, Insert, Select, Update
-from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.partiql.terms import Terms, parameters_of
 from jobtable.embedded.partiql.writes import duplicate_key, prepare_write, returned_by
 from jobtable.embedded.requests import (
     CAPACITY,
@@ -36,9 +36,9 @@ _MEMBERS = {
 def execute_statement(storage: Storage, request: Request) -> Response:
     """Read items, or write one, as a statement says."""
     check_members(request, _MEMBERS)
-    Terms.check_values(request.get("Parameters"))
+    parameters = parameters_of(request)
     parsed = parse(request["Statement"])
-    terms = Terms(parsed, request.get("Parameters"))
+    terms = Terms(parsed, parameters)
     match parsed.statement:
         case Select() as select:
             return read(storage, request, plan_of(storage, select, terms, request))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from jobtable.embedded.requests import (
     lower_first,
 )
 from jobtable.errors import RequestError
-from jobtable.store.backend import Request
+from jobtable.store.backend import AttributeValue, Request
 
 STATEMENT = Member(str, required=True, shortest=1, longest=8192)
 PARAMETERS = Member(list, shortest=1)
@@ -37,10 +37,11 @@ class Given:
     number: int
     request: Request
     parsed: Parsed
+    parameters: Sequence[AttributeValue]
 
     def terms(self) -> Terms:
-        """Its names and values; RequestRefused if a parameter is no valid value, or one is missing."""
-        return Terms(self.parsed, self.request.get("Parameters"))
+        """Its names and values; RequestRefused if a parameter is missing."""
+        return Terms(self.parsed, self.parameters)
 
     def is_read(self) -> bool:
         """Whether it reads. EXISTS goes together with writes."""
@@ -61,9 +62,9 @@ def requests_of(request: Request, member: str, most: int, members: Mapping[str, 
     return bodies
 
 
-def given(number: int, body: Request) -> Given:
+def given(number: int, body: Request, parameters: Sequence[AttributeValue]) -> Given:
     """A statement of a request; RequestRefused if its text is none."""
-    return Given(number, body, parse(body["Statement"]))
+    return Given(number, body, parse(body["Statement"]), parameters)
 
 
 def short_code(fault: RequestError) -> str:

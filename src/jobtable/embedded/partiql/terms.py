@@ -6,7 +6,6 @@ Every name of a path becomes a #placeholder and every value a :placeholder, as i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from jobtable.embedded.expressions.grammar import PathOperand, ValueOperand
 from jobtable.embedded.expressions.paths import Path
@@ -30,30 +29,30 @@ from jobtable.embedded.values import (
 )
 from jobtable.embedded.wordings import INVALID, ValueRefused
 from jobtable.errors import RequestRefused
-from jobtable.store.backend import AttributeValue, Item
+from jobtable.store.backend import AttributeValue, Item, Request
 
 _NOT_IN_BAGS = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
 
 _NEGATIVE_ZERO = "Negative zero decimal is not supported"
 
 
+def parameters_of(request: Request) -> list[AttributeValue]:
+    """The parameters of a statement in their canonical form, or RequestRefused; they are looked at before its text."""
+    return [validate_deep_value(one) for one in request.get("Parameters") or ()]
+
+
 class Terms:
     """What the conditions, changes and values of one statement refer to."""
 
-    def __init__(self, parsed: Parsed, parameters: Any) -> None:
-        """RequestRefused if a parameter is no valid value, or there are fewer than question marks."""
-        self._parameters = self.check_values(parameters)
-        if len(self._parameters) < parsed.parameters:
+    def __init__(self, parsed: Parsed, parameters: Sequence[AttributeValue]) -> None:
+        """RequestRefused if there are fewer parameters than question marks."""
+        self._parameters = parameters
+        if len(parameters) < parsed.parameters:
             raise RequestRefused("Number of parameters in request and statement don't match.")
         self.names: dict[str, str] = {}
         self.values: dict[str, AttributeValue] = {}
         self._placeholders: dict[str, str] = {}
         self.values_size = 0
-
-    @staticmethod
-    def check_values(parameters: Any) -> list[AttributeValue]:
-        """The parameters of a statement in their canonical form, or RequestRefused."""
-        return [validate_deep_value(one) for one in parameters or ()]
 
     def path(self, path: Path) -> Path:
         """A path with placeholders for its names."""

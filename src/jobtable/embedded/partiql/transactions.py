@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jobtable.embedded.items import Read
@@ -11,7 +11,7 @@ from jobtable.embedded.keys import SchemaMismatch
 from jobtable.embedded.partiql.single_reads import prepare_read
 from jobtable.embedded.partiql.statements import MEMBERS, Given, given, requests_of, short_code
 from jobtable.embedded.partiql.syntax import Insert, Select
-from jobtable.embedded.partiql.terms import Terms
+from jobtable.embedded.partiql.terms import parameters_of
 from jobtable.embedded.partiql.writes import duplicate_key, prepare_write, returned_by
 from jobtable.embedded.requests import CAPACITY, Member, Tables, check_members
 from jobtable.embedded.storage import Storage
@@ -21,7 +21,7 @@ from jobtable.embedded.units import wanted_capacity
 from jobtable.embedded.wordings import in_words_of
 from jobtable.embedded.writes import Write
 from jobtable.errors import RequestRefused, TransactionCanceled
-from jobtable.store.backend import Request, Response
+from jobtable.store.backend import AttributeValue, Request, Response
 
 _MEMBERS = {
     "TransactStatements": Member(list, required=True),
@@ -35,9 +35,8 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
     """Up to 100 reads of single items as they were at one moment, or up to 100 writes and checks, atomically."""
     check_members(request, _MEMBERS)
     bodies = requests_of(request, "TransactStatements", MAX_ACTIONS, MEMBERS)
-    for body in bodies:
-        Terms.check_values(body.get("Parameters"))
-    statements = [_given(number, body) for number, body in enumerate(bodies)]
+    parameters = [parameters_of(body) for body in bodies]
+    statements = [_given(number, body, parameters[number]) for number, body in enumerate(bodies)]
     if len({one.is_read() for one in statements}) > 1:
         raise RequestRefused(
             "ExecuteTransaction API does not support both read and write operations in the same request."
@@ -48,9 +47,9 @@ def execute_transaction(storage: Storage, request: Request) -> Response:
     return _write(storage, request, statements, [one for one in prepared if isinstance(one, Write)])
 
 
-def _given(number: int, body: Request) -> Given:
+def _given(number: int, body: Request, parameters: Sequence[AttributeValue]) -> Given:
     try:
-        return given(number, body)
+        return given(number, body, parameters)
     except RequestRefused as fault:
         raise _placed(number, fault) from fault
 

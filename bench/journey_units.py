@@ -9,11 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.journeys.default_stages import default_stages
-from jobtable.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule, StageDefinition, journeys
-from jobtable.journeys.service import Journeys
 from jobtable.model import Entity
 from jobtable.store import Store
+from jobtable.systems.journeys.default_stages import default_stages
+from jobtable.systems.journeys.entities import (
+    JobExecution,
+    Journey,
+    LogEntry,
+    SecondBrainRule,
+    StageDefinition,
+    journeys,
+)
+from jobtable.systems.journeys.service import Journeys
 
 _GOLDEN = Path(__file__).parents[1] / "tests" / "golden" / "002"
 _LOGS_OF_A_JOB = 145

@@ -18,8 +18,8 @@ from mlflow.entities import Metric
 
 from bench.measure import Contender, compare
 from jobtable.app import open_jobs
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.testing.servers import cache_folder
 
 PEER = "MLflow on SQLite"

@@ -11,14 +11,14 @@ from typing import Any
 
 import boto3
 from boto3.dynamodb.conditions import Key as KeyCondition
-from tests.receipts.pictures import ocr_result
+from tests.systems.receipts.pictures import ocr_result
 
 from bench.measure import not_measured, report
 from jobtable.embedded import EmbeddedBackend
-from jobtable.jobs.entities import main
-from jobtable.receipts.ocr import OcrResult, OcrService
+from jobtable.jobs.stored.entities import main
 from jobtable.store.store import Store
 from jobtable.store.tables import create_request
+from jobtable.systems.receipts.ocr import OcrResult, OcrService
 from jobtable.testing.servers import ServerUnavailable, cache_folder, dynamodb_local
 
 IMAGES, PEER_IMAGES = 200, 10

@@ -12,9 +12,9 @@ from random import Random
 from bench.measure import Contender, compare
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Queue, QueueJob
+from jobtable.jobs.stored.entities import Queue, QueueJob
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.model import Entity, Key, Table
 from jobtable.store.store import Store
 from jobtable.testing.servers import cache_folder

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from bench.measure import not_measured, report
 from jobtable.app import Services
-from jobtable.jobs.context import JobContext
-from jobtable.journeys.entities import Journey, StageDefinition
-from jobtable.journeys.parts import Source, Step
-from jobtable.journeys.runner import JourneyRunner
-from jobtable.journeys.stage import Stage
-from jobtable.journeys.template import path_of
+from jobtable.jobs.report.context import JobContext
+from jobtable.systems.journeys.entities import Journey, StageDefinition
+from jobtable.systems.journeys.parts import Source, Step
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.stage import Stage
+from jobtable.systems.journeys.template import path_of
 from jobtable.testing.servers import cache_folder
 
 STEPS, AT_ONCE, ROUNDS, TARGET = 25, 16, 5, 8

@@ -18,8 +18,8 @@ from pydantic_core import to_json
 from bench.measure import Contender, compare
 from bench.raw_sqlite import RawSqlite
 from jobtable.embedded import EmbeddedBackend
-from jobtable.jobs.entities import Job, JobStatus, main
-from jobtable.jobs.records import Status
+from jobtable.jobs.stored.entities import Job, JobStatus, main
+from jobtable.jobs.stored.fields import Status
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.store.store import Store
 from jobtable.store.transactions import Transaction

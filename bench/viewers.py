@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 
 from bench.measure import report
 from jobtable.app import Services
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.leases import Outcome
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.settings import Settings
 from jobtable.web.server import bind, create_app, server_on
 

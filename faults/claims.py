@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from faults.jobs import end, jobs_in_folder, problems_in, start, unfinished, url_of
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.leases import Outcome
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.submit.definition import NewJob
 
 
 def run(trials: int = 10_000, seed: int = 1, claimers: int = 8) -> Iterator[dict[str, object]]:

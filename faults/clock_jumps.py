@@ -16,10 +16,10 @@ from pathlib import Path
 from faults.clocks import open_jumping
 from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
 
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.records import Status
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.worker import Worker
 
 _DAY_SECONDS = 86_400
 _LEASE_SECONDS = 3.0

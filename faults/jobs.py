@@ -11,8 +11,8 @@ from pathlib import Path
 
 from jobtable.app import open_jobs
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.leases import has_lease
-from jobtable.jobs.records import FINAL, Status
+from jobtable.jobs.lifecycle.leases import has_lease
+from jobtable.jobs.stored.fields import FINAL, Status
 
 REPOSITORY = Path(__file__).parents[1]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from jobtable.app import Services
 from jobtable.errors import ArchiveError
-from jobtable.journeys.entities import Journey
-from jobtable.journeys.example.rules import example_rules
-from jobtable.journeys.parts import Source
-from jobtable.journeys.restore import Existing
-from jobtable.journeys.template import DEFAULT_TEMPLATE
+from jobtable.systems.journeys.entities import Journey
+from jobtable.systems.journeys.example.rules import example_rules
+from jobtable.systems.journeys.parts import Source
+from jobtable.systems.journeys.restore import Existing
+from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 
 def run(trials: int = 500, seed: int = 1) -> Iterator[dict[str, object]]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from jobtable.journeys.example.data_migration import DataMigration
-from jobtable.journeys.example.migration_planning import MigrationPlanning
-from jobtable.journeys.example.raw_analysis import RawAnalysis
-from jobtable.journeys.example.stripped_schema import StrippedSchema
-from jobtable.journeys.example.tmf_mapping import TmfMapping
-from jobtable.journeys.example.verification import Verification
-from jobtable.journeys.execution import StageRun
-from jobtable.journeys.stage import Stage
+from jobtable.systems.journeys.example.data_migration import DataMigration
+from jobtable.systems.journeys.example.migration_planning import MigrationPlanning
+from jobtable.systems.journeys.example.raw_analysis import RawAnalysis
+from jobtable.systems.journeys.example.stripped_schema import StrippedSchema
+from jobtable.systems.journeys.example.tmf_mapping import TmfMapping
+from jobtable.systems.journeys.example.verification import Verification
+from jobtable.systems.journeys.execution import StageRun
+from jobtable.systems.journeys.stage import Stage
 
 
 class Noted(Stage):

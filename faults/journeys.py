@@ -24,16 +24,16 @@ from faults.journey_stages import STAGES
 
 from jobtable.app import Services, open_jobs
 from jobtable.errors import ObjectNotFoundError
-from jobtable.jobs.worker import Worker
-from jobtable.journeys import aggregates
-from jobtable.journeys.entities import JobExecution, Journey
-from jobtable.journeys.example.catalogue import create_catalogue
-from jobtable.journeys.example.rules import example_rules
-from jobtable.journeys.locations import Place, key_of
-from jobtable.journeys.parts import ExecutionStatus, JourneyStatus, Source
-from jobtable.journeys.runner import QUEUE
-from jobtable.journeys.template import DEFAULT_TEMPLATE
+from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import sweep
+from jobtable.systems.journeys import aggregates
+from jobtable.systems.journeys.entities import JobExecution, Journey
+from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.rules import example_rules
+from jobtable.systems.journeys.locations import Place, key_of
+from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, Source
+from jobtable.systems.journeys.runner import QUEUE
+from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
 
 _REPOSITORY = Path(__file__).parents[1]
 _KILLS_A_JOURNEY = 8

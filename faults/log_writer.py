@@ -14,9 +14,9 @@ from itertools import count
 
 from jobtable.clock import SYSTEM_CLOCK
 from jobtable.connection import connect
-from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.leases import Lease
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.context import JobContext
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.testing import FakeClock
 

@@ -19,12 +19,12 @@ from itertools import islice
 from pathlib import Path
 
 from jobtable.connection import connect
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import JobLog, main
-from jobtable.jobs.leases import Lease
-from jobtable.jobs.logs import JobLogs
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import JobLog, main
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 

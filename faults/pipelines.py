@@ -15,24 +15,24 @@ from pathlib import Path
 
 from faults.jobs import jobs_in_folder, problems_in, start, url_of
 
-from jobtable.albums.answers import Answers
-from jobtable.albums.entities import ExecutionStatus, WorkflowType, workflows
-from jobtable.albums.example import PATHS
-from jobtable.albums.executions import QUEUE as ALBUMS
-from jobtable.albums.executions import Executions
 from jobtable.app import open_jobs
-from jobtable.conversations.analysis.export import read_files, write_export
-from jobtable.conversations.analysis.generated import generate_export
-from jobtable.conversations.comparison import compare_runs
-from jobtable.conversations.runs import QUEUE as CONVERSATIONS
-from jobtable.conversations.runs import ConversationRuns, RunSettings
-from jobtable.conversations.service import tables
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.records import Status
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.worker.worker import Worker
+from jobtable.systems.albums.answers import Answers
+from jobtable.systems.albums.entities import ExecutionStatus, WorkflowType, workflows
+from jobtable.systems.albums.example import PATHS
+from jobtable.systems.albums.executions import QUEUE as ALBUMS
+from jobtable.systems.albums.executions import Executions
+from jobtable.systems.conversations.analysis.export import read_files, write_export
+from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.comparison import compare_runs
+from jobtable.systems.conversations.runs import QUEUE as CONVERSATIONS
+from jobtable.systems.conversations.runs import ConversationRuns, RunSettings
+from jobtable.systems.conversations.service import tables
 
 _LEASE_SECONDS = 1.5
-_PRELOAD = ("jobtable.conversations.stages", "jobtable.albums.runner")
+_PRELOAD = ("jobtable.systems.conversations.stages", "jobtable.systems.albums.runner")
 _LISTING = b"Pink Floyd - Animals (1977)\nKraftwerk - Autobahn (1974)\n"
 
 

@@ -15,10 +15,10 @@ from typing import Any
 from faults.jobs import end, jobs_in_folder, problems_in, start, url_of
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.records import Status
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import NewJob, RetryPolicy
+from jobtable.jobs.worker.worker import Worker
 
 _TASKS = "tests.jobs.worker_tasks"
 _ATTEMPTS = 3

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from faults.jobs import REPOSITORY, url_of
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.testing.servers import free_port
 
 Round = Callable[[int], None]

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from faults.jobs import jobs_in_folder, problems_in, url_of
 
-from jobtable.jobs.records import Status
-from jobtable.sweeps.service import Sweeps
+from jobtable.jobs.stored.fields import Status
+from jobtable.systems.sweeps.service import Sweeps
 
 _FOLDER = Path(__file__).parent.parent / "examples" / "sweeps"
 _FILE = "gradient_boosting.yaml"

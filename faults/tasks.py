@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jobtable.errors import LeaseLostError
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.leases import Outcome
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import task
 
 

@@ -15,8 +15,8 @@ from functools import partial
 from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.worker import Worker
 
 _LEASE_SECONDS = 1.5
 _JOBS_PER_WORKER = 5

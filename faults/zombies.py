@@ -15,10 +15,10 @@ from pathlib import Path
 from faults.jobs import jobs_in_folder, problems_in, start, unfinished, url_of
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.stored.entities import Instance, Job
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.worker import Worker
 
 _LEASE_SECONDS = 3.0
 _ATTEMPTS = ("status", "checkpoint", "artifact", "heartbeat", "release", "completion")

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import boto3
 
-from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import Job
 from jobtable.jobs.tasks import resolve
 from jobtable.model import Json
 from jobtable.objects.memory import MemoryObjectStore

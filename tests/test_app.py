@@ -10,8 +10,8 @@ import pytest
 
 from jobtable.app import Services, open_jobs
 from jobtable.errors import ConnectionUrlError, StorageError, TableNotFound
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import main
+from jobtable.jobs.stored.entities import main
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import object_key
 from jobtable.settings import Settings
 

@@ -19,11 +19,11 @@ import httpx
 import pytest
 
 from jobtable import connect
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import main
-from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import main
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.settings import Settings
 from jobtable.store.capacity import Units
 from jobtable.web.prices import dollars_for
@@ -33,7 +33,7 @@ PAGE = (Path(__file__).parent.parent / "docs" / "deploy.md").read_text()
 COUNT = 100
 JOBTABLE = [sys.executable, "-m", "jobtable"]
 TASK = """
-from jobtable.jobs.context import JobContext
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import task
 
 

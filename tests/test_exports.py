@@ -10,7 +10,7 @@ import pytest
 
 import jobtable
 import jobtable.jobs
-import jobtable.sweeps
+import jobtable.systems.sweeps
 
 EXPORTS = {
     jobtable: (
@@ -22,7 +22,7 @@ EXPORTS = {
         "DependsOn EdgeCondition FailTask Job JobContext Jobs Lease NewJob Outcome ParentWaits RetryPolicy Status "
         "StopTask Worker task"
     ),
-    jobtable.sweeps: "Asha Grid Median Optuna RandomChoice Sweep Sweeps choice float_range int_range",
+    jobtable.systems.sweeps: "Asha Grid Median Optuna RandomChoice Sweep Sweeps choice float_range int_range",
 }
 
 
@@ -36,7 +36,8 @@ def test_what_a_package_exports(package: ModuleType) -> None:
 
 def test_a_module_of_tasks_loads_no_worker() -> None:
     assert (
-        printed("import sys; from jobtable.jobs import task; print('jobtable.jobs.worker' in sys.modules)") == "False"
+        printed("import sys; from jobtable.jobs import task; print('jobtable.jobs.worker.worker' in sys.modules)")
+        == "False"
     )
 
 

@@ -9,35 +9,35 @@ from random import Random
 
 import pytest
 
-from jobtable.albums.answers import Answers
-from jobtable.albums.entities import ExecutionStatus, TaskStatus, workflows
-from jobtable.albums.executions import QUEUE as ALBUMS
-from jobtable.albums.executions import Executions
-from jobtable.albums.watch import Watch
-from jobtable.conversations.analysis.generated import generate_export
-from jobtable.conversations.runs import QUEUE as CONVERSATIONS
-from jobtable.conversations.runs import ConversationRuns
-from jobtable.conversations.service import tables
 from jobtable.embedded import EmbeddedBackend
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import main
-from jobtable.jobs.records import Status
-from jobtable.journeys.backups import JourneyBackups
-from jobtable.journeys.entities import journeys
-from jobtable.journeys.parts import JourneyStatus
-from jobtable.journeys.runner import QUEUE as JOURNEYS
+from jobtable.jobs.stored.entities import main
+from jobtable.jobs.stored.fields import Status
 from jobtable.store import Store
-from jobtable.sweeps.parameters import float_range
-from jobtable.sweeps.service import Sweeps
-from jobtable.sweeps.sweep import Sweep
+from jobtable.systems.albums.answers import Answers
+from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, workflows
+from jobtable.systems.albums.executions import QUEUE as ALBUMS
+from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.watch import Watch
+from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.runs import QUEUE as CONVERSATIONS
+from jobtable.systems.conversations.runs import ConversationRuns
+from jobtable.systems.conversations.service import tables
+from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.entities import journeys
+from jobtable.systems.journeys.parts import JourneyStatus
+from jobtable.systems.journeys.runner import QUEUE as JOURNEYS
+from jobtable.systems.sweeps.parameters import float_range
+from jobtable.systems.sweeps.service import Sweeps
+from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.testing import FakeClock, Faults, FaultyBackend
-from tests.albums import workflows as flows
-from tests.conversations.test_runs import files_of
 from tests.jobs.engines import check_records
-from tests.journeys.stages import Scripted
-from tests.journeys.worlds import STEPS, world_on
 from tests.running import jobs_in_memory, run_jobs
-from tests.sweeps import sweep_tasks
+from tests.systems.albums import workflows as flows
+from tests.systems.conversations.test_runs import files_of
+from tests.systems.journeys.stages import Scripted
+from tests.systems.journeys.worlds import STEPS, world_on
+from tests.systems.sweeps import sweep_tasks
 
 SEEDS = range(3)
 MOST_BEHIND = 60
@@ -139,7 +139,7 @@ def test_a_journey_runs_each_step_once_and_leaves_nothing_behind(seed: int) -> N
 def test_an_execution_asks_once_runs_each_step_once_and_leaves_nothing_behind(name: str, seed: int) -> None:
     with behind(seed) as (jobs, clock):
         executions = Executions(jobs)
-        execution_id = executions.start(f"tests.albums.workflows:{name}", b"image", "image.jpg").execution_id
+        execution_id = executions.start(f"tests.systems.albums.workflows:{name}", b"image", "image.jpg").execution_id
         work(jobs, clock, ALBUMS)
         ((asked, token),) = flows.DELIVERED
         Answers(jobs).complete(asked.task_id, token, [])

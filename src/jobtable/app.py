@@ -14,21 +14,21 @@ from jobtable.store.store import Store
 
 if TYPE_CHECKING:  # Each system is loaded when it is used.
     from jobtable.access.tokens import Tokens
-    from jobtable.albums.answers import Answers
-    from jobtable.albums.executions import Executions
-    from jobtable.albums.service import AlbumWorkflows
-    from jobtable.albums.watch import Watch
-    from jobtable.conversations.runs import ConversationRuns
-    from jobtable.conversations.service import Conversations
     from jobtable.jobs.engine import Jobs
-    from jobtable.jobs.locations import JobObjects
-    from jobtable.journeys.backups import JourneyBackups
-    from jobtable.journeys.records import ExecutionRecords
-    from jobtable.journeys.runner import JourneyRunner
-    from jobtable.journeys.service import Journeys
+    from jobtable.jobs.stored.locations import JobObjects
     from jobtable.objects.store import ObjectStore
-    from jobtable.receipts.ocr import OcrService
-    from jobtable.sweeps.service import Sweeps
+    from jobtable.systems.albums.answers import Answers
+    from jobtable.systems.albums.executions import Executions
+    from jobtable.systems.albums.service import AlbumWorkflows
+    from jobtable.systems.albums.watch import Watch
+    from jobtable.systems.conversations.runs import ConversationRuns
+    from jobtable.systems.conversations.service import Conversations
+    from jobtable.systems.journeys.backups import JourneyBackups
+    from jobtable.systems.journeys.records import ExecutionRecords
+    from jobtable.systems.journeys.runner import JourneyRunner
+    from jobtable.systems.journeys.service import Journeys
+    from jobtable.systems.receipts.ocr import OcrService
+    from jobtable.systems.sweeps.service import Sweeps
 
 
 def open_jobs(store_url: str, objects_url: str | None = None, *, clock: Clock = SYSTEM_CLOCK) -> Jobs:
@@ -92,7 +92,7 @@ class Services:
     def jobs(self) -> Jobs:
         """Jobs, queues and workers."""
         from jobtable.jobs.engine import Jobs
-        from jobtable.jobs.entities import main
+        from jobtable.jobs.stored.entities import main
 
         self._prepare(main)
         return Jobs(self.store, self.objects, clock=self.store.clock)
@@ -100,15 +100,15 @@ class Services:
     @cached_property
     def sweeps(self) -> Sweeps:
         """Hyperparameter sweeps."""
-        from jobtable.sweeps.service import Sweeps
+        from jobtable.systems.sweeps.service import Sweeps
 
         return Sweeps(self.jobs)
 
     @cached_property
     def journeys(self) -> Journeys:
         """Transformation journeys."""
-        from jobtable.journeys.entities import journeys
-        from jobtable.journeys.service import Journeys
+        from jobtable.systems.journeys.entities import journeys
+        from jobtable.systems.journeys.service import Journeys
 
         self._prepare(journeys)
         return Journeys(self.store, clock=self.store.clock)
@@ -116,8 +116,8 @@ class Services:
     @cached_property
     def conversations(self) -> Conversations:
         """The results of conversation analyses."""
-        from jobtable.conversations.entities import TABLES
-        from jobtable.conversations.service import Conversations
+        from jobtable.systems.conversations.entities import TABLES
+        from jobtable.systems.conversations.service import Conversations
 
         self._prepare(*TABLES)
         return Conversations(self.store)
@@ -125,8 +125,8 @@ class Services:
     @cached_property
     def conversation_runs(self) -> ConversationRuns:
         """Conversation analyses, as they run."""
-        from jobtable.conversations.entities import TABLES
-        from jobtable.conversations.runs import ConversationRuns
+        from jobtable.systems.conversations.entities import TABLES
+        from jobtable.systems.conversations.runs import ConversationRuns
 
         self._prepare(*TABLES)
         return ConversationRuns(self.jobs)
@@ -134,8 +134,8 @@ class Services:
     @cached_property
     def journey_records(self) -> ExecutionRecords:
         """The logs and reports of journeys' executions, whole."""
-        from jobtable.journeys.entities import journeys
-        from jobtable.journeys.records import ExecutionRecords
+        from jobtable.systems.journeys.entities import journeys
+        from jobtable.systems.journeys.records import ExecutionRecords
 
         self._prepare(journeys)
         return ExecutionRecords(self.store, self.objects, self.store.clock)
@@ -143,8 +143,8 @@ class Services:
     @cached_property
     def journey_runner(self) -> JourneyRunner:
         """Journeys, as they run."""
-        from jobtable.journeys.entities import journeys
-        from jobtable.journeys.runner import JourneyRunner
+        from jobtable.systems.journeys.entities import journeys
+        from jobtable.systems.journeys.runner import JourneyRunner
 
         self._prepare(journeys)
         return JourneyRunner(self.jobs)
@@ -152,15 +152,15 @@ class Services:
     @cached_property
     def journey_backups(self) -> JourneyBackups:
         """Journeys as files."""
-        from jobtable.journeys.backups import JourneyBackups
+        from jobtable.systems.journeys.backups import JourneyBackups
 
         return JourneyBackups(self.journey_runner)
 
     @cached_property
     def albums(self) -> AlbumWorkflows:
         """Album workflows, their executions and their tasks."""
-        from jobtable.albums.entities import workflows
-        from jobtable.albums.service import AlbumWorkflows
+        from jobtable.systems.albums.entities import workflows
+        from jobtable.systems.albums.service import AlbumWorkflows
 
         self._prepare(workflows)
         return AlbumWorkflows(self.store)
@@ -168,8 +168,8 @@ class Services:
     @cached_property
     def album_executions(self) -> Executions:
         """Album executions, as they run."""
-        from jobtable.albums.entities import workflows
-        from jobtable.albums.executions import Executions
+        from jobtable.systems.albums.entities import workflows
+        from jobtable.systems.albums.executions import Executions
 
         self._prepare(workflows)
         return Executions(self.jobs)
@@ -177,8 +177,8 @@ class Services:
     @cached_property
     def album_answers(self) -> Answers:
         """What people answer to the tasks of album executions."""
-        from jobtable.albums.answers import Answers
-        from jobtable.albums.entities import workflows
+        from jobtable.systems.albums.answers import Answers
+        from jobtable.systems.albums.entities import workflows
 
         self._prepare(workflows)
         return Answers(self.jobs)
@@ -186,8 +186,8 @@ class Services:
     @cached_property
     def album_watch(self) -> Watch:
         """The watch over album executions: who runs a server or a worker keeps it."""
-        from jobtable.albums.entities import workflows
-        from jobtable.albums.watch import Watch
+        from jobtable.systems.albums.entities import workflows
+        from jobtable.systems.albums.watch import Watch
 
         self._prepare(workflows)
         return Watch(self.jobs)
@@ -195,8 +195,8 @@ class Services:
     @cached_property
     def ocr(self) -> OcrService:
         """Images, and what OCR has read from them."""
-        from jobtable.jobs.entities import main
-        from jobtable.receipts.ocr import OcrService
+        from jobtable.jobs.stored.entities import main
+        from jobtable.systems.receipts.ocr import OcrService
 
         self._prepare(main)
         return OcrService(self.store)
@@ -205,14 +205,14 @@ class Services:
     def tokens(self) -> Tokens:
         """The tokens of the server over this store."""
         from jobtable.access.tokens import Tokens
-        from jobtable.jobs.entities import main
+        from jobtable.jobs.stored.entities import main
 
         self._prepare(main)
         return Tokens(self.store, clock=self.store.clock)
 
     @cached_property
     def _job_objects(self) -> JobObjects:
-        from jobtable.jobs.locations import JobObjects
+        from jobtable.jobs.stored.locations import JobObjects
 
         return JobObjects(self.jobs.store)
 
@@ -276,63 +276,63 @@ class ServerServices(Services):
     @cached_property
     def sweeps(self) -> Sweeps:
         """Hyperparameter sweeps."""
-        from jobtable.remote.sweeps import ServerSweeps
+        from jobtable.systems.sweeps.remote import ServerSweeps
 
         return ServerSweeps(self._server, self.jobs)
 
     @cached_property
     def journeys(self) -> Journeys:
         """Transformation journeys."""
-        from jobtable.remote.journeys import ServerJourneys
+        from jobtable.systems.journeys.remote import ServerJourneys
 
         return ServerJourneys(self._server, self.store, clock=self.store.clock)
 
     @cached_property
     def journey_runner(self) -> JourneyRunner:
         """Journeys, as they run."""
-        from jobtable.remote.journeys import ServerRunner
+        from jobtable.systems.journeys.remote import ServerRunner
 
         return ServerRunner(self._server, self.jobs)
 
     @cached_property
     def journey_backups(self) -> JourneyBackups:
         """Journeys as files."""
-        from jobtable.remote.journeys import ServerBackups
+        from jobtable.systems.journeys.remote import ServerBackups
 
         return ServerBackups(self._server, self.journey_runner)
 
     @cached_property
     def conversation_runs(self) -> ConversationRuns:
         """Conversation analyses, as they run."""
-        from jobtable.remote.conversations import ServerRuns
+        from jobtable.systems.conversations.remote import ServerRuns
 
         return ServerRuns(self._server, self.jobs)
 
     @cached_property
     def album_executions(self) -> Executions:
         """Album executions, as they run."""
-        from jobtable.remote.albums import ServerExecutions
+        from jobtable.systems.albums.remote import ServerExecutions
 
         return ServerExecutions(self._server, self.jobs)
 
     @cached_property
     def album_answers(self) -> Answers:
         """What people answer to the tasks of album executions."""
-        from jobtable.remote.albums import ServerAnswers
+        from jobtable.systems.albums.remote import ServerAnswers
 
         return ServerAnswers(self._server, self.jobs)
 
     @cached_property
     def album_watch(self) -> Watch:
         """The watch over album executions, which the server keeps itself."""
-        from jobtable.remote.albums import ServerWatch
+        from jobtable.systems.albums.remote import ServerWatch
 
         return ServerWatch(self.jobs)
 
     @cached_property
     def ocr(self) -> OcrService:
         """Images, and what OCR has read from them."""
-        from jobtable.remote.receipts import ServerOcr
+        from jobtable.systems.receipts.remote import ServerOcr
 
         return ServerOcr(self._server, self.store)
 

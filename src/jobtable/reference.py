@@ -8,16 +8,16 @@ import pkgutil
 from typing import TypedDict
 
 import jobtable.access.entities
-import jobtable.receipts.entities  # noqa: F401 - both declare entities of the main table
-from jobtable.albums.entities import workflows
-from jobtable.conversations.entities import TABLES as CONVERSATION_TABLES
+import jobtable.systems.receipts.entities  # noqa: F401 - both declare entities of the main table
 from jobtable.errors import NotFoundError
-from jobtable.jobs.entities import main
-from jobtable.journeys.entities import journeys
+from jobtable.jobs.stored.entities import main
 from jobtable.model import Table, wire
 from jobtable.model.schema import EntitySchema, FieldSchema
-from jobtable.receipts.legacy.entities import legacy
 from jobtable.store.patterns import REGISTERED, AccessPattern
+from jobtable.systems.albums.entities import workflows
+from jobtable.systems.conversations.entities import TABLES as CONVERSATION_TABLES
+from jobtable.systems.journeys.entities import journeys
+from jobtable.systems.receipts.legacy.entities import legacy
 
 TABLES: dict[str, tuple[Table, ...]] = {
     "000": (main,),
@@ -42,7 +42,7 @@ _DECLARING = ("jobs", "access", "receipts", "journeys", "conversations", "albums
 """The packages that declare entities, in the order of the reference."""
 _PACKAGES = ("jobs", "journeys", "conversations", "albums", "receipts")
 """The packages whose verbs are access patterns."""
-_WITHOUT_VERBS = tuple(f"jobtable.conversations.{name}" for name in ("analysis", "stages", "work"))
+_WITHOUT_VERBS = tuple(f"jobtable.systems.conversations.{name}" for name in ("analysis", "stages", "work"))
 """Modules that need the scientific stack, which whoever reads the reference may not have."""
 
 

@@ -13,7 +13,7 @@ from jobtable.access.entities import AccessToken, Role
 from jobtable.access.tokens import Tokens
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import NotFoundError, ValueRefusedError
-from jobtable.jobs.entities import main
+from jobtable.jobs.stored.entities import main
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
-from jobtable.albums.entities import (
+from jobtable.model import Entity
+from jobtable.store import Store
+from jobtable.systems.albums.entities import (
     Album,
     AlbumData,
     Execution,
@@ -17,9 +19,7 @@ from jobtable.albums.entities import (
     token_digest,
     workflows,
 )
-from jobtable.albums.service import AlbumWorkflows
-from jobtable.model import Entity
-from jobtable.store import Store
+from jobtable.systems.albums.service import AlbumWorkflows
 from tests.access_patterns import Question, World
 
 START = datetime(2025, 1, 15, 10, tzinfo=UTC)

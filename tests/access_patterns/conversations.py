@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from jobtable.conversations.converter import DataConverter
-from jobtable.conversations.entities import TABLES, CommentEmbedding, ConversationRun, JobResult, StoredFile
-from jobtable.conversations.runs import ConversationRuns
-from jobtable.conversations.service import Conversations
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import main
+from jobtable.jobs.stored.entities import main
 from jobtable.model import Entity
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
+from jobtable.systems.conversations.converter import DataConverter
+from jobtable.systems.conversations.entities import TABLES, CommentEmbedding, ConversationRun, JobResult, StoredFile
+from jobtable.systems.conversations.runs import ConversationRuns
+from jobtable.systems.conversations.service import Conversations
 from jobtable.testing import FakeClock
 from tests.access_patterns import Question, World
 

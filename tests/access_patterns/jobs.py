@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from jobtable.jobs.entities import (
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import (
     Instance,
     InstanceJob,
     Job,
@@ -19,8 +20,7 @@ from jobtable.jobs.entities import (
     QueueJob,
     main,
 )
-from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import InstanceStatus, Status, rank_of
+from jobtable.jobs.stored.fields import InstanceStatus, Status, rank_of
 from jobtable.model import Entity
 from jobtable.store import Store
 from tests.access_patterns import Question, World

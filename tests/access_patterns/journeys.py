@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from jobtable.journeys.default_stages import default_stages
-from jobtable.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, journeys
-from jobtable.journeys.parts import Priority, ReportType, RuleMetadata, RuleType, Source
-from jobtable.journeys.service import Journeys
 from jobtable.model import Entity
 from jobtable.store import Store
+from jobtable.systems.journeys.default_stages import default_stages
+from jobtable.systems.journeys.entities import JobExecution, JobReport, Journey, LogEntry, SecondBrainRule, journeys
+from jobtable.systems.journeys.parts import Priority, ReportType, RuleMetadata, RuleType, Source
+from jobtable.systems.journeys.service import Journeys
 from tests.access_patterns import Question, World
 
 START = datetime(2025, 11, 1, 20, tzinfo=UTC)

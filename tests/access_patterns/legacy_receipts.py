@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.model import Entity
-from jobtable.receipts.legacy.entities import (
+from jobtable.store import Store
+from jobtable.systems.receipts.legacy.entities import (
     Instance,
     InstanceJob,
     JobCheckpoint,
@@ -20,12 +21,11 @@ from jobtable.receipts.legacy.entities import (
     ReceiptWord,
     legacy,
 )
-from jobtable.receipts.legacy.jobs import LegacyJobQueries
-from jobtable.receipts.legacy.service import LegacyService
-from jobtable.store import Store
+from jobtable.systems.receipts.legacy.jobs import LegacyJobQueries
+from jobtable.systems.receipts.legacy.service import LegacyService
 from tests.access_patterns import Question, World
-from tests.receipts.legacy.table import legacy_items
-from tests.receipts.pictures import NOON, PLACED
+from tests.systems.receipts.legacy.table import legacy_items
+from tests.systems.receipts.pictures import NOON, PLACED
 
 _FIRST, _SECOND = "image-00000", "image-00001"
 _JOB, _OTHER = "job-00000", "job-00001"

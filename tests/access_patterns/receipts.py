@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from jobtable.jobs.entities import Job, main
+from jobtable.jobs.stored.entities import Job, main
 from jobtable.model import Entity
-from jobtable.receipts.analyses import AnalysisService
-from jobtable.receipts.batches import BatchService
-from jobtable.receipts.entities import (
+from jobtable.store import Store
+from jobtable.systems.receipts.analyses import AnalysisService
+from jobtable.systems.receipts.batches import BatchService
+from jobtable.systems.receipts.entities import (
     BatchSummary,
     CompletionBatchResult,
     EmbeddingBatchResult,
@@ -29,13 +30,12 @@ from jobtable.receipts.entities import (
     ReceiptWordLabel,
     ResultType,
 )
-from jobtable.receipts.labels import LabelHygieneService, LabelService
-from jobtable.receipts.ocr import OcrService
-from jobtable.receipts.places import PlacesService
-from jobtable.receipts.validation import ValidationService
-from jobtable.store import Store
+from jobtable.systems.receipts.labels import LabelHygieneService, LabelService
+from jobtable.systems.receipts.ocr import OcrService
+from jobtable.systems.receipts.places import PlacesService
+from jobtable.systems.receipts.validation import ValidationService
 from tests.access_patterns import Question, World
-from tests.receipts.pictures import ocr_result
+from tests.systems.receipts.pictures import ocr_result
 
 START = datetime(2025, 3, 14, 12, tzinfo=UTC)
 

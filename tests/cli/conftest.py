@@ -23,8 +23,8 @@ from typer.testing import CliRunner, Result
 from jobtable import connect
 from jobtable.app import open_jobs
 from jobtable.cli.main import app
-from jobtable.jobs.conclusions import WorkerReport
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.worker.conclusions import WorkerReport
+from jobtable.jobs.worker.worker import Worker
 
 CTRL_C = b"\x03"
 JOBTABLE = Path(sys.executable).parent / "jobtable"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jobtable.jobs.context import JobContext
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import task
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import CTRL_C, JOBTABLE, CommandLine, run_in_terminal
 
 from jobtable.app import Services
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.submit.definition import NewJob
 
 DESTRUCTIVE = [
     ("jobs", "delete", "x"),

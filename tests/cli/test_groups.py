@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import CommandLine
-from tests.receipts.legacy.table import legacy_items
-from tests.receipts.pictures import NOON, ocr_result
+from tests.systems.receipts.legacy.table import legacy_items
+from tests.systems.receipts.pictures import NOON, ocr_result
 
 from jobtable import connect
 from jobtable.cli.output import ExitCode, to_json
-from jobtable.jobs.entities import main
-from jobtable.receipts.entities import Image, ReceiptWordLabel
-from jobtable.receipts.labels import LabelService
-from jobtable.receipts.legacy.entities import legacy
-from jobtable.receipts.validation import ValidationService
+from jobtable.jobs.stored.entities import main
+from jobtable.systems.receipts.entities import Image, ReceiptWordLabel
+from jobtable.systems.receipts.labels import LabelService
+from jobtable.systems.receipts.legacy.entities import legacy
+from jobtable.systems.receipts.validation import ValidationService
 
 
 def test_queues_are_created_changed_paused_resumed_and_shown(cli: CommandLine) -> None:

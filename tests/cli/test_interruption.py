@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobtable import connect
-from jobtable.jobs.entities import main
+from jobtable.jobs.stored.entities import main
 
 _INTERRUPT = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
 _LOCK = """

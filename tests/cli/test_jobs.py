@@ -15,12 +15,12 @@ from jobtable.app import open_jobs
 from jobtable.cli.jobs import _selected
 from jobtable.cli.output import ExitCode
 from jobtable.errors import BackendUnavailable
-from jobtable.jobs.definition import EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.listing import JobFilter
-from jobtable.jobs.log_text import LogText
-from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read.listing import JobFilter
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.report.log_text import LogText
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import EdgeCondition, NewJob, ParentWaits
 
 TRAIN, FAIL = "tests.cli.tasks:train", "tests.cli.tasks:fail"
 
@@ -357,7 +357,7 @@ def test_a_job_is_submitted_again_with_changes(cli: CommandLine) -> None:
     assert (job["created_by"], job["job_config"]["params"]) == ("local", {"steps": 3, "learning_rate": 0.5})
     cli.run("jobs", "submit", "--like", "nobody", code=ExitCode.NOT_FOUND)
     cli.run("jobs", "submit", "--like", first, "--config", "job.yaml", code=ExitCode.USAGE)
-    trial = submit(cli, "jobtable.sweeps.running:run_trial")
+    trial = submit(cli, "jobtable.systems.sweeps.running:run_trial")
     refused = cli.run("jobs", "submit", "--like", trial, code=ExitCode.CONFLICT)
     assert "part of something larger" in refused.stderr
 

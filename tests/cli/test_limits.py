@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from tests.cli.conftest import CommandLine
 from tests.cli.test_reference import ALL
-from tests.systems import ENTITIES
+from tests.every_entity import ENTITIES
 
 from jobtable.app import Services
 from jobtable.cli.output import first_of
-from jobtable.conversations.pipeline import Stage, stage_job_id
-from jobtable.conversations.runs import JOB_TYPE
 from jobtable.model import Entity
+from jobtable.systems.conversations.pipeline import Stage, stage_job_id
+from jobtable.systems.conversations.runs import JOB_TYPE
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 IMAGE, RUN = "3f52804b-2fad-4e00-92c8-b593da3a8ed3", "f84d63ed-3b42-448e-9a1d-3474137f4e80"

@@ -23,7 +23,7 @@ from jobtable.errors import (
     StorageError,
     TableNotFound,
 )
-from jobtable.jobs.entities import Queue
+from jobtable.jobs.stored.entities import Queue
 
 ROWS: list[dict[str, Any]] = [
     {"job": "5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11", "status": "FAILED", "name": "a name " * 9, "attempts": 3},

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 from jobtable import connect
 from jobtable.cli.main import app
 from jobtable.cli.tables import System
-from jobtable.conversations.entities import TopicName, embeddings
-from jobtable.jobs.entities import Queue, main
+from jobtable.jobs.stored.entities import Queue, main
 from jobtable.reference import SYSTEMS, tables
+from jobtable.systems.conversations.entities import TopicName, embeddings
 
 
 def run(*arguments: str, environment: dict[str, str] | None = None) -> Result:

@@ -23,9 +23,9 @@ from tests.cli.conftest import CommandLine
 from jobtable.app import Services
 from jobtable.cli.up import looks
 from jobtable.demo import NEEDED_BY_ITS_JOBS
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Instance
-from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.stored.entities import Instance
+from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.testing.servers import free_port
 
 _JOBTABLE = [sys.executable, "-m", "jobtable"]

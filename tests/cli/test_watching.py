@@ -12,10 +12,10 @@ from pathlib import Path
 
 from tests.running import run_jobs
 
-from jobtable.albums.entities import ExecutionStatus, ExecutionWatch, ValidationTask, workflows
-from jobtable.albums.example import PATHS
-from jobtable.albums.executions import QUEUE, Executions
 from jobtable.app import open_jobs
+from jobtable.systems.albums.entities import ExecutionStatus, ExecutionWatch, ValidationTask, workflows
+from jobtable.systems.albums.example import PATHS
+from jobtable.systems.albums.executions import QUEUE, Executions
 
 JOBTABLE = Path(sys.executable).parent / "jobtable"
 

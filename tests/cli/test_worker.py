@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import JOBTABLE, CommandLine
 
 from jobtable import connect
-from jobtable.jobs.entities import JobLog
+from jobtable.jobs.stored.entities import JobLog
 
 TASKS = """
 import time

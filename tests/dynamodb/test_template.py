@@ -21,10 +21,10 @@ from jobtable.cli.main import app
 from jobtable.dynamodb.template import cloudformation_template
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import AccessDenied, DefinitionError
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, main
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.stored.entities import Job, main
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.worker import Worker
 from jobtable.model import Table
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.reference import tables

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.systems import ENTITIES
+from tests.every_entity import ENTITIES
 
 from jobtable.model import Entity
 

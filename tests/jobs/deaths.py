@@ -14,12 +14,12 @@ from tests.running import NEVER
 from jobtable.clock import Clock
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
-from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import Status
-from jobtable.jobs.runner import StopFlag, run_task
-from jobtable.jobs.transitions import SETTLING_TIME
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.worker.runner import StopFlag, run_task
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
-from jobtable.jobs.definition import EdgeCondition
-from jobtable.jobs.edges import condition_of, count_edges, is_met_by
+from jobtable.jobs.dependencies.edges import condition_of, count_edges, is_met_by
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import (
+from jobtable.jobs.lifecycle.leases import has_lease
+from jobtable.jobs.stored.entities import (
     InstanceJob,
     Job,
     JobArtifact,
@@ -25,9 +25,9 @@ from jobtable.jobs.entities import (
     QueueJob,
     main,
 )
-from jobtable.jobs.leases import has_lease
-from jobtable.jobs.locations import JobObjects
-from jobtable.jobs.records import CLAIMABLE, FINAL, Status, rank_of
+from jobtable.jobs.stored.fields import CLAIMABLE, FINAL, Status, rank_of
+from jobtable.jobs.stored.locations import JobObjects
+from jobtable.jobs.submit.definition import EdgeCondition
 from jobtable.objects import key_parts
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.objects.sweep import DEFAULT_GRACE, sweep

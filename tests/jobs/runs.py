@@ -10,11 +10,11 @@ from tests.jobs.engines import LEASE_SECONDS, engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, JobtableError
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, main
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.logs import JobLogs
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.stored.entities import Job, main
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
 from jobtable.testing import FakeClock

@@ -8,9 +8,9 @@ import pytest
 from tests.jobs.runs import AwayBackend, make_job
 
 from jobtable.errors import TableNotFound
-from jobtable.jobs.buffer import RecordBuffer
-from jobtable.jobs.entities import JobLog
-from jobtable.jobs.log_lines import log_line
+from jobtable.jobs.report.buffer import RecordBuffer
+from jobtable.jobs.report.log_lines import log_line
+from jobtable.jobs.stored.entities import JobLog
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
 

@@ -10,11 +10,11 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
-from jobtable.jobs.claims import MOST_DUE, Claims
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Lease
+from jobtable.jobs.lifecycle.claims import MOST_DUE, Claims
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
 

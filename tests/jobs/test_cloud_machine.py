@@ -13,8 +13,8 @@ from tests.jobs.test_engine_machine import JobsMachine
 
 from jobtable.errors import JobtableError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.patience import is_passing
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.worker.patience import is_passing
 from jobtable.store import Backoff, Store
 from jobtable.testing import Faults, FaultyBackend
 

@@ -6,11 +6,11 @@ from tests.jobs.engines import LEASE_SECONDS, engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, Throttled
-from jobtable.jobs.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.definition import DependsOn, NewJob
-from jobtable.jobs.heartbeats import Heartbeats
-from jobtable.jobs.leases import Outcome
-from jobtable.jobs.records import Status
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob
+from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
+from jobtable.jobs.worker.heartbeats import Heartbeats
 from jobtable.store import Backoff, Request, Response, Store
 from jobtable.testing import FakeClock
 

@@ -29,15 +29,15 @@ from jobtable.errors import (
     ObjectStoreUnavailable,
     ValueRefusedError,
 )
-from jobtable.jobs.checkpoints import Checkpoint
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Job, JobMetric, JobStatus
-from jobtable.jobs.locations import JobObjects
-from jobtable.jobs.log_lines import LONGEST_MESSAGE_BYTES
-from jobtable.jobs.logging_handler import JobLogHandler
-from jobtable.jobs.records import LogLevel
-from jobtable.jobs.reports import stored_number
+from jobtable.jobs.report.checkpoints import Checkpoint
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.report.log_lines import LONGEST_MESSAGE_BYTES
+from jobtable.jobs.report.logging_handler import JobLogHandler
+from jobtable.jobs.report.reports import stored_number
+from jobtable.jobs.stored.entities import Job, JobMetric, JobStatus
+from jobtable.jobs.stored.fields import LogLevel
+from jobtable.jobs.stored.locations import JobObjects
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.model.expressions import attribute_of
 from jobtable.objects import ObjectInfo, Source
 from jobtable.store import Backoff, Store

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.test_docs import ROOT, python_blocks, run
 
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import JobArtifact
-from jobtable.jobs.log_text import MOST_HEAD_BYTES, MOST_TAIL_BYTES
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.report.log_text import MOST_HEAD_BYTES, MOST_TAIL_BYTES
+from jobtable.jobs.stored.entities import JobArtifact
+from jobtable.jobs.submit.definition import NewJob
 
 PAGE = "docs/jobs-context.md"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.definition_files import parse_definition
+from jobtable.jobs.submit.definition_files import parse_definition
 
 
 def _tower(level: str, floors: int = 12) -> str:

@@ -19,13 +19,13 @@ from jobtable.errors import (
     NotFoundError,
     ValueRefusedError,
 )
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
-from jobtable.jobs.leases import Lease, Outcome, check_lease
-from jobtable.jobs.preparation import MOST_OPEN_DEPENDENCIES
-from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.runs import MOST_UNOPENED
+from jobtable.jobs.lifecycle.leases import Lease, Outcome, check_lease
+from jobtable.jobs.lifecycle.runs import MOST_UNOPENED
+from jobtable.jobs.stored.entities import Instance, Job, JobCheckpoint, JobGates, JobResource, main
+from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
+from jobtable.jobs.submit.preparation import MOST_OPEN_DEPENDENCIES
 from jobtable.objects import object_key
 from jobtable.store import Request, Response
 from jobtable.testing import FakeClock

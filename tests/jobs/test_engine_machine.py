@@ -13,10 +13,10 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, DependencyCycleError, JobStateError, LeaseLostError, NotFoundError
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
-from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import FINAL
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import FINAL
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from jobtable.jobs.flusher import Flusher
+from jobtable.jobs.report.flusher import Flusher
 
 
 def test_a_failing_flush_is_tried_again_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Queue
-from jobtable.jobs.records import Status
+from jobtable.jobs.stored.entities import Queue
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob
 
 AT = "2025-01-01T00:00:00"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from jobtable.errors import TaskError
-from jobtable.jobs.forkserver import _START, ForkServer, ServerLostError
-from jobtable.jobs.memory import group_memory_bytes
+from jobtable.jobs.worker.forkserver import _START, ForkServer, ServerLostError
+from jobtable.jobs.worker.memory_limit import group_memory_bytes
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ import pytest
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, RequestRefused
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, main
-from jobtable.jobs.heartbeats import MOST_AT_ONCE, Heartbeats, Wish
-from jobtable.jobs.instances import InstanceInfo, Registration
-from jobtable.jobs.leases import Lease
-from jobtable.jobs.records import Health, InstanceStatus
+from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.stored.entities import Instance, main
+from jobtable.jobs.stored.fields import Health, InstanceStatus
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.heartbeats import MOST_AT_ONCE, Heartbeats, Wish
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response

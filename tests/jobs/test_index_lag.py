@@ -10,12 +10,12 @@ from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, NotFoundError
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import Status
-from jobtable.jobs.upkeep import Upkeep
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.stored.entities import Instance, Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.worker.upkeep import Upkeep
 from jobtable.store import Store
 from jobtable.testing import FakeClock, Faults, FaultyBackend
 

@@ -17,17 +17,17 @@ from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 from jobtable.app import open_jobs
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import Throttled
-from jobtable.jobs import patience
-from jobtable.jobs.conclusions import Conclusions
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.heartbeats import Heartbeats
-from jobtable.jobs.inline import InlineSlots
-from jobtable.jobs.process_slots import ProcessSlots
-from jobtable.jobs.records import FINAL, InstanceStatus, Status
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.fields import FINAL, InstanceStatus, Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.tasks import task
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.worker import patience
+from jobtable.jobs.worker.conclusions import Conclusions
+from jobtable.jobs.worker.heartbeats import Heartbeats
+from jobtable.jobs.worker.inline import InlineSlots
+from jobtable.jobs.worker.process_slots import ProcessSlots
+from jobtable.jobs.worker.worker import Worker
 from jobtable.objects.memory import MemoryObjectStore
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response

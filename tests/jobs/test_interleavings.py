@@ -11,14 +11,14 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import DependencyCycleError, JobStateError
-from jobtable.jobs.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.dependencies import Dependencies
-from jobtable.jobs.entities import Job
-from jobtable.jobs.heartbeats import Heartbeats, Held
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import Status
-from jobtable.jobs.transitions import SETTLING_TIME
+from jobtable.jobs.dependencies.verbs import Dependencies
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
+from jobtable.jobs.worker.heartbeats import Heartbeats, Held
 from jobtable.store import Store
 
 FAILED = Outcome.failed("boom")

@@ -11,14 +11,14 @@ from tests.interruptions import dies_after, loses_an_answer
 from tests.jobs.deaths import NOTHING, Verb, check_all_deaths, on_clock, one_by_one
 from tests.jobs.engines import LEASE_SECONDS
 
-from jobtable.jobs.checkpoints import SavedState
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance
-from jobtable.jobs.instances import InstanceInfo, Registration
-from jobtable.jobs.leases import Lease, Outcome, has_lease
-from jobtable.jobs.log_text import PART_BYTES, UPLOAD_SECONDS
-from jobtable.jobs.resubmission import copy_of
+from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
+from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease
+from jobtable.jobs.report.checkpoints import SavedState
+from jobtable.jobs.report.log_text import PART_BYTES, UPLOAD_SECONDS
+from jobtable.jobs.stored.entities import Instance
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
+from jobtable.jobs.submit.resubmission import copy_of
 from jobtable.testing import FakeClock
 
 CHILDREN = [f"child {number}" for number in range(26)]

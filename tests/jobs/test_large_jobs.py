@@ -12,17 +12,17 @@ from tests.running import NEVER
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.conclusions import Conclusions, WorkerReport
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import JobGates
-from jobtable.jobs.heartbeats import Heartbeats, Held
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.preparation import MOST_JOB_BYTES
-from jobtable.jobs.records import Status
-from jobtable.jobs.runner import StopFlag, run_task
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import JobGates
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.submit.preparation import MOST_JOB_BYTES
 from jobtable.jobs.tasks import FailTask, StopTask, task
+from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
+from jobtable.jobs.worker.heartbeats import Heartbeats, Held
+from jobtable.jobs.worker.runner import StopFlag, run_task
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
 from jobtable.store.sizes import item_size

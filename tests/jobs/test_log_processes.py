@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobtable.connection import connect
-from jobtable.jobs.entities import main
+from jobtable.jobs.stored.entities import main
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -12,11 +12,11 @@ from tests.jobs.runs import Run, run_in_memory, run_on
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import CursorError, NotFoundError, ValueRefusedError
-from jobtable.jobs import log_search
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.entities import JobLogText
-from jobtable.jobs.log_search import FoundLine, LogSearch
-from jobtable.jobs.log_text import PART_BYTES, UPLOAD_SECONDS
+from jobtable.jobs.read import log_search
+from jobtable.jobs.read.log_search import FoundLine, LogSearch
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.report.log_text import PART_BYTES, UPLOAD_SECONDS
+from jobtable.jobs.stored.entities import JobLogText
 from jobtable.store import Store
 
 NEVER = 3600.0

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.jobs.runs import Run, run_in_memory, run_on
 
 from jobtable.errors import ObjectStoreError
-from jobtable.jobs.leases import Outcome
-from jobtable.jobs.locations import JobObjects, log_part_key, log_parts_prefix
-from jobtable.jobs.log_text import PART_BYTES, UPLOAD_SECONDS, ChunkReader, LogText, TextSpool
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.report.log_text import PART_BYTES, UPLOAD_SECONDS, ChunkReader, LogText, TextSpool
+from jobtable.jobs.stored.locations import JobObjects, log_part_key, log_parts_prefix
 from jobtable.objects import Source
 from jobtable.objects.store import ObjectInfo
 from jobtable.objects.sweep import sweep

@@ -12,10 +12,10 @@ from tests.jobs.runs import Run, run_in_memory, run_on
 from jobtable.clock import SYSTEM_CLOCK
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import NotFoundError, ValueRefusedError
-from jobtable.jobs.context import JobContext
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import JobLog
-from jobtable.jobs.logs import JobLogs
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import JobLog
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

@@ -7,10 +7,10 @@ from tests.jobs.engines import LEASE_SECONDS, check_records, engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import DependencyCycleError, JobStateError
-from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.leases import Outcome
-from jobtable.jobs.records import Status
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.store import Store
 
 TASK = "tests.jobs.sample_tasks:add"

@@ -7,11 +7,11 @@ from tests.jobs.engines import LEASE_SECONDS, check_ended
 from tests.jobs.runs import Run, claimed, run_in_memory, run_on
 
 from jobtable.errors import LeaseLostError
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.log_text import UPLOAD_SECONDS, LogText
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.report.log_text import UPLOAD_SECONDS, LogText
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.store import Store
 
 

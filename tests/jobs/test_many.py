@@ -8,10 +8,10 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.errors import BackendUnavailable, JobStateError, NotFoundError, StorageError
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.many import act_on_each
-from jobtable.jobs.records import Status
+from jobtable.jobs.lifecycle.many import act_on_each
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import NewJob
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from tests.jobs.runs import AwayBackend, Run, run_in_memory, run_on
 
 from jobtable.errors import IncompleteBatchError
-from jobtable.jobs.log_text import UPLOAD_SECONDS, TextSpool
-from jobtable.jobs.output import OutputCapture
+from jobtable.jobs.report.log_text import UPLOAD_SECONDS, TextSpool
+from jobtable.jobs.report.output import OutputCapture
 from jobtable.objects import ObjectInfo, Source
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from jobtable.app import open_jobs
-from jobtable.jobs.definition import NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
-from jobtable.jobs.records import LogLevel, Status
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import LogLevel, Status
+from jobtable.jobs.submit.definition import NewJob, RetryPolicy
+from jobtable.jobs.worker.worker import Worker
 
 REPOSITORY = str(Path(__file__).parents[2])
 AT_ONCE = RetryPolicy(first_delay_seconds=0)

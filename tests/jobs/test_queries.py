@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.access_patterns.jobs import at
 
-from jobtable.jobs.entities import Instance, Job, JobMetric, JobStatus, QueueJob, main
-from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import InstanceStatus, Status
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import Instance, Job, JobMetric, JobStatus, QueueJob, main
+from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.store import Store
 
 

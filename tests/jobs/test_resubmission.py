@@ -9,9 +9,9 @@ from tests.jobs.engines import engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import JobStateError
-from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
-from jobtable.jobs.entities import Job
-from jobtable.jobs.resubmission import copy_of
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import DependsOn, NewJob, RetryPolicy
+from jobtable.jobs.submit.resubmission import copy_of
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 
@@ -61,7 +61,7 @@ def test_everything_that_says_what_to_do_is_copied_and_nothing_that_ties_the_job
     [
         ({}, "only groups others"),
         ({"retry": 3}, "the retry of its job_config cannot be 3"),
-        ({"task": "jobtable.sweeps.running:run_trial"}, "part of something larger"),
+        ({"task": "jobtable.systems.sweeps.running:run_trial"}, "part of something larger"),
     ],
 )
 def test_what_does_nothing_by_itself_is_not_copied(config: dict[str, object], said: str) -> None:

@@ -15,8 +15,8 @@ from tests.jobs.test_interruptions import VERBS
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, JobStateError, NotFoundError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.records import Status
-from jobtable.jobs.recovery import LeaseObserver
+from jobtable.jobs.lifecycle.recovery import LeaseObserver
+from jobtable.jobs.stored.fields import Status
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

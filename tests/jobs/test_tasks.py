@@ -12,11 +12,11 @@ import pytest
 from pydantic import BaseModel
 
 from jobtable.errors import DefinitionError, TaskError
-from jobtable.jobs.definition import NewJob
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.jobs.tasks import Task, resolve, task
 
 if TYPE_CHECKING:
-    from jobtable.jobs.context import JobContext
+    from jobtable.jobs.report.context import JobContext
 
 
 class Optimiser(BaseModel):

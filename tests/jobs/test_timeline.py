@@ -12,8 +12,8 @@ from tests.jobs.runs import make_job
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import BackendUnavailable, ConflictError
-from jobtable.jobs.entities import JobLog, JobTimeline
-from jobtable.jobs.timeline import Timeline, times_from
+from jobtable.jobs.report.timeline import Timeline, times_from
+from jobtable.jobs.stored.entities import JobLog, JobTimeline
 from jobtable.store import Backoff, Store
 from jobtable.store.backend import Backend, Request, Response
 from jobtable.testing import FakeClock

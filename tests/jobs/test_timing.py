@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 import pytest
 from tests.jobs.runs import claimed
 
-from jobtable.jobs.definition import NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.timing import Timing
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read.timing import Timing
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.testing import FakeClock
 
 

@@ -12,12 +12,12 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, check_records, e
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import JobStateError, NotFoundError
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.deletion import Deletion
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobChild
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import Status
+from jobtable.jobs.lifecycle.deletion import Deletion
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.stored.entities import Job, JobChild
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits
 from jobtable.store import Request, Response, Store
 
 FINISHED = ParentWaits(condition=EdgeCondition.FINISHED)

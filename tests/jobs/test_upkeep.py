@@ -9,11 +9,11 @@ from tests.jobs.engines import LEASE_SECONDS, DisturbedBackend, engine
 
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ConflictError, Throttled
-from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
-from jobtable.jobs.entities import JobGates
-from jobtable.jobs.leases import Outcome
-from jobtable.jobs.records import Status
-from jobtable.jobs.upkeep import Upkeep
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.stored.entities import JobGates
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.worker.upkeep import Upkeep
 from jobtable.store import Backoff, Store
 from jobtable.testing import FakeClock
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from tests.jobs.engines import LEASE_SECONDS, engine
 
-from jobtable.jobs import waiting
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.waiting import MOST_LISTED, Waiting, WaitKind
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read import waiting
+from jobtable.jobs.read.waiting import MOST_LISTED, Waiting, WaitKind
+from jobtable.jobs.stored.entities import Instance, Job
+from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
 from jobtable.store import Store
 from jobtable.testing import FakeClock
 

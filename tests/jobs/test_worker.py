@@ -23,16 +23,18 @@ import pytest
 
 from jobtable.app import open_jobs
 from jobtable.errors import ObjectStoreUnavailable, StorageLocked, TaskError, ValueRefusedError
-from jobtable.jobs import log_text, patience, process_slots, processes, runs, worker
-from jobtable.jobs.claims import Claims
-from jobtable.jobs.definition import DependsOn, NewJob, RetryPolicy
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, main
-from jobtable.jobs.instances import Registration
-from jobtable.jobs.leases import Lease
-from jobtable.jobs.logs import JobLogs
-from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.lifecycle import runs
+from jobtable.jobs.lifecycle.claims import Claims
+from jobtable.jobs.lifecycle.instances import Registration
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.report import log_text
+from jobtable.jobs.stored.entities import Job, main
+from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, RetryPolicy
+from jobtable.jobs.worker import patience, process_slots, processes, worker
+from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import ObjectInfo, Source
 from jobtable.objects.filesystem import FilesystemObjectStore
 from jobtable.remote.work import open_work

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from jobtable.jobs.conclusions import WorkerReport
-from jobtable.jobs.inline import BATCH_SIZE
-from jobtable.jobs.runner import MOST_RESULT_BYTES
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.worker.conclusions import WorkerReport
+from jobtable.jobs.worker.inline import BATCH_SIZE
+from jobtable.jobs.worker.runner import MOST_RESULT_BYTES
+from jobtable.jobs.worker.worker import Worker
 
 PAGE = (Path(__file__).parents[2] / "docs" / "workers.md").read_text()
 

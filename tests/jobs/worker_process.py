@@ -7,7 +7,7 @@ import sys
 from functools import partial
 
 from jobtable.app import open_jobs
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.worker.worker import Worker
 
 
 def main(url: str, slots: str = "1", lease_seconds: str = "2", drain_seconds: str = "30") -> None:

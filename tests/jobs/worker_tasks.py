@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from jobtable.errors import TaskError
-from jobtable.jobs.context import JobContext
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import task
 
 

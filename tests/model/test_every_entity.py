@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.declared import entity_classes
+from tests.every_entity import ENTITIES
 from tests.model import test_properties
-from tests.systems import ENTITIES
 
 from jobtable.model import Entity
 from jobtable.testing.strategies import entities

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from jobtable.jobs.context import JobContext
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import task
 
 

@@ -18,7 +18,6 @@ from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
 
 from jobtable.access.entities import Role
-from jobtable.albums.executions import Executions
 from jobtable.app import ServerServices, Services
 from jobtable.cli.main import app
 from jobtable.cli.output import ExitCode
@@ -37,13 +36,14 @@ from jobtable.errors import (
     RequestRefused,
     Throttled,
 )
-from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
-from jobtable.jobs.entities import Job, JobLog
-from jobtable.jobs.listing import JobFilter, list_jobs, newest_first
-from jobtable.jobs.logs import JobLogs
-from jobtable.jobs.records import Status
+from jobtable.jobs.read.listing import JobFilter, list_jobs, newest_first
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.stored.entities import Job, JobLog
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, RetryPolicy
 from jobtable.objects import object_key
 from jobtable.remote.server import Server
+from jobtable.systems.albums.executions import Executions
 
 
 def test_jobs_are_submitted_read_and_changed(served: Served, remote: Services) -> None:
@@ -396,7 +396,7 @@ class TestOnTheCommandLine:
         self, served: Served, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         executions = served.services.album_executions
-        started = executions.start("tests.albums.workflows:TWO_QUESTIONS", b"", "image.jpg")
+        started = executions.start("tests.systems.albums.workflows:TWO_QUESTIONS", b"", "image.jpg")
         run_jobs(served.services.jobs, "albums")
         task_id = str(executions.get_watch(started.execution_id).task_id)
         token = self.run(served, "tasks", "token", task_id).stdout.strip()

@@ -13,22 +13,16 @@ from typing import Any
 import pytest
 from tests.access_patterns.journeys import journey
 from tests.cli.test_up import up
-from tests.receipts.pictures import ocr_result
 from tests.remote.conftest import REPOSITORY
 from tests.running import run_jobs
+from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 from typer.testing import CliRunner, Result
 
 from jobtable.access.entities import Role
-from jobtable.albums.entities import ExecutionStatus
-from jobtable.albums.example import PATHS
 from jobtable.app import ServerServices, Services
 from jobtable.cli.background import beside
 from jobtable.cli.main import app
-from jobtable.conversations.analysis.export import write_export
-from jobtable.conversations.analysis.generated import generate_export
-from jobtable.conversations.pipeline import Stage
-from jobtable.conversations.runs import RunSettings
 from jobtable.errors import (
     AccessDenied,
     AlreadyExistsError,
@@ -40,13 +34,19 @@ from jobtable.errors import (
     TokenRefusedError,
     ValueRefusedError,
 )
-from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
-from jobtable.jobs.records import Status
-from jobtable.journeys.example.catalogue import create_catalogue
-from jobtable.journeys.parts import JourneyStatus, RuleStatus
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
 from jobtable.remote.server import Server
 from jobtable.settings import Settings
-from jobtable.sweeps.sweep import Sweep
+from jobtable.systems.albums.entities import ExecutionStatus
+from jobtable.systems.albums.example import PATHS
+from jobtable.systems.conversations.analysis.export import write_export
+from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.conversations.pipeline import Stage
+from jobtable.systems.conversations.runs import RunSettings
+from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.parts import JourneyStatus, RuleStatus
+from jobtable.systems.sweeps.sweep import Sweep
 
 SQUARES = """
 from jobtable.jobs.tasks import task

@@ -34,16 +34,16 @@ from jobtable.errors import (
     TaskError,
     ValueRefusedError,
 )
-from jobtable.jobs.artifacts import Artifacts
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Instance, InstanceJob, Job, JobCheckpoint, JobLog, JobMetric, main
-from jobtable.jobs.instances import InstanceInfo
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.log_text import UPLOAD_SECONDS
-from jobtable.jobs.logs import JobLogs
-from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.lifecycle.instances import InstanceInfo
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.report.artifacts import Artifacts
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.report.log_text import UPLOAD_SECONDS
+from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobCheckpoint, JobLog, JobMetric, main
+from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.worker.worker import Worker
 from jobtable.remote.server import Server
 from jobtable.remote.work import LONGEST_REASON, ServerWork, open_work
 from jobtable.store import Store

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobtable.albums.entities import workflows
-from jobtable.conversations.entities import embeddings
 from jobtable.embedded import EmbeddedBackend
 from jobtable.errors import ValueRefusedError
 from jobtable.model import Table
 from jobtable.store import Item, Store
 from jobtable.store.batches import Batches
 from jobtable.store.foreign_items import ItemCheck
+from jobtable.systems.albums.entities import workflows
+from jobtable.systems.conversations.entities import embeddings
 
 TEXTS = ["", "a", "#", "\x00", "\ud800", "é" * 512, "é" * 513, "x" * 1024, "x" * 1025, "x" * 2048, "x" * 2049, 1, None]
 NUMBERS = [

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
-from tests import systems
+from tests import every_entity
 from tests.declared import entity_classes
 from tests.samples import ENTITIES, TABLES, Job
 
@@ -30,7 +30,7 @@ from jobtable.store.backend import EncodedItem, Request, Response
 from jobtable.testing.strategies import entities, kind_values
 
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-CLASSES = [*ENTITIES, *(cls for _, cls in systems.ENTITIES)]
+CLASSES = [*ENTITIES, *(cls for _, cls in every_entity.ENTITIES)]
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=[f"{number}-{cls.__name__}" for number, cls in enumerate(CLASSES)])

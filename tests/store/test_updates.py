@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests import systems
+from tests import every_entity
 from tests.declared import entity_classes
 from tests.samples import ENTITIES, TABLES, Job
 
@@ -91,7 +91,9 @@ def test_an_update_gives_the_item_that_a_put_would(store: Store, cls: type[Entit
 
 
 @pytest.mark.parametrize(
-    "cls", [cls for _, cls in systems.ENTITIES], ids=[f"{seed}-{cls.__name__}" for seed, cls in systems.ENTITIES]
+    "cls",
+    [cls for _, cls in every_entity.ENTITIES],
+    ids=[f"{seed}-{cls.__name__}" for seed, cls in every_entity.ENTITIES],
 )
 @settings(max_examples=8, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())

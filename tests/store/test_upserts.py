@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import Field
-from tests import systems
+from tests import every_entity
 from tests.declared import entity_classes
 from tests.samples import ENTITIES, TABLES, Comment, Job, JobMetric, Stage, Status
 
@@ -211,8 +211,8 @@ def every_table() -> Iterator[Store]:
 
 @pytest.mark.parametrize(
     "cls",
-    [*ENTITIES, *(cls for _, cls in systems.ENTITIES)],
-    ids=[*(cls.__name__ for cls in ENTITIES), *(f"{seed}-{cls.__name__}" for seed, cls in systems.ENTITIES)],
+    [*ENTITIES, *(cls for _, cls in every_entity.ENTITIES)],
+    ids=[*(cls.__name__ for cls in ENTITIES), *(f"{seed}-{cls.__name__}" for seed, cls in every_entity.ENTITIES)],
 )
 @settings(max_examples=8, suppress_health_check=SLOW_TO_DRAW)
 @given(data=st.data())

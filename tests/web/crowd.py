@@ -8,15 +8,12 @@ from itertools import chain
 from typing import Any
 
 from tests.access_patterns import albums, journeys
-from tests.receipts.pictures import CORNERS, PICTURE, ocr_result
+from tests.systems.receipts.pictures import CORNERS, PICTURE, ocr_result
 
 from jobtable.access.entities import AccessToken, Role
-from jobtable.albums.entities import ExecutionStatus, TaskStatus, WorkflowMetrics, WorkflowType
 from jobtable.app import Services
-from jobtable.conversations.converter import DataConverter
-from jobtable.conversations.entities import ConversationRun, StoredFile
-from jobtable.conversations.pipeline import STAGE_OF, stage_job_id
-from jobtable.jobs.entities import (
+from jobtable.jobs.report.reports import final_name
+from jobtable.jobs.stored.entities import (
     Instance,
     InstanceJob,
     Job,
@@ -32,12 +29,15 @@ from jobtable.jobs.entities import (
     Queue,
     QueueJob,
 )
-from jobtable.jobs.records import Health, InstanceStatus, Status, rank_of
-from jobtable.jobs.reports import final_name
-from jobtable.journeys.default_stages import default_stages
-from jobtable.journeys.parts import Priority, ReportType
+from jobtable.jobs.stored.fields import Health, InstanceStatus, Status, rank_of
 from jobtable.model import Entity
-from jobtable.receipts.entities import (
+from jobtable.systems.albums.entities import ExecutionStatus, TaskStatus, WorkflowMetrics, WorkflowType
+from jobtable.systems.conversations.converter import DataConverter
+from jobtable.systems.conversations.entities import ConversationRun, StoredFile
+from jobtable.systems.conversations.pipeline import STAGE_OF, stage_job_id
+from jobtable.systems.journeys.default_stages import default_stages
+from jobtable.systems.journeys.parts import Priority, ReportType
+from jobtable.systems.receipts.entities import (
     BatchSummary,
     CompletionBatchResult,
     EmbeddingBatchResult,
@@ -57,10 +57,10 @@ from jobtable.receipts.entities import (
     ReceiptWordLabel,
     ResultType,
 )
-from jobtable.sweeps.parameters import FloatRange
-from jobtable.sweeps.planner import Planner
-from jobtable.sweeps.sweep import Sweep
-from jobtable.sweeps.trials import recorded_at, trial_id
+from jobtable.systems.sweeps.parameters import FloatRange
+from jobtable.systems.sweeps.planner import Planner
+from jobtable.systems.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.trials import recorded_at, trial_id
 from jobtable.testing import FakeClock
 
 START = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jobtable.jobs.context import JobContext
+from jobtable.jobs.report.context import JobContext
 from jobtable.jobs.tasks import task
 
 

@@ -9,16 +9,16 @@ from typing import Any
 import httpx
 import pytest
 from pydantic import ValidationError
-from tests.receipts.pictures import ocr_result
+from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served, clock_that_was_ahead
 
 from jobtable import errors
 from jobtable.access.entities import AnsweredRequest
-from jobtable.jobs.entities import Job, JobDependency
-from jobtable.jobs.records import Status
-from jobtable.receipts.entities import ReceiptChatGPTValidation, ResultType
-from jobtable.receipts.ocr import OcrService
-from jobtable.receipts.validation import Finding, ValidationService
+from jobtable.jobs.stored.entities import Job, JobDependency
+from jobtable.jobs.stored.fields import Status
+from jobtable.systems.receipts.entities import ReceiptChatGPTValidation, ResultType
+from jobtable.systems.receipts.ocr import OcrService
+from jobtable.systems.receipts.validation import Finding, ValidationService
 from jobtable.web import dependencies
 from jobtable.web.problems import STATUS_OF, problem_of, status_of
 from jobtable.web.strictness import mistyped

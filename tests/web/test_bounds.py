@@ -16,7 +16,7 @@ from jobtable.web.guard import READ, WRITE, rule_of
 MANY, MORE = 130, 260
 """More than a page shows; the bounds of pages that are larger are made small."""
 _SMALL = 10
-_BOUNDED = ("jobtable.web.", "jobtable.jobs.listing", "jobtable.jobs.waiting")
+_BOUNDED = ("jobtable.web.", "jobtable.jobs.read.listing", "jobtable.jobs.read.waiting")
 """Where they stand."""
 _SPARE_UNITS = 1.5
 """Less than it costs to read as many of the smallest items as one store has more than the other."""

@@ -20,11 +20,11 @@ from tests.web.test_pages import paths
 from tests.web.world import IMAGE_ID, World, make_world
 
 from jobtable.access.entities import Role
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import DependsOn, NewJob
-from jobtable.jobs.entities import Job
-from jobtable.jobs.leases import Outcome
-from jobtable.sweeps.sweep import Sweep
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import DependsOn, NewJob
+from jobtable.systems.sweeps.sweep import Sweep
 
 HIDDEN = "[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)"
 """How much of each table has to be scrolled to."""

@@ -11,9 +11,9 @@ import pytest
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.leases import Outcome
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.web.durations import NOTHING
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
-from tests.sweeps.driving import Driver
+from tests.systems.sweeps.driving import Driver
 from tests.web.conftest import Served
 
 from jobtable.embedded import EmbeddedBackend
-from jobtable.jobs.definition import EdgeCondition, NewJob, ParentWaits
-from jobtable.jobs.leases import Outcome
-from jobtable.jobs.records import Status
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import EdgeCondition, NewJob, ParentWaits
 from jobtable.store import Store
-from jobtable.sweeps.group_progress import GroupProgress, read_group_progress
-from jobtable.sweeps.parameters import FloatRange
-from jobtable.sweeps.service import Sweeps
-from jobtable.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.group_progress import GroupProgress, read_group_progress
+from jobtable.systems.sweeps.parameters import FloatRange
+from jobtable.systems.sweeps.service import Sweeps
+from jobtable.systems.sweeps.sweep import Sweep
 
 
 def test_a_group_shows_how_many_of_its_jobs_have_ended_on_every_page_that_shows_it() -> None:
@@ -65,7 +65,7 @@ def test_a_sweep_counts_trials_and_not_its_planning() -> None:
         driver = Driver.on(store)
         sweeps = Sweeps(driver.jobs)
         space: dict[str, Any] = {"x": FloatRange(low=0, high=1), "y": FloatRange(low=0, high=1)}
-        sweep = Sweep(name="s", task="tests.sweeps.sweep_tasks:bowl", space=space, trials=6, objective="loss")
+        sweep = Sweep(name="s", task="tests.systems.sweeps.sweep_tasks:bowl", space=space, trials=6, objective="loss")
         job = sweeps.submit(sweep)
         seen = set()
         while (progress := sweeps.get_progress(job.job_id)).status is not Status.COMPLETED:

@@ -10,8 +10,8 @@ from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
 from jobtable.errors import BackendUnavailable
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Job
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import NewJob
 
 
 @pytest.fixture

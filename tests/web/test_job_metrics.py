@@ -8,8 +8,8 @@ import httpx
 import pytest
 from tests.web.conftest import Served, clock_that_was_ahead
 
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.leases import Outcome
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.web.pages.overview import read_overview
 from jobtable.web.queue_pace import read_pace
 

@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, expect
 from tests.web.browsing import Run, Watched, open_live, watch
 from tests.web.conftest import Served
 
-from jobtable.jobs.context import JobContext
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.submit.definition import NewJob
 
 SETTINGS = "dl => [...dl.children].map(each => [...each.children].map(part => part.textContent))"
 CHART = "document.querySelector('[data-chart]')"

@@ -16,7 +16,7 @@ import pytest
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.jobs.entities import Job, main
+from jobtable.jobs.stored.entities import Job, main
 from jobtable.store.changes import Change
 from jobtable.web.api import live
 from jobtable.web.events import encode, encode_changes

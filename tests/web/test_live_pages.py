@@ -26,10 +26,10 @@ from tests.web.conftest import Served
 from tests.web.world import TASKS
 
 from jobtable.access.entities import Role
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.records import Status
-from jobtable.sweeps.parameters import Choice, FloatRange
-from jobtable.sweeps.sweep import Sweep
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.systems.sweeps.parameters import Choice, FloatRange
+from jobtable.systems.sweeps.sweep import Sweep
 from jobtable.testing.servers import free_port
 
 NO_SHARED_WORKER = "delete window.SharedWorker"

@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 from tests.access_patterns import albums, journeys
-from tests.receipts.pictures import ocr_result
+from tests.systems.receipts.pictures import ocr_result
 from tests.web.browsing import Watched
 from tests.web.conftest import Served
 
-from jobtable.albums.entities import WorkflowType
 from jobtable.app import Services
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Instance, JobCheckpoint, JobStatus
-from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.journeys.default_stages import default_stages
-from jobtable.receipts.entities import ReceiptWordLabel
-from jobtable.receipts.ocr import OcrService
-from jobtable.sweeps.parameters import FloatRange
-from jobtable.sweeps.sweep import Sweep
+from jobtable.jobs.stored.entities import Instance, JobCheckpoint, JobStatus
+from jobtable.jobs.stored.fields import InstanceStatus, Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.systems.albums.entities import WorkflowType
+from jobtable.systems.journeys.default_stages import default_stages
+from jobtable.systems.receipts.entities import ReceiptWordLabel
+from jobtable.systems.receipts.ocr import OcrService
+from jobtable.systems.sweeps.parameters import FloatRange
+from jobtable.systems.sweeps.sweep import Sweep
 
 LONG = "x" * 200
 HIDDEN = "[0, ...[...document.querySelectorAll('.scroll')].map(each => each.scrollWidth - each.clientWidth)]"

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from jobtable.app import Services
-from jobtable.jobs.entities import JobMetric
+from jobtable.jobs.stored.entities import JobMetric
 from jobtable.store import Store
 from jobtable.web.pages import metric_series as series
 

@@ -15,7 +15,7 @@ import pytest
 from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
-from jobtable.jobs.entities import Job, JobStatus, Queue
+from jobtable.jobs.stored.entities import Job, JobStatus, Queue
 from jobtable.model import Entity
 from jobtable.model.wire import Instant
 from jobtable.web.api import openapi_of

@@ -10,11 +10,11 @@ import pytest
 from tests.access_patterns import albums
 from tests.web.conftest import Served
 
-from jobtable.albums.entities import WorkflowType
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Instance, InstanceJob, Queue
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.records import Health, InstanceStatus, Status
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.stored.entities import Instance, InstanceJob, Queue
+from jobtable.jobs.stored.fields import Health, InstanceStatus, Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.systems.albums.entities import WorkflowType
 from jobtable.web.pages import queues
 from jobtable.web.pages.overview import read_overview
 

@@ -11,21 +11,24 @@ import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
 from tests.access_patterns.journeys import journey
-from tests.receipts.pictures import ocr_result
+from tests.systems.receipts.pictures import ocr_result
 from tests.web.conftest import Served
 from tests.web.world import IMAGE_ID, MARKUP, World, make_world
 
 from jobtable.access.entities import Role
-from jobtable.conversations.entities import CommentExtremity
-from jobtable.conversations.pipeline import Stage, stage_job_id
 from jobtable.errors import ObjectStoreUnavailable
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.listing import JobFilter, list_jobs
+from jobtable.jobs.read.listing import JobFilter, list_jobs
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.objects import ListedObject
-from jobtable.receipts.ocr import OcrService
+from jobtable.systems.conversations.entities import CommentExtremity
+from jobtable.systems.conversations.pipeline import Stage, stage_job_id
+from jobtable.systems.conversations.web import pages as conversations
+from jobtable.systems.receipts.ocr import OcrService
+from jobtable.systems.receipts.web import pages as receipts
+from jobtable.systems.sweeps.web import pages as sweeps
 from jobtable.web.api.examples import BODIES
 from jobtable.web.guard import READ, WRITE, rule_of
-from jobtable.web.pages import conversations, jobs, receipts, sweeps
+from jobtable.web.pages import jobs
 from jobtable.web.pages.frame import NAVIGATION
 from jobtable.web.static_files import static_files, static_url
 

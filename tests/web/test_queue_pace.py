@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from tests.web.conftest import Served
 
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Instance
-from jobtable.jobs.leases import Outcome
-from jobtable.jobs.records import InstanceStatus
+from jobtable.jobs.lifecycle.leases import Outcome
+from jobtable.jobs.stored.entities import Instance
+from jobtable.jobs.stored.fields import InstanceStatus
+from jobtable.jobs.submit.definition import NewJob
 from jobtable.web import queue_pace
 from jobtable.web.queue_pace import Pace, read_pace
 

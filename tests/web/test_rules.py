@@ -11,10 +11,10 @@ from tests.web.conftest import Served
 
 from jobtable.access.entities import Role
 from jobtable.errors import DefinitionError
+from jobtable.systems.sweeps.web.trial_api import get_earlier_runs, get_sweep_of_job, list_others_at_rung
 from jobtable.web.api.kept_files import find_checkpoint, get_checkpoint
 from jobtable.web.api.routers import PREFIX
 from jobtable.web.api.store import read_items
-from jobtable.web.api.trials import get_earlier_runs, get_sweep_of_job, list_others_at_rung
 from jobtable.web.api.workers import get_held_job, list_queue_states
 from jobtable.web.guard import ANYONE, KNOWN, READ, WORK, WRITE, GuardedRoute, allow, rule_of
 from jobtable.web.server import refuse_routes_without_rule

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.access_patterns.journeys import journey
-from tests.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 from tests.running import run_jobs
+from tests.systems.receipts.pictures import CORNERS, NOON, PICTURE, PLACED
 
-from jobtable.albums.example import PATHS
 from jobtable.app import Services, open_jobs
-from jobtable.jobs.definition import DependsOn, NewJob, ParentWaits
-from jobtable.jobs.entities import Instance
-from jobtable.jobs.worker import Worker
-from jobtable.journeys.example.catalogue import create_catalogue
-from jobtable.journeys.example.rules import example_rules
-from jobtable.journeys.template import DEFAULT_TEMPLATE
-from jobtable.receipts.analyses import AnalysisService
-from jobtable.receipts.entities import (
+from jobtable.jobs.stored.entities import Instance
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
+from jobtable.jobs.worker.worker import Worker
+from jobtable.systems.albums.example import PATHS
+from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.example.rules import example_rules
+from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
+from jobtable.systems.receipts.analyses import AnalysisService
+from jobtable.systems.receipts.entities import (
     Image,
     LineItem,
     Price,
@@ -34,11 +34,11 @@ from jobtable.receipts.entities import (
     ReceiptWordLabel,
     ResultType,
 )
-from jobtable.receipts.labels import LabelService
-from jobtable.receipts.ocr import OcrResult, OcrService
-from jobtable.receipts.validation import Finding, ValidationService
-from jobtable.sweeps.parameters import Choice, FloatRange
-from jobtable.sweeps.sweep import Sweep
+from jobtable.systems.receipts.labels import LabelService
+from jobtable.systems.receipts.ocr import OcrResult, OcrService
+from jobtable.systems.receipts.validation import Finding, ValidationService
+from jobtable.systems.sweeps.parameters import Choice, FloatRange
+from jobtable.systems.sweeps.sweep import Sweep
 
 MARKUP = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 """Must be shown as text wherever it stands."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from jobtable.jobs.entities import main
+from jobtable.jobs.stored.entities import main
 from jobtable.model import Attr, Entity, Key, Name, Timestamp, default
 
 

@@ -12,7 +12,7 @@ import typer
 
 from jobtable.app import Services
 from jobtable.cli.options import chosen_settings, give
-from jobtable.jobs.listing import JobFilter, newest_first
+from jobtable.jobs.read.listing import JobFilter, newest_first
 from jobtable.settings import Settings
 
 _PATIENCE_SECONDS = 1.5

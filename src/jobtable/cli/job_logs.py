@@ -12,11 +12,11 @@ import typer
 from jobtable.cli.job_records import JobId
 from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, Since, StoreUrl, open_services
 from jobtable.cli.output import colour_of, print_json_line, print_lines, say
-from jobtable.jobs.entities import JobLog
-from jobtable.jobs.log_lines import as_text
-from jobtable.jobs.log_search import FoundLine
-from jobtable.jobs.logs import JobLogs
-from jobtable.jobs.records import LogLevel
+from jobtable.jobs.read.log_search import FoundLine
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.report.log_lines import as_text
+from jobtable.jobs.stored.entities import JobLog
+from jobtable.jobs.stored.fields import LogLevel
 from jobtable.model.fields import format_timestamp
 
 

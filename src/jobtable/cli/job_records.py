@@ -25,10 +25,18 @@ from jobtable.cli.output import (
 )
 from jobtable.errors import ValueRefusedError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobArtifact, JobCheckpoint, JobDependency, JobMetric, JobResource, JobStatus
-from jobtable.jobs.timing import Timing
-from jobtable.jobs.waiting import Waiting
-from jobtable.sweeps.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
+from jobtable.jobs.read.timing import Timing
+from jobtable.jobs.read.waiting import Waiting
+from jobtable.jobs.stored.entities import (
+    Job,
+    JobArtifact,
+    JobCheckpoint,
+    JobDependency,
+    JobMetric,
+    JobResource,
+    JobStatus,
+)
+from jobtable.systems.sweeps.group_progress import GroupProgress, find_group_progress, percent_of, read_group_progress
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_job)]
 

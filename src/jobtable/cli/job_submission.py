@@ -15,10 +15,10 @@ from jobtable.cli.job_waiting import Timeout, wait_until_done
 from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, open_services, resolved
 from jobtable.cli.output import print_json, print_text, say
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.definition import DependsOn, NewJob, refusing
-from jobtable.jobs.definition_files import read_definition
-from jobtable.jobs.entities import Job
-from jobtable.jobs.resubmission import copy_of
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import DependsOn, NewJob, refusing
+from jobtable.jobs.submit.definition_files import read_definition
+from jobtable.jobs.submit.resubmission import copy_of
 from jobtable.jobs.tasks import is_path
 
 Definition = dict[str, Any]

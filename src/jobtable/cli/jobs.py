@@ -27,11 +27,11 @@ from jobtable.cli.output import (
     say,
 )
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job
-from jobtable.jobs.listing import JobFilter, in_chunks, newest_first
-from jobtable.jobs.many import ActedOn, act_on_each
-from jobtable.jobs.records import Status
-from jobtable.sweeps.group_progress import GroupProgress, percent_of, read_group_progress
+from jobtable.jobs.lifecycle.many import ActedOn, act_on_each
+from jobtable.jobs.read.listing import JobFilter, in_chunks, newest_first
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.systems.sweeps.group_progress import GroupProgress, percent_of, read_group_progress
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from jobtable.cli.confirmation import Yes, confirm
 from jobtable.cli.groups import new_group
 from jobtable.cli.options import MOST_LINES, AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part, print_table, print_text
-from jobtable.jobs.entities import Queue, QueueJob
+from jobtable.jobs.stored.entities import Queue, QueueJob
 
 app = new_group()
 

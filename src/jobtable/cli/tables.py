@@ -14,11 +14,11 @@ from jobtable.cli.groups import new_group
 from jobtable.cli.options import AsJson, StoreUrl, open_store
 from jobtable.cli.output import ExitCode, print_json, print_list, print_text, say
 from jobtable.cli.own_tables import Modules, tables_of
-from jobtable.conversations.entities import CONVERSATION_INDEX
 from jobtable.dynamodb.template import cloudformation_template
 from jobtable.model import Table
 from jobtable.reference import SYSTEMS, entity_references, render_page
 from jobtable.store import Store
+from jobtable.systems.conversations.entities import CONVERSATION_INDEX
 
 app = new_group()
 

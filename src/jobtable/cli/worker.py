@@ -14,7 +14,6 @@ from typing import Annotated, Any
 
 import typer
 
-from jobtable.albums.executions import QUEUE as ALBUMS
 from jobtable.app import Services, open_jobs
 from jobtable.cli.background import watched
 from jobtable.cli.opening import wait_for_store
@@ -23,10 +22,11 @@ from jobtable.cli.output import print_json, print_table, say
 from jobtable.connection import default_objects_url
 from jobtable.errors import ObjectStoreUnavailable
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.instances import InstanceInfo
-from jobtable.jobs.worker import Worker
+from jobtable.jobs.lifecycle.instances import InstanceInfo
+from jobtable.jobs.worker.worker import Worker
 from jobtable.objects import open_objects
 from jobtable.settings import Settings, without_secret
+from jobtable.systems.albums.executions import QUEUE as ALBUMS
 
 app = typer.Typer(rich_markup_mode=None)
 _STDIN = 0

@@ -10,8 +10,8 @@ import typer
 from jobtable.cli.groups import new_group
 from jobtable.cli.options import MOST_LINES, AsJson, Limit, ObjectsUrl, StoreUrl, open_services
 from jobtable.cli.output import first_of, print_fields, print_json, print_list, print_part
-from jobtable.jobs.entities import Instance, InstanceJob
-from jobtable.jobs.records import InstanceStatus
+from jobtable.jobs.stored.entities import Instance, InstanceJob
+from jobtable.jobs.stored.fields import InstanceStatus
 
 app = new_group()
 

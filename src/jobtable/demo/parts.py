@@ -7,21 +7,21 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobtable.albums.entities import ExecutionStatus
-from jobtable.albums.example import PATHS
 from jobtable.app import Services
-from jobtable.conversations.analysis.export import read_files, write_export
-from jobtable.conversations.analysis.generated import generate_export
 from jobtable.errors import AlreadyExistsError, ConflictError
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.records import FINAL, Status
-from jobtable.journeys.entities import Journey
-from jobtable.journeys.example.catalogue import create_catalogue
-from jobtable.journeys.parts import JourneyStatus, Source
-from jobtable.journeys.template import DEFAULT_TEMPLATE
-from jobtable.sweeps.parameters import Choice, FloatRange, IntRange
-from jobtable.sweeps.stoppers import Asha
-from jobtable.sweeps.sweep import Sweep
+from jobtable.jobs.stored.fields import FINAL, Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.systems.albums.entities import ExecutionStatus
+from jobtable.systems.albums.example import PATHS
+from jobtable.systems.conversations.analysis.export import read_files, write_export
+from jobtable.systems.conversations.analysis.generated import generate_export
+from jobtable.systems.journeys.entities import Journey
+from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.parts import JourneyStatus, Source
+from jobtable.systems.journeys.template import DEFAULT_TEMPLATE
+from jobtable.systems.sweeps.parameters import Choice, FloatRange, IntRange
+from jobtable.systems.sweeps.stoppers import Asha
+from jobtable.systems.sweeps.sweep import Sweep
 
 USER = "demo"
 _SWEEP, _JOURNEY, _CONVERSATION, _RUN = "demo-sweep", "JRN-DEMO", "demo-town-hall", "demo-run"
@@ -60,7 +60,7 @@ class Part:
 def _start_sweep(services: Services, folder: Path) -> None:
     sweep = Sweep(
         name="digits",
-        task="jobtable.demo.training:train",
+        task="jobtable.systems.sweeps.demo.training:train",
         space={
             "learning_rate": FloatRange(low=0.0003, high=0.1, log=True),
             "hidden": IntRange(low=8, high=64),
@@ -147,7 +147,7 @@ def _look_at_execution(services: Services) -> State:
 def _start_receipts(services: Services, folder: Path) -> None:
     new = NewJob(
         name="read receipts",
-        task="jobtable.demo.receipts:read_receipts",
+        task="jobtable.systems.receipts.demo.reading:read_receipts",
         params={"count": _RECEIPT_COUNT},
         job_id=_RECEIPTS,
         job_type="receipts",

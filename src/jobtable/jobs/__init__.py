@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from jobtable.exports import offer
 
 if TYPE_CHECKING:
-    from jobtable.jobs.context import JobContext
-    from jobtable.jobs.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
     from jobtable.jobs.engine import Jobs
-    from jobtable.jobs.entities import Job
-    from jobtable.jobs.leases import Lease, Outcome
-    from jobtable.jobs.records import Status
+    from jobtable.jobs.lifecycle.leases import Lease, Outcome
+    from jobtable.jobs.report.context import JobContext
+    from jobtable.jobs.stored.entities import Job
+    from jobtable.jobs.stored.fields import Status
+    from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob, ParentWaits, RetryPolicy
     from jobtable.jobs.tasks import FailTask, StopTask, task
-    from jobtable.jobs.worker import Worker
+    from jobtable.jobs.worker.worker import Worker
 
 __all__ = [
     "DependsOn",
@@ -34,5 +34,16 @@ __all__ = [
 
 if not TYPE_CHECKING:  # a module of tasks needs no worker
     __getattr__, __dir__ = offer(
-        __name__, __all__, ["tasks", "records", "definition", "entities", "leases", "context", "engine", "worker"]
+        __name__,
+        __all__,
+        [
+            "tasks",
+            "stored.fields",
+            "submit.definition",
+            "stored.entities",
+            "lifecycle.leases",
+            "report.context",
+            "engine",
+            "worker.worker",
+        ],
     )

@@ -7,26 +7,26 @@ from random import Random
 from typing import Self, TypeVar
 
 from jobtable.clock import Clock
-from jobtable.jobs.beginnings import Beginnings
-from jobtable.jobs.claims import Claims
-from jobtable.jobs.control import Control
-from jobtable.jobs.deletion import Deletion
-from jobtable.jobs.dependencies import Dependencies
-from jobtable.jobs.endings import Endings
-from jobtable.jobs.entities import Job
-from jobtable.jobs.instances import Instances
-from jobtable.jobs.leases import Lease
-from jobtable.jobs.many import ManyJobs
-from jobtable.jobs.queries import JobQueries
+from jobtable.jobs.dependencies.verbs import Dependencies
+from jobtable.jobs.lifecycle.beginnings import Beginnings
+from jobtable.jobs.lifecycle.claims import Claims
+from jobtable.jobs.lifecycle.control import Control
+from jobtable.jobs.lifecycle.deletion import Deletion
+from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.lifecycle.instances import Instances
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.lifecycle.many import ManyJobs
+from jobtable.jobs.lifecycle.recovery import LeaseObserver
+from jobtable.jobs.lifecycle.runs import Runs
+from jobtable.jobs.lifecycle.starts import Starts
 from jobtable.jobs.queues import Queues
-from jobtable.jobs.recording import Recording
-from jobtable.jobs.recovery import LeaseObserver
-from jobtable.jobs.runs import Runs
-from jobtable.jobs.starts import Starts
-from jobtable.jobs.submission import Submission
-from jobtable.jobs.timing import Timings
-from jobtable.jobs.trees import Trees
-from jobtable.jobs.waiting import Waits
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.timing import Timings
+from jobtable.jobs.read.trees import Trees
+from jobtable.jobs.read.waiting import Waits
+from jobtable.jobs.report.recording import Recording
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.submission import Submission
 from jobtable.objects import ObjectStore
 from jobtable.store import Store
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from jobtable.clock import Clock
 from jobtable.errors import AlreadyExistsError, ConditionFailedError, ConflictError, NotFoundError
-from jobtable.jobs.definition import refusing
-from jobtable.jobs.entities import Job, Queue, QueueJob
+from jobtable.jobs.stored.entities import Job, Queue, QueueJob
+from jobtable.jobs.submit.definition import refusing
 from jobtable.model import Update
 from jobtable.store import Store
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from pydantic_core import to_jsonable_python
 
 from jobtable.errors import JobtableError
-from jobtable.jobs.definition import DependsOn, NewJob
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Job, JobDependency, Queue
-from jobtable.jobs.many import ActedOn, ManyJobs
-from jobtable.jobs.submission import new_job
+from jobtable.jobs.lifecycle.many import ActedOn, ManyJobs
+from jobtable.jobs.stored.entities import Job, JobDependency, Queue
+from jobtable.jobs.submit.definition import DependsOn, NewJob
+from jobtable.jobs.submit.submission import new_job
 from jobtable.objects import ObjectStore
 from jobtable.remote.server import Server, error_of, path_of
 from jobtable.store import Store

@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 from jobtable.clock import SYSTEM_CLOCK, Clock
 from jobtable.errors import LeaseLostError, NotFoundError, TaskError
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, Job
-from jobtable.jobs.instances import Instances
-from jobtable.jobs.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.instances import Instances
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.lifecycle.recovery import LeaseObserver
 from jobtable.jobs.queues import QueueState
-from jobtable.jobs.recovery import LeaseObserver
+from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.remote.backend import ServerBackend, ServerObjects
 from jobtable.remote.recording import ServerRecording, lease_of
 from jobtable.remote.server import Server, path_of
-from jobtable.remote.sweeps import ServerSweepDesk
 from jobtable.store import Store
 from jobtable.store.backend import Request, Response
-from jobtable.sweeps.desk import SweepDesk
+from jobtable.systems.sweeps.desk import SweepDesk
+from jobtable.systems.sweeps.remote import ServerSweepDesk
 
 T = TypeVar("T")
 

@@ -12,13 +12,13 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from jobtable import store as stores
 from jobtable.access.tokens import Tokens
-from jobtable.albums.service import AlbumWorkflows
 from jobtable.app import Services
-from jobtable.conversations.service import Conversations
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.queries import JobQueries
-from jobtable.journeys.service import Journeys
+from jobtable.jobs.read.queries import JobQueries
 from jobtable.objects import ObjectStore
+from jobtable.systems.albums.service import AlbumWorkflows
+from jobtable.systems.conversations.service import Conversations
+from jobtable.systems.journeys.service import Journeys
 from jobtable.web.guard import Caller
 
 T = TypeVar("T")

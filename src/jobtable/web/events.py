@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from jobtable.albums.entities import workflows
-from jobtable.jobs.entities import Instance, Job, Queue, main
-from jobtable.journeys.entities import journeys
+from jobtable.jobs.stored.entities import Instance, Job, Queue, main
 from jobtable.store.changes import Change
+from jobtable.systems.albums.entities import workflows
+from jobtable.systems.journeys.entities import journeys
 from jobtable.web.durations import duration_text
 
 _MOST_TOLD = 200

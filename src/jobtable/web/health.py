@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from jobtable.jobs.entities import Queue
+from jobtable.jobs.stored.entities import Queue
 from jobtable.web.dependencies import TheQueries, TheStore
 from jobtable.web.guard import ANYONE, READ, PageRoute, allow
 from jobtable.web.job_metrics import job_metric_lines

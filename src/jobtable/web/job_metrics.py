@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 from jobtable.clock import wall_time
-from jobtable.jobs.entities import Instance, JobStatus, Queue
-from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import FINAL, Health, InstanceStatus, Status
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import Instance, JobStatus, Queue
+from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
 
 _MOST_SERIES = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jobtable.jobs.entities import Instance, Job
+from jobtable.jobs.stored.entities import Instance, Job
 from jobtable.store import Store
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from jobtable.clock import wall_time
-from jobtable.jobs.entities import Job, JobStatus, Queue
-from jobtable.jobs.records import Status
+from jobtable.jobs.stored.entities import Job, JobStatus, Queue
+from jobtable.jobs.stored.fields import Status
 from jobtable.store import Store
 
 _SPAN = timedelta(hours=1)

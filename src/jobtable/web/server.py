@@ -16,13 +16,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import jobtable
 from jobtable.access.tokens import Tokens
-from jobtable.albums.entities import workflows
 from jobtable.app import Services
 from jobtable.errors import DefinitionError, SettingsError
 from jobtable.files import allow_open_files
-from jobtable.jobs.entities import main
-from jobtable.journeys.entities import journeys
+from jobtable.jobs.stored.entities import main
 from jobtable.settings import Settings
+from jobtable.systems.albums.entities import workflows
+from jobtable.systems.journeys.entities import journeys
 from jobtable.web import health, static_files
 from jobtable.web.api import add_api
 from jobtable.web.connections import MOST_FILES, HeldConnections

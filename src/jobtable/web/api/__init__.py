@@ -10,32 +10,32 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
 
+from jobtable.systems.albums.web import api as albums
+from jobtable.systems.albums.web import run_api as album_runs
+from jobtable.systems.conversations.web import api as conversations
+from jobtable.systems.conversations.web import run_api as conversation_runs
+from jobtable.systems.journeys.web import api as journeys
+from jobtable.systems.journeys.web import run_api as journey_runs
+from jobtable.systems.receipts.web import api as receipts
+from jobtable.systems.receipts.web import batch_api as batches
+from jobtable.systems.receipts.web import label_api as labels
+from jobtable.systems.receipts.web import place_api as places
+from jobtable.systems.receipts.web import validation_api as validations
+from jobtable.systems.sweeps.web import api as sweeps
+from jobtable.systems.sweeps.web import trial_api as trials
 from jobtable.web.api import (
-    album_runs,
-    albums,
-    batches,
-    conversation_runs,
-    conversations,
     dependencies,
     instances,
     job_batches,
     job_records,
     jobs,
-    journey_runs,
-    journeys,
     kept_files,
-    labels,
     live,
     objects,
-    places,
     queues,
-    receipts,
     store,
-    sweeps,
     tables,
     tokens,
-    trials,
-    validations,
     work,
     workers,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from jobtable.jobs.definition import DependsOn
-from jobtable.jobs.entities import Job, JobDependency, JobMetric
+from jobtable.jobs.stored.entities import Job, JobDependency, JobMetric
+from jobtable.jobs.submit.definition import DependsOn
 from jobtable.web.api.job_records import MetricName
 from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries

@@ -79,7 +79,7 @@ BODIES: dict[str, Any] = {
     },
     "rerun": {"first": "LAYOUT", "seed": 8},
     "start_execution": {
-        "definition": "jobtable.albums.example:STEP_FUNCTIONS",
+        "definition": "jobtable.systems.albums.example:STEP_FUNCTIONS",
         "image": "VGhlIEJlYXRsZXMgLSBBYmJleSBSb2FkICgxOTY5KQo=",
         "name": "shelf.txt",
     },

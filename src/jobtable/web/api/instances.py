@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from jobtable.jobs.entities import Instance, InstanceJob
-from jobtable.jobs.records import InstanceStatus
+from jobtable.jobs.stored.entities import Instance, InstanceJob
+from jobtable.jobs.stored.fields import InstanceStatus
 from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheQueries, path_id
 from jobtable.web.guard import READ, allow

@@ -9,8 +9,8 @@ from fastapi import Body as JsonBody
 from pydantic import BaseModel, Field
 
 from jobtable.errors import JobtableError
-from jobtable.jobs.entities import Job
-from jobtable.jobs.many import ActedOn
+from jobtable.jobs.lifecycle.many import ActedOn
+from jobtable.jobs.stored.entities import Job
 from jobtable.web.api.bodies import Body
 from jobtable.web.api.jobs import NewJobBody
 from jobtable.web.api.routers import api_router

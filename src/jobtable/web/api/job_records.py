@@ -7,7 +7,10 @@ from typing import Annotated
 
 from fastapi import Query
 
-from jobtable.jobs.entities import (
+from jobtable.jobs.read.log_search import LONGEST_WANTED, FoundLine
+from jobtable.jobs.read.logs import JobLogs
+from jobtable.jobs.report.log_lines import levels_from
+from jobtable.jobs.stored.entities import (
     JobArtifact,
     JobCheckpoint,
     JobLog,
@@ -16,10 +19,7 @@ from jobtable.jobs.entities import (
     JobResource,
     JobStatus,
 )
-from jobtable.jobs.log_lines import levels_from
-from jobtable.jobs.log_search import LONGEST_WANTED, FoundLine
-from jobtable.jobs.logs import JobLogs
-from jobtable.jobs.records import LogLevel, Status
+from jobtable.jobs.stored.fields import LogLevel, Status
 from jobtable.model.expressions import attribute_of
 from jobtable.web.api.bodies import NewestFirst
 from jobtable.web.api.routers import api_router

@@ -10,12 +10,12 @@ from fastapi.responses import StreamingResponse
 from pydantic import Field
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.checkpoints import SavedState
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import JobArtifact, JobCheckpoint
-from jobtable.jobs.leases import Lease
-from jobtable.jobs.locations import checkpoint_key
-from jobtable.jobs.reports import ReportRules, number, stored_number
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.checkpoints import SavedState
+from jobtable.jobs.report.reports import ReportRules, number, stored_number
+from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint
+from jobtable.jobs.stored.locations import checkpoint_key
 from jobtable.objects.store import Readable
 from jobtable.web.api.objects import chunks_of
 from jobtable.web.api.routers import api_router

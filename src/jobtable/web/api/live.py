@@ -8,8 +8,8 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
-from jobtable.jobs.entities import Job
-from jobtable.journeys.entities import Journey
+from jobtable.jobs.stored.entities import Job
+from jobtable.systems.journeys.entities import Journey
 from jobtable.web.api.routers import api_router
 from jobtable.web.guard import READ, Guard, allow
 from jobtable.web.live import LiveFeed, Viewer

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import Query, Response
 from pydantic import Field
 
-from jobtable.jobs.entities import Queue, QueueJob
 from jobtable.jobs.queues import DEFAULT_CONCURRENCY
-from jobtable.jobs.records import Priority
+from jobtable.jobs.stored.entities import Queue, QueueJob
+from jobtable.jobs.stored.fields import Priority
 from jobtable.web.api.bodies import Body, Id
 from jobtable.web.api.routers import api_router
 from jobtable.web.dependencies import JobId, PageOf, Paging, TheJobs, TheQueries, path_id

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Literal
 from fastapi import Depends, Request, Response
 from pydantic import BaseModel, Field
 
-from jobtable.jobs.buffer import RecordBuffer
 from jobtable.jobs.engine import Jobs
-from jobtable.jobs.entities import Instance, InstanceJob, Job, JobLog, JobMetric
-from jobtable.jobs.leases import Lease, Outcome
-from jobtable.jobs.log_lines import log_line
-from jobtable.jobs.records import LogLevel
-from jobtable.jobs.reports import ReportRules
+from jobtable.jobs.lifecycle.leases import Lease, Outcome
+from jobtable.jobs.report.buffer import RecordBuffer
+from jobtable.jobs.report.log_lines import log_line
+from jobtable.jobs.report.reports import ReportRules
+from jobtable.jobs.stored.entities import Instance, InstanceJob, Job, JobLog, JobMetric
+from jobtable.jobs.stored.fields import LogLevel
 from jobtable.web.api.bodies import Body, Id, Written
 from jobtable.web.api.queues import QueueName
 from jobtable.web.api.routers import api_router

@@ -8,9 +8,9 @@ from fastapi import Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, Field
 
-from jobtable.jobs.entities import Instance, Job, JobLogText
-from jobtable.jobs.log_text import MOST_HEAD_BYTES, PART_BYTES
-from jobtable.jobs.records import Health, InstanceStatus
+from jobtable.jobs.report.log_text import MOST_HEAD_BYTES, PART_BYTES
+from jobtable.jobs.stored.entities import Instance, Job, JobLogText
+from jobtable.jobs.stored.fields import Health, InstanceStatus
 from jobtable.objects.store import Readable
 from jobtable.web.api.bodies import Body, Name
 from jobtable.web.api.instances import InstanceId

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from jobtable.systems.albums.web import pages as executions
+from jobtable.systems.conversations.web import pages as conversations
+from jobtable.systems.journeys.web import pages as journeys
+from jobtable.systems.receipts.web import pages as receipts
+from jobtable.systems.sweeps.web import pages as sweeps
 from jobtable.web.pages import (
     comparison,
-    conversations,
-    executions,
     jobs,
-    journeys,
     login,
     overview,
     queues,
-    receipts,
-    sweeps,
     tables,
     tokens,
 )

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from jobtable.errors import NotFoundError
-from jobtable.jobs.entities import Job
-from jobtable.jobs.listing import JobFilter, cursor_behind, list_jobs
+from jobtable.jobs.read.listing import JobFilter, cursor_behind, list_jobs
+from jobtable.jobs.stored.entities import Job
 from jobtable.store import Store
 from jobtable.web.dependencies import TheStore
 from jobtable.web.durations import NOTHING

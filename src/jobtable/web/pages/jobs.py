@@ -8,15 +8,15 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import AfterValidator, BaseModel
 
 from jobtable.errors import ValueRefusedError
-from jobtable.jobs.definition import NewJob
-from jobtable.jobs.entities import Job, JobArtifact, JobDependency, JobLog, JobLogText
-from jobtable.jobs.listing import JobFilter, list_jobs
-from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import LogLevel, Status
-from jobtable.jobs.resubmission import copy_of, why_no_copy
+from jobtable.jobs.read.listing import JobFilter, list_jobs
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import Job, JobArtifact, JobDependency, JobLog, JobLogText
+from jobtable.jobs.stored.fields import LogLevel, Status
+from jobtable.jobs.submit.definition import NewJob
+from jobtable.jobs.submit.resubmission import copy_of, why_no_copy
 from jobtable.store import Page, Store
-from jobtable.sweeps.group_progress import read_group_progress
-from jobtable.sweeps.sweep import SWEEP
+from jobtable.systems.sweeps.group_progress import read_group_progress
+from jobtable.systems.sweeps.sweep import SWEEP
 from jobtable.web.dependencies import JobId, TheJobs, TheQueries, TheStore
 from jobtable.web.guard import READ, WRITE, PageRoute, allow
 from jobtable.web.known_workers import known_workers

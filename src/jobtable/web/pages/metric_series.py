@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby, islice, pairwise
 from typing import Any
 
-from jobtable.jobs.entities import JobMetric
+from jobtable.jobs.stored.entities import JobMetric
 from jobtable.store import Store
 
 _MOST_VALUES = 5000

@@ -9,16 +9,16 @@ from datetime import datetime, timedelta
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.albums.entities import ValidationTask
 from jobtable.app import Services
 from jobtable.clock import wall_time
 from jobtable.errors import TableNotFound
-from jobtable.jobs.entities import Instance, Job, JobStatus, Queue
-from jobtable.jobs.records import FINAL, Health, InstanceStatus, Status
-from jobtable.jobs.serving import ServedQueues
-from jobtable.receipts.entities import ReceiptValidationSummary, ValidationStatus
+from jobtable.jobs.read.serving import ServedQueues
+from jobtable.jobs.stored.entities import Instance, Job, JobStatus, Queue
+from jobtable.jobs.stored.fields import FINAL, Health, InstanceStatus, Status
 from jobtable.store import Store
-from jobtable.sweeps.group_progress import GroupProgress, read_group_progress
+from jobtable.systems.albums.entities import ValidationTask
+from jobtable.systems.receipts.entities import ReceiptValidationSummary, ValidationStatus
+from jobtable.systems.sweeps.group_progress import GroupProgress, read_group_progress
 from jobtable.web.dependencies import AllServices
 from jobtable.web.guard import READ, PageRoute, allow
 from jobtable.web.known_workers import known_workers

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from jobtable.jobs.entities import Job
-from jobtable.jobs.owners import is_of_system
-from jobtable.sweeps.sweep import PLANNING, SWEEP
+from jobtable.jobs.lifecycle.owners import is_of_system
+from jobtable.jobs.stored.entities import Job
+from jobtable.systems.sweeps.sweep import PLANNING, SWEEP
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ def owner_of(job: Job, parent: Job | None) -> Owner | None:
         return _owner("sweep", job.root_job_id or job.job_id)
     if not is_of_system(job):
         return None
-    if (definition.task or "").startswith("jobtable.sweeps."):
+    if (definition.task or "").startswith("jobtable.systems.sweeps."):
         return _owner("sweep", job.root_job_id)
     run = (parent or job).job_config
     return (

@@ -8,10 +8,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
 
-from jobtable.jobs.entities import Instance, Job
-from jobtable.jobs.queries import JobQueries
-from jobtable.jobs.records import InstanceStatus, Status
-from jobtable.jobs.serving import ServedQueues
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.serving import ServedQueues
+from jobtable.jobs.stored.entities import Instance, Job
+from jobtable.jobs.stored.fields import InstanceStatus, Status
 from jobtable.store import Page
 from jobtable.web.dependencies import TheQueries, TheStore, path_id
 from jobtable.web.guard import READ, PageRoute, allow

@@ -1,0 +1,161 @@
+"""Ended jobs begin anew, but only after all who wait for them wait again, and the groups above them go on.
+
+Any number of jobs may wait for one, so that is not one transaction. Until a job begins it holds a place in its queue
+with a time on it, as one that has just ended does. If this process dies, any worker of the queue finds the place when
+it is due and tells everyone that the job has ended: then it is as if nobody had retried it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from jobtable.clock import Clock, wall_time
+from jobtable.errors import ConflictError, JobStateError
+from jobtable.jobs.dependencies.verbs import Dependencies
+from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Refused, Transition
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import Job, JobGates, QueueJob
+from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.model import unchanged
+from jobtable.store import Store
+
+_MOST_TRIES = 20
+
+
+class Beginnings:
+    """Lets ended jobs begin anew."""
+
+    def __init__(
+        self, store: Store, clock: Clock, queries: JobQueries, endings: Endings, dependencies: Dependencies
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._queries = queries
+        self._endings = endings
+        self._dependencies = dependencies
+
+    def begin(self, job: Job, by: str) -> None:
+        """Let an ended job begin anew, and the groups above it that it had ended; JobStateError if it cannot."""
+        self._refuse_what_cannot_begin(job)
+        if self._queries.find_place(job) is not None:  # not all who wait for it were told that it has ended
+            self._endings.settle(job)
+        waited_for: Job | None = job
+        while waited_for is not None:
+            for each in reversed(self._make_wait_above(waited_for)):
+                self._write_beginning(each, by)
+            # This may have taken so long that a worker told those who wait again: then the group has ended once more.
+            waited_for = self._find_group_above(waited_for)
+
+    def _refuse_what_cannot_begin(self, job: Job) -> None:
+        if job.deleted_at is not None:
+            raise JobStateError(f"job {job.job_id} is being deleted: it cannot be retried any more")
+        broken_by = self._dependencies.find_breaker_of(job) if not job.definition.is_group else None
+        if broken_by is not None:
+            raise JobStateError(f"job {job.job_id} waits for job {broken_by}, which must be retried first")
+
+    def _make_wait_above(self, job: Job) -> list[Job]:
+        """Let everyone wait for a job again, and for the groups above it that must begin before it does; gives them.
+
+        The groups begin before the job, because one that has ended would not hear of its end.
+        """
+        going: list[Job] = []
+        above: Job | None = job
+        while above is not None:
+            self._make_wait(above, SETTLING_TIME)
+            going.append(above)
+            above = self._find_group_above(above)
+        return going
+
+    def _find_group_above(self, job: Job) -> Job | None:
+        """The group of a job, if it has ended but waits for one of its children again."""
+        group = None if job.parent_job_id is None else self._queries.get_job(job.parent_job_id)
+        if group is None or not group.definition.is_group or not group.is_final:
+            return None
+        gates = self._store.find(JobGates.key(job_id=group.job_id))
+        return group if gates is not None and gates.open_completions else None
+
+    def _make_wait(self, job: Job, settling_time: timedelta) -> None:
+        self._hold(job, settling_time)
+        self._dependencies.reopen(job)
+
+    def _hold(self, job: Job, settling_time: timedelta) -> None:
+        """Give an ended job a place in its queue, to be found by others after some time."""
+        for _ in range(_MOST_TRIES):
+            due = wall_time(self._clock) + settling_time
+            place = self._queries.find_place(job)
+            transition = Transition(self._store, self._clock)
+            same = unchanged(job, Job.status, Job.changed_at, Job.priority)
+            transition.tx.check(job, same & Job.deleted_at.missing())
+            if place is not None:
+                transition.tx.update(place, QueueJob.not_before.set(due))
+            elif job.queue_name is not None:
+                transition.tx.add(self._place(job, job.queue_name, not_before=due))
+                transition.count(job.queue_name, jobs=1)
+            try:
+                transition.commit()
+            except Refused as refused:
+                job = self._refuse_changed(job, refused)
+            else:
+                return
+        raise ConflictError(f"job {job.job_id} could not be retried: its place in the queue changes all the time")
+
+    def _refuse_changed(self, job: Job, refused: Refused) -> Job:
+        """The job as it is now, or JobStateError if it has not stayed as it had ended."""
+        fresh = self._queries.get_job(job.job_id)
+        if fresh.changed_at != job.changed_at or fresh.deleted_at is not None:
+            raise JobStateError(f"job {job.job_id} was changed meanwhile: look at it again") from refused
+        return fresh
+
+    def _write_beginning(self, job: Job, by: str) -> None:
+        for tries in range(_MOST_TRIES):
+            transition = Transition(self._store, self._clock)
+            gates = self._dependencies.recount(transition.tx, job.job_id) if job.is_gated else None
+            self._add_beginning(transition, job, gates, by)
+            try:
+                transition.commit()
+            except Refused as refused:
+                job = self._refuse_changed(job, refused)
+                self._make_wait(job, SETTLING_TIME * 2**tries)  # if a worker was faster, it gets more time now
+                continue
+            if job.is_gated:
+                self._endings.go_on(job.job_id)
+            return
+        raise ConflictError(f"job {job.job_id} could not be retried: what it waits for changes all the time")
+
+    def _add_beginning(self, transition: Transition, job: Job, gates: JobGates | None, by: str) -> None:
+        is_group = job.definition.is_group
+        transition.change(
+            job,
+            Status.RUNNING if is_group else Status.PENDING,
+            transition.time_for(job),
+            Job.attempts.set(0),
+            Job.interruptions.set(0),
+            Job.unopened.set(None),
+            Job.progress.set(0),
+            Job.ended_at.set(None),
+            Job.result.set(None),
+            Job.instance_id.set(None),
+            Job.is_awaiting.set(is_group),
+            Job.tree_status.set(None),
+            message=f"retried by {by}",
+            by=by,
+            when=Job.deleted_at.missing(),
+        )
+        if job.queue_name is not None:
+            is_ready = not is_group and (gates is None or gates.open_starts == 0)
+            place = self._place(job, job.queue_name, rank=rank_of(job.priority) if is_ready else None)
+            transition.tx.put(place, when=QueueJob.not_before.exists() & (QueueJob.priority == job.priority))
+
+    def _place(
+        self, job: Job, queue_name: str, *, rank: int | None = None, not_before: datetime | None = None
+    ) -> QueueJob:
+        return QueueJob(
+            queue_name=queue_name,
+            job_id=job.job_id,
+            enqueued_at=self._clock.now(),
+            priority=job.priority,
+            rank=rank,
+            not_before=not_before,
+            sweep_id=(job.definition.model_extra or {}).get("sweep_id"),
+        )

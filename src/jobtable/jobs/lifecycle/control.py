@@ -1,0 +1,267 @@
+"""What people do with jobs: cancel, stop, seal, retry and prioritise them, alone or with everything under them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
+from itertools import chain
+from typing import Literal, NamedTuple
+
+from jobtable.clock import Clock
+from jobtable.errors import (
+    ConditionFailedError,
+    ConflictError,
+    JobStateError,
+    NotFoundError,
+    TransactionFailedError,
+)
+from jobtable.jobs.dependencies.edges import condition_of
+from jobtable.jobs.dependencies.verbs import Dependencies
+from jobtable.jobs.lifecycle.beginnings import Beginnings
+from jobtable.jobs.lifecycle.endings import Endings
+from jobtable.jobs.lifecycle.leases import has_lease
+from jobtable.jobs.lifecycle.transitions import Refused, Transition, length_of
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.read.trees import Trees
+from jobtable.jobs.stored.entities import Job, QueueJob
+from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.jobs.submit.definition import EdgeCondition
+from jobtable.model import Update, unchanged
+from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS, grouped
+
+_MOST_TRIES = 20
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """How jobs are to end."""
+
+    status: Status
+    message: str
+    by: str
+    tree: bool
+
+    def closing(self, job: Job) -> list[Update]:
+        """What lets no more jobs come under a job, if its tree is to end and is not closed so already."""
+        if not self.tree or job.tree_status in (self.status, Status.CANCELLED):
+            return []
+        return [Job.tree_status.set(self.status)]
+
+
+class _Ended(NamedTuple):
+    """A job that has ended, or was asked to."""
+
+    job: Job
+    is_untold: bool = False
+    """Whether someone waits for it who was not told yet."""
+    is_leaf: bool = False
+    """Whether there is no job under it, nor can one come."""
+
+
+class Control:
+    """Acts on jobs from outside. Asking for what is already so changes nothing and is no error."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        queries: JobQueries,
+        trees: Trees,
+        endings: Endings,
+        dependencies: Dependencies,
+        beginnings: Beginnings,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._queries = queries
+        self._trees = trees
+        self._endings = endings
+        self._dependencies = dependencies
+        self._beginnings = beginnings
+
+    # --- ending -----------------------------------------------------------------------------------------------------
+    #
+    # A tree is ended from above. Each job in it is closed before its children are listed: from then on no job can come
+    # under it, so all that have come are found, and the tree stays ended until someone lets jobs of it begin anew.
+    # A job that had ended takes children only while its parent does: it is closed only if there are jobs under it.
+
+    def cancel(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
+        """End a job whose result nobody wants, and those under it: at once if it waits, by its worker if it runs."""
+        return self._end_asked(job_id, _Ending(Status.CANCELLED, message or f"cancelled by {by}", by, tree))
+
+    def stop(self, job_id: str, *, by: str = "local", message: str | None = None, tree: bool = True) -> Job:
+        """Let a job end early but in order: at once if it waits; if it runs, it is asked to and keeps what it has."""
+        return self._end_asked(job_id, _Ending(Status.STOPPED, message or f"stopped by {by}", by, tree))
+
+    def _end_asked(self, job_id: str, ending: _Ending) -> Job:
+        """End a job, and those under it if that is asked for, before anyone is told who waits for it."""
+        ended = self._end(self._queries.get_job(job_id), ending, is_asked_for=True)
+        if ended is None:
+            raise NotFoundError(f"job {job_id} was deleted meanwhile")
+        levels = [(ended, self._end_children(ended, ending))]
+        while levels:
+            above, children = levels[-1]
+            below = next(children, None)
+            if below is not None:
+                levels.append((below, self._end_children(below, ending)))
+                continue
+            # Its children first: those that wait for it would be CANCELLED because of it, whatever they are to be.
+            if above.is_untold:
+                self._endings.settle(above.job)
+            levels.pop()
+        return ended.job
+
+    def _end_children(self, above: _Ended, ending: _Ending) -> Iterator[_Ended]:
+        """End the children of a job: up to a hundred before anyone is told of one, as they may wait for each other."""
+        if above.is_leaf or not ending.tree:
+            return
+        for some in grouped(self._trees.children(above.job), MOST_ACTIONS, length_of):
+            yield from filter(None, [self._end(child, ending) for child in some])
+
+    def _end(self, job: Job, ending: _Ending, *, is_asked_for: bool = False) -> _Ended | None:
+        """End a job that has not ended, at once or by its worker, and close it; None if it is gone."""
+        found: Job | None = job
+        for _ in range(_MOST_TRIES):
+            if found is None:
+                return None
+            if is_asked_for:
+                self._refuse_ended_otherwise(found, ending)
+            if found.is_final:
+                if not is_asked_for and next(self._trees.children(found), None) is None:
+                    return _Ended(found, is_leaf=True)
+                closed = self._close(found, ending)
+                if closed is not None:
+                    return _Ended(closed)
+            elif has_lease(found):
+                asked = self._ask(found, ending)
+                if asked is not None:
+                    return _Ended(asked)
+            else:
+                ended = self._endings.end_waiting(
+                    found, ending.status, ending.message, *ending.closing(found), by=ending.by
+                )
+                if ended is not None:
+                    return _Ended(ended, is_untold=ended.dependents > 0)
+            found = self._store.find(Job.key(job_id=job.job_id))
+        raise ConflictError(f"job {job.job_id} could not be {ending.status}: its status changes all the time")
+
+    def _refuse_ended_otherwise(self, job: Job, ending: _Ending) -> None:
+        is_so = job.status is ending.status or (ending.tree and job.tree_status is ending.status)
+        if not job.is_final or is_so:
+            return
+        if not ending.tree or all(each.is_final for each in self._trees.below(job)):
+            raise JobStateError(f"job {job.job_id} is {job.status} already, and cannot be {ending.status} any more")
+
+    def _ask(self, job: Job, ending: _Ending) -> Job | None:
+        """Leave a request for the worker, which reads it with its next heartbeat; None if the job has changed."""
+        is_cancelled = ending.status is Status.CANCELLED or job.requested == "cancel"
+        requested: Literal["cancel", "stop"] = "cancel" if is_cancelled else "stop"
+        same_run = (Job.lease_epoch == job.lease_epoch) & (Job.status == Status.RUNNING) & Job.lease_seconds.exists()
+        try:
+            return self._store.update(job, Job.requested.set(requested), *ending.closing(job), when=same_run)
+        except (ConditionFailedError, NotFoundError):
+            return None
+
+    def _close(self, job: Job, ending: _Ending) -> Job | None:
+        """Let no more jobs come under a job that has ended; None if it has begun anew, or is gone."""
+        closing = ending.closing(job)
+        if not closing:
+            return job
+        try:
+            return self._store.update(job, *closing, when=unchanged(job, Job.status, Job.changed_at))
+        except (ConditionFailedError, NotFoundError):
+            return None
+
+    def seal(self, job_id: str) -> Job:
+        """Say that a group gets no more children: it ends when those that it has have ended."""
+        for _ in range(_MOST_TRIES):
+            job = self._queries.get_job(job_id)
+            if job.is_awaiting or job.is_final:
+                return self._endings.go_on(job_id) or self._queries.get_job(job_id)
+            if not job.definition.is_group or job.status is not Status.RUNNING:
+                raise JobStateError(f"job {job_id} is not an open group: only that can be sealed")
+            transition = Transition(self._store, self._clock)
+            at = transition.time_for(job)
+            transition.change(job, Status.RUNNING, at, Job.is_awaiting.set(True), message="waits for its children")
+            with suppress(Refused):  # it has changed meanwhile, or the next look finds it sealed
+                transition.commit()
+        raise ConflictError(f"group {job_id} could not be sealed: its status changes all the time")
+
+    # --- beginning anew ---------------------------------------------------------------------------------------------
+
+    def retry(self, job_id: str, *, by: str = "local", tree: bool = False) -> Job:
+        """Let an ended job begin anew, with all its attempts; with `tree` everything under it that is not COMPLETED.
+
+        Jobs that wait for it wait again, and a group that had ended because of it goes on.
+        """
+        job = self._queries.get_job(job_id)
+        chosen: dict[str, bool] = {}
+        closed: list[str] = []
+        for each in chain([job], self._trees.below(job) if tree else ()):  # only ids are held: there may be many
+            if _can_be_retried(each):
+                chosen[each.job_id] = each.is_gated
+            elif tree and each.status is Status.COMPLETED and each.tree_status is not None:
+                closed.append(each.job_id)
+        if not chosen and not closed and not (tree and job.status is Status.RUNNING):
+            raise JobStateError(f"job {job_id} is {job.status}: only a job that ended otherwise can be retried")
+        for each_id in closed:  # it stays as it is, but what begins anew may have more to do under it
+            self.open_for_system(each_id)
+        for each_id in self._in_order(chosen):
+            fresh = self._queries.get_job(each_id)
+            if _can_be_retried(fresh):  # a group has begun already, with the first of its jobs
+                self._beginnings.begin(fresh, by)
+        return self._queries.get_job(job_id)
+
+    def begin_for_system(self, job_id: str, *, by: str = "local") -> Job:
+        """Let a COMPLETED job begin anew, for the system whose job it is: run twice, it must make nothing twice."""
+        job = self._queries.get_job(job_id)
+        if job.status is not Status.COMPLETED:
+            raise JobStateError(f"job {job_id} is {job.status} and not COMPLETED: look at it again")
+        self._beginnings.begin(job, by)
+        return self._queries.get_job(job_id)
+
+    def open_for_system(self, job_id: str) -> Job:
+        """Let jobs come under a job again whose tree was ended, for the system that lets its own go on."""
+        return self._store.update(Job.key(job_id=job_id), Job.tree_status.set(None))
+
+    def _in_order(self, jobs: Mapping[str, bool]) -> Iterable[str]:
+        """The jobs, each after those whose end it waits for: otherwise it would find its gates still broken.
+
+        They are given by their ids, with whether they wait for others at all.
+        """
+        sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(jobs, ()))
+        for job_id, is_gated in jobs.items():
+            for edge in self._dependencies.edges_of(job_id) if is_gated and len(jobs) > 1 else ():
+                if edge.dependency_job_id in jobs and condition_of(edge) is not EdgeCondition.STARTED:
+                    sorter.add(job_id, edge.dependency_job_id)
+        return sorter.static_order()
+
+    # --- order ------------------------------------------------------------------------------------------------------
+
+    def prioritise(self, job_id: str, priority: int) -> Job:
+        """Change a job's priority, and with it its place in the queue if it waits there."""
+        for _ in range(_MOST_TRIES):
+            job = self._queries.get_job(job_id)
+            tx = self._store.transaction()
+            tx.update(Job.key(job_id=job_id), Job.priority.set(priority))
+            place = self._queries.find_place(job)
+            if place is not None and place.rank is not None:
+                updates = (QueueJob.priority.set(priority), QueueJob.rank.set(rank_of(priority)))
+                tx.update(place, *updates, when=QueueJob.rank == place.rank)
+            elif place is not None:
+                tx.update(place, QueueJob.priority.set(priority), when=QueueJob.rank.missing())
+            elif job.queue_name is not None:  # a retry gives it a place, with the priority that it finds
+                tx.check(QueueJob.key(queue_name=job.queue_name, job_id=job_id), QueueJob.priority.missing())
+            try:
+                tx.commit()
+            except TransactionFailedError:
+                continue
+            return self._queries.get_job(job_id)
+        raise ConflictError(f"job {job_id} could not be prioritised: its place in the queue changes all the time")
+
+
+def _can_be_retried(job: Job) -> bool:
+    return job.is_final and job.status is not Status.COMPLETED

@@ -1,0 +1,359 @@
+"""Jobs end, and whoever waits for them is told: dependents start, groups are concluded, edges break.
+
+Telling is not part of the transaction in which a job ends, because any number of jobs may wait for it. Until all were
+told, the job keeps its place in the queue with a time on it: if the process that ended the job dies, any worker of
+the queue finds the place when it is due and tells them. Telling twice is harmless.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from jobtable.clock import Clock, wall_time
+from jobtable.errors import ConditionFailedError, ConflictError, NotFoundError, TransactionFailedError
+from jobtable.jobs.dependencies.edges import condition_of, is_broken_by, is_met_by, same_gates
+from jobtable.jobs.lifecycle.leases import has_lease
+from jobtable.jobs.lifecycle.transitions import SETTLING_TIME, Refused, Transition
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, Queue, QueueJob
+from jobtable.jobs.stored.fields import CLAIMABLE, Status, rank_of
+from jobtable.model import Attribute, Condition, Json, Update, unchanged
+from jobtable.store import Store
+
+_MOST_TRIES = 20
+INDEX_WAITS = (0.05, 0.1, 0.2, 0.4, 0.8)
+"""How long to wait for edges that the index does not show yet. What it shows later is told when the place is due."""
+COUNT_OF: dict[Status, Attribute[int]] = {
+    Status.COMPLETED: JobGates.completed,
+    Status.FAILED: JobGates.failed,
+    Status.STOPPED: JobGates.stopped,
+    Status.CANCELLED: JobGates.cancelled,
+}
+"""The counter of each way in which the gates of a job's completion are closed."""
+
+
+class Parents:
+    """The parents of jobs that nobody else waits for. They are told in the transaction in which their children end.
+
+    Of each parent's gates there is one update in a transaction, however many of its children end in it.
+    """
+
+    def __init__(self, edges: Iterable[JobDependency]) -> None:
+        self._edges = {edge.dependency_job_id: edge for edge in edges}
+        self.ids = {edge.job_id for edge in self._edges.values()}
+        self._updates: dict[str, Counter[Status]] = {}
+        self._broken: dict[str, str] = {}
+
+    def edge_to(self, job: Job) -> JobDependency | None:
+        """The edge by which a job's parent waits for it, if that can be closed with the job."""
+        return self._edges.get(job.job_id)
+
+    def tell(self, transition: Transition, job: Job, status: Status) -> bool:
+        """Let the parent know with the transition; says whether that was possible."""
+        edge = self.edge_to(job)
+        if edge is None:
+            return False
+        transition.close(edge, status)
+        self._updates.setdefault(edge.job_id, Counter())[status] += 1
+        if is_broken_by(condition_of(edge), job.model_copy(update={"status": status})):
+            self._broken[edge.job_id] = job.job_id
+        return True
+
+    def count(self, transition: Transition) -> list[str]:
+        """Change the counts of all parents that were told since the last time; gives their ids."""
+        told = list(self._updates)
+        for parent, ends in self._updates.items():
+            updates: list[Update] = [JobGates.open_completions.increment(-ends.total())]
+            updates += [COUNT_OF[status].increment(number) for status, number in ends.items()]
+            if parent in self._broken:
+                updates.append(JobGates.broken_by.set(self._broken[parent]))
+            transition.tx.update(JobGates.key(job_id=parent), *updates)
+        self._updates, self._broken = {}, {}
+        return told
+
+
+class Endings:
+    """Ends jobs and tells their dependents."""
+
+    def __init__(self, store: Store, clock: Clock, queries: JobQueries) -> None:
+        self._store = store
+        self._clock = clock
+        self._queries = queries
+
+    def end_waiting(
+        self,
+        job: Job,
+        status: Status,
+        message: str | None,
+        *updates: Update,
+        by: str | None = None,
+        gates: JobGates | None = None,
+    ) -> Job | None:
+        """End a job that no worker holds; None if it, or these gates, have changed since they were read.
+
+        Nobody is told yet: `settle` does that.
+        """
+        transition = Transition(self._store, self._clock)
+        add_ending(transition, job, status, message, *updates, by=by)
+        if gates is not None:
+            transition.tx.check(gates, same_gates(gates))
+        try:
+            transition.commit()
+        except Refused:
+            return None
+        return self._store.find(Job.key(job_id=job.job_id))
+
+    def find_parents(self, jobs: Iterable[Job]) -> Parents:
+        """The parents of those jobs that no one else waits for."""
+        edges = self._edges_of_parents(jobs)
+        return Parents(edge for edge in edges if edge.gate == "completion" and edge.outcome is None)
+
+    def _edges_of_parents(self, jobs: Iterable[Job]) -> list[JobDependency]:
+        """The edges to those jobs that nobody but their parent waits for."""
+        keys = [
+            JobDependency.key(job_id=job.parent_job_id, dependency_job_id=job.job_id)
+            for job in jobs
+            if job.dependents == 1 and job.parent_job_id is not None
+        ]
+        return [edge for edge in self._store.batch_get(keys) if edge is not None] if keys else []
+
+    # --- telling ----------------------------------------------------------------------------------------------------
+
+    def settle(self, job: Job, *, waits: Sequence[float] = INDEX_WAITS) -> None:
+        """Tell everyone who waits for an ended job, and those who wait for jobs that end because of it.
+
+        One after the other, however long the chain is in which each waits for the last. It `waits` for an index that
+        does not show them all.
+        """
+        waiting = deque([job])
+        while waiting:
+            ended = waiting.popleft()
+            if not ended.is_final:
+                continue  # it has begun anew since, so those who wait for it wait again
+            told = [edge for edge in self.edges_to(ended, waits) if self._close(edge, ended)]
+            for edge in told:
+                also_ended = self._go_on(edge.job_id)
+                if also_ended is not None and also_ended.dependents:
+                    waiting.append(also_ended)
+            if len(told) >= ended.dependents:
+                self._leave_settled(ended)
+
+    def _settled(self, ended: Job | None) -> Job | None:
+        """The same job, after its dependents were told if it has ended."""
+        if ended is not None and ended.dependents:
+            self.settle(ended)
+        return ended
+
+    def tell_started(self, jobs: Sequence[Job]) -> list[Job]:
+        """Tell those who wait for the start of these jobs; gives the jobs of which the index does not show them all."""
+        only = {edge.dependency_job_id: edge for edge in self._edges_of_parents(jobs)}
+        untold = []
+        for job in jobs:
+            if not job.dependents:
+                continue
+            edges = [only[job.job_id]] if job.job_id in only else self.edges_to(job)
+            told = 0
+            for edge in edges:
+                if not is_met_by(condition_of(edge), job):
+                    told += 1  # it waits for something else
+                elif self._close(edge, job):
+                    told += 1
+                    self.go_on(edge.job_id)
+            if told < job.dependents:
+                untold.append(job)
+        return untold
+
+    def edges_to(self, job: Job, waits: Sequence[float] = INDEX_WAITS) -> list[JobDependency]:
+        """The edges to a job that it counts, all of them unless an index needs more than a moment to show them."""
+        edges = self._counted_edges_to(job)
+        for seconds in waits:
+            if len(edges) >= job.dependents:
+                break
+            self._clock.sleep(seconds)
+            edges = self._counted_edges_to(job)
+        return edges
+
+    def _counted_edges_to(self, job: Job) -> list[JobDependency]:
+        """The edges to a job that the index shows. Those that it shows closed are read: they may be open again.
+
+        One that it shows open may be closed or gone, which is noticed when it is to be closed.
+        """
+        shown = [edge for edge in self._queries.list_dependents(job.job_id) if not edge.met_at_once]
+        edges = [edge for edge in shown if edge.outcome is None]
+        closed = [edge for edge in shown if edge.outcome is not None]
+        if closed:
+            keys = [JobDependency.key(job_id=e.job_id, dependency_job_id=e.dependency_job_id) for e in closed]
+            edges += [edge for edge in self._store.batch_get(keys) if edge is not None and not edge.met_at_once]
+        return edges
+
+    def _close(self, edge: JobDependency, dependency: Job) -> bool:
+        """Close a gate, unless it is closed already; False if it is gone, or the job has begun anew meanwhile."""
+        found: JobDependency | None = edge
+        for _ in range(_MOST_TRIES):
+            if found is None or found.outcome is not None:
+                return found is not None
+            try:
+                self._close_open(found, dependency)
+            except TransactionFailedError:
+                fresh = self._store.find(Job.key(job_id=dependency.job_id))
+                if fresh is None or (fresh.status, fresh.lease_epoch) != (dependency.status, dependency.lease_epoch):
+                    return False
+                key = JobDependency.key(job_id=edge.job_id, dependency_job_id=edge.dependency_job_id)
+                found = self._store.find(key)
+            else:
+                return True
+        raise ConflictError(
+            f"job {edge.job_id} could not be told that {edge.dependency_job_id} is {dependency.status}: "
+            "what it waits for changes all the time"
+        )
+
+    def _close_open(self, edge: JobDependency, dependency: Job) -> None:
+        updates: list[Update] = []
+        if edge.gate == "start":
+            updates.append(JobGates.open_starts.increment(-1))
+        else:
+            updates.append(JobGates.open_completions.increment(-1))
+            if dependency.is_final:
+                updates.append(COUNT_OF[dependency.status].increment(1))
+        if is_broken_by(condition_of(edge), dependency):
+            updates.append(JobGates.broken_by.set(dependency.job_id))
+        with self._store.transaction() as tx:
+            tx.check(dependency, unchanged(dependency, Job.status, Job.lease_epoch))
+            tx.update(edge, JobDependency.outcome.set(dependency.status), when=JobDependency.outcome.missing())
+            tx.update(JobGates.key(job_id=edge.job_id), *updates)
+
+    def _leave_settled(self, job: Job) -> None:
+        """Take an ended job whose dependents were all told out of its queue, unless a retry has just made more wait."""
+        if job.queue_name is None:
+            return
+        place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+        tx = self._store.transaction()
+        tx.check(Job.key(job_id=job.job_id), (Job.changed_at == job.changed_at) & (Job.dependents <= job.dependents))
+        tx.delete(place, when=QueueJob.priority.exists() & QueueJob.rank.missing())
+        tx.update(Queue.key(queue_name=job.queue_name), Queue.job_count.increment(-1))
+        try:
+            tx.commit()
+        except TransactionFailedError:
+            fresh = self._store.find(Job.key(job_id=job.job_id))
+            is_same = fresh is not None and fresh.changed_at == job.changed_at and fresh.dependents <= job.dependents
+            if is_same and self._store.find(place) is not None:
+                raise
+
+    def settle_due(self, job: Job, place: QueueJob) -> None:
+        """Tell everyone who waits for an ended job whose place is due; whom the index does not show, later.
+
+        Nobody waits for the index here: there may be many such jobs, and others whose time has come are behind them.
+        """
+        self.settle(job, waits=())
+        if self._queries.find_place(job) is not None:
+            due = wall_time(self._clock) + SETTLING_TIME
+            with suppress(ConditionFailedError, NotFoundError):  # it has gone just now, or somebody holds it for longer
+                self._store.update(place, QueueJob.not_before.set(due), when=unchanged(place, QueueJob.not_before))
+
+    # --- going on ---------------------------------------------------------------------------------------------------
+
+    def go_on(self, job_id: str) -> Job | None:
+        """Let a job go on as far as its gates allow: start, be concluded, or end because a gate broke.
+
+        Gives the job if it ended, after its dependents were told.
+        """
+        return self._settled(self._go_on(job_id))
+
+    def _go_on(self, job_id: str) -> Job | None:
+        """The same, but the dependents of a job that ended are not told yet."""
+        for _ in range(_MOST_TRIES):
+            job, gates = self._store.get_together(Job.key(job_id=job_id), JobGates.key(job_id=job_id))
+            if job is None or gates is None or job.is_final:
+                return None
+            if job.status in CLAIMABLE and gates.broken_by is not None:
+                ended = self.end_waiting(job, Status.CANCELLED, self.reason_of(gates.broken_by), gates=gates)
+            elif job.status in CLAIMABLE:
+                place = self._queries.find_place(job)
+                if gates.open_starts or place is None or place.rank is not None or place.not_before is not None:
+                    return None
+                if self._make_ready(job, gates, place):
+                    return None
+                continue
+            elif job.is_awaiting and gates.open_completions == 0:
+                ended = self._conclude(job, gates)
+            else:
+                return None
+            if ended is not None:
+                return ended
+        raise ConflictError(f"job {job_id} changes all the time: it was not told that what it waits for has ended")
+
+    def _conclude(self, job: Job, gates: JobGates) -> Job | None:
+        if gates.broken_by is not None:
+            return self.end_waiting(job, Status.FAILED, self.reason_of(gates.broken_by), gates=gates)
+        return self.end_waiting(job, Status.COMPLETED, None, gates=gates)
+
+    def reason_of(self, broken_by: str) -> str:
+        """Why a job ends whose gate was broken by another one."""
+        dependency = self._store.find(Job.key(job_id=broken_by))
+        return f"job {broken_by} is gone" if dependency is None else f"job {broken_by} ended {dependency.status}"
+
+    def promote(self, place: QueueJob, job: Job) -> None:
+        """Make a job ready whose time has come; one that waits for others as well is ready when they are done.
+
+        If another worker was faster, the job was cancelled or its gates have changed, the next look tells.
+        """
+        gates = self._store.find(JobGates.key(job_id=job.job_id)) if job.is_gated else None
+        self._make_ready(job, gates, place)
+
+    def _make_ready(self, job: Job, gates: JobGates | None, place: QueueJob) -> bool:
+        """Let workers find a job that waits for no time any more, unless a gate is open; False if something changed.
+
+        Whoever closes the last gate sees either the time, and leaves the job to `promote`, or that it has passed.
+        """
+        updates: list[Update] = [QueueJob.not_before.set(None)]
+        tx = self._store.transaction()
+        tx.check(job, unchanged(job, Job.status, Job.is_gated))
+        if gates is not None:
+            tx.check(gates, unchanged(gates, JobGates.open_starts))
+        if gates is None or not gates.open_starts:
+            updates.append(QueueJob.rank.set(rank_of(place.priority)))
+        tx.update(place, *updates, when=unchanged(place, QueueJob.rank, QueueJob.not_before, QueueJob.priority))
+        try:
+            tx.commit()
+        except ConflictError:
+            return False
+        return True
+
+
+def add_ending(
+    transition: Transition,
+    job: Job,
+    status: Status,
+    message: str | None,
+    *more: Update,
+    result: Json = None,
+    by: str | None = None,
+    instance_id: str | None = None,
+    when: Condition | None = None,
+    parents: Parents | None = None,
+) -> None:
+    """Let a job end with the transition, and change `more` of it. It gives its lease back and leaves its queue."""
+    at = transition.time_for(job)
+    updates = [*more, Job.ended_at.set(at), Job.lease_seconds.set(None), Job.requested.set(None)]
+    if job.is_awaiting:
+        updates.append(Job.is_awaiting.set(False))
+    if result is not None:
+        updates.append(Job.result.set(result))
+    if status is Status.COMPLETED:
+        updates.append(Job.progress.set(100))
+    transition.change(
+        job,
+        status,
+        at,
+        *updates,
+        message=message,
+        progress=100 if status is Status.COMPLETED else None,
+        by=by,
+        instance_id=instance_id,
+        when=(Job.dependents == job.dependents) if when is None else (Job.dependents == job.dependents) & when,
+    )
+    if has_lease(job) and job.queue_name is not None:
+        transition.count(job.queue_name, running=-1)
+    transition.leave_queue(job, are_told=parents is not None and parents.tell(transition, job, status))

@@ -1,0 +1,409 @@
+"""What workers do with the jobs that they hold: they keep the leases alive, report, and give the jobs back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from jobtable.clock import Clock, wall_time
+from jobtable.errors import (
+    ConditionFailedError,
+    ConflictError,
+    LeaseLostError,
+    NotFoundError,
+    RequestRefused,
+    TransactionFailedError,
+    ValueRefusedError,
+)
+from jobtable.jobs.dependencies.edges import same_gates
+from jobtable.jobs.lifecycle.endings import Endings, Parents, add_ending
+from jobtable.jobs.lifecycle.leases import Lease, Outcome, has_lease, holds
+from jobtable.jobs.lifecycle.starts import Starts
+from jobtable.jobs.lifecycle.transitions import Refused, Transition, later, length_of
+from jobtable.jobs.read.queries import JobQueries
+from jobtable.jobs.report.reports import final_metrics
+from jobtable.jobs.stored.entities import InstanceJob, Job, JobGates, JobResource, JobStatus, QueueJob
+from jobtable.jobs.stored.fields import Status, rank_of
+from jobtable.model import Condition, Update, unchanged
+from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS, grouped
+
+_NOT_ASKED_TO_END = Job.requested.missing()
+"""Holds only if nobody has asked for the end of the run since the worker's last heartbeat."""
+_HAS_NO_GATES = Job.is_gated != True  # noqa: E712 - a condition, no comparison
+"""Holds only if nobody has let the job wait for another one since it was read without gates."""
+_MOST_TRIES = 20
+MOST_UNOPENED = 30
+"""How many runs in a row may not begin because their process cannot open its store. Each waits for a minute, so a
+store that is away for long, or an upgrade of all workers, costs no job."""
+_REFUSED = "ValidationError"
+"""The code of a write that can never be done, whatever is there: its item would be too large."""
+
+
+class Runs:
+    """What workers do with jobs that they have claimed."""
+
+    def __init__(
+        self, store: Store, clock: Clock, random: Random, queries: JobQueries, endings: Endings, starts: Starts
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._random = random
+        self._queries = queries
+        self._endings = endings
+        self._starts = starts
+
+    # --- while a job runs -------------------------------------------------------------------------------------------
+
+    def heartbeat(self, lease: Lease) -> Lease:
+        """Say that the worker lives; gives the lease with the job as it is now, or LeaseLostError."""
+        try:
+            job = self._store.update(Job.key(job_id=lease.job.job_id), Job.heartbeat.increment(1), when=holds(lease))
+        except (ConditionFailedError, NotFoundError) as error:
+            raise lease.lost() from error
+        if job.dependents > lease.job.dependents:  # someone may have begun to wait for its start as it was claimed
+            self._starts.tell_later([job])
+        return replace(lease, job=job)
+
+    def report(self, lease: Lease, *, progress: float | None = None, message: str | None = None) -> None:
+        """Tell how far the job is: the job shows it, and its history keeps it. LeaseLostError if it is not held."""
+        for _ in range(_MOST_TRIES):
+            job = self.refresh(lease).job
+            at = later(self._clock.now(), job.changed_at)
+            updates = [Job.changed_at.set(at), Job.message.set(message)]
+            if progress is not None:
+                updates.append(Job.progress.set(progress))
+            tx = self._store.transaction()
+            tx.update(job, *updates, when=holds(lease) & (Job.changed_at == job.changed_at))
+            line = JobStatus(
+                job_id=job.job_id, status=Status.RUNNING, updated_at=at, progress=progress, message=message
+            )
+            tx.add(line.model_copy(update={"instance_id": lease.instance_id}))
+            try:
+                tx.commit()
+            except TransactionFailedError as error:
+                _refuse_unstorable(f"the progress of job {job.job_id}", error)
+                continue
+            return
+        raise ConflictError(
+            f"the progress of job {lease.job.job_id} could not be stored: its status changes all the time"
+        )
+
+    def refresh(self, lease: Lease) -> Lease:
+        """The lease with the job as it is now, or LeaseLostError."""
+        job = self._store.find(Job.key(job_id=lease.job.job_id))
+        if job is None or not lease.is_held_in(job):
+            raise lease.lost()
+        return replace(lease, job=job)
+
+    def look_at(self, leases: Sequence[Lease]) -> list[Job | None]:
+        """The jobs of leases as they are now, held or not, in one read; None for one that is gone."""
+        return self._store.batch_get([Job.key(job_id=lease.job.job_id) for lease in leases])
+
+    # --- the end of a run -------------------------------------------------------------------------------------------
+
+    def finish(self, lease: Lease, outcome: Outcome) -> Job:
+        """End a run: the job ends, is tried again later, or waits for its children; LeaseLostError if not held.
+
+        ValueRefusedError if the job and its result are too large for one item; NotFoundError if it has ended and
+        somebody has deleted it since.
+        """
+        for _ in range(_MOST_TRIES):
+            transition = Transition(self._store, self._clock)
+            parents = self._endings.find_parents([lease.job])
+            self._add_finish(transition, lease, outcome, parents, self._find_gates([lease.job]))
+            told = parents.count(transition)
+            try:
+                transition.commit()
+            except Refused as refused:
+                _refuse_unstorable(f"the end of job {lease.job.job_id}", refused.error)
+                lease = self.refresh(lease)
+                continue
+            self._let_go_on(told)
+            job = self._queries.get_job(lease.job.job_id)
+            if job.is_awaiting:  # what it waits for may be waiting for its start, and not know of it yet
+                self._starts.tell([job])
+            if job.dependents and job.is_final and not told:
+                self._endings.settle(job)
+            return job
+        raise ConflictError(f"job {lease.job.job_id} could not be finished: its status changes all the time")
+
+    def finish_many(self, ended: Sequence[tuple[Lease, Outcome]]) -> list[Lease]:
+        """End many runs, some tens in a transaction; gives the leases that were lost before."""
+        lost: list[Lease] = []
+        parents = self._endings.find_parents([lease.job for lease, _ in ended])
+        together: dict[str, tuple[Lease, Outcome]] = {}
+        alone: list[tuple[Lease, Outcome]] = []
+        for pair in ended:
+            job = pair[0].job
+            # Of two leases on one job, one is lost: it must not spoil the transaction of the others. The gates of one
+            # that is the parent of another are changed by that one's end, and a transaction changes an item once.
+            is_tied = job.job_id in parents.ids or (job.dependents and parents.edge_to(job) is None)
+            if job.job_id in together or is_tied:
+                alone.append(pair)
+            else:
+                together[job.job_id] = pair
+        told: dict[str, None] = {}
+        try:
+            for group in _groups(together.values()):
+                transition = Transition(self._store, self._clock)
+                gates = self._find_gates([lease.job for lease, _ in group])
+                for lease, outcome in group:
+                    self._add_finish(transition, lease, outcome, parents, gates)
+                counted = parents.count(transition)
+                try:
+                    transition.commit()
+                except (Refused, RequestRefused):  # or their results are too large for one transaction
+                    alone += group
+                else:
+                    told.update(dict.fromkeys(counted))
+        finally:
+            self._let_go_on(told)
+        for lease, outcome in alone:
+            try:
+                self.finish(lease, outcome)
+            except LeaseLostError:
+                lost.append(lease)
+            except NotFoundError:
+                continue  # it has ended, and was deleted at once
+        return lost
+
+    def _let_go_on(self, job_ids: Iterable[str]) -> None:
+        for job_id in job_ids:
+            self._endings.go_on(job_id)
+
+    def _find_gates(self, jobs: Iterable[Job]) -> dict[str, JobGates]:
+        """The gates of those jobs that have some, by job."""
+        keys = [JobGates.key(job_id=job.job_id) for job in jobs if job.is_gated]
+        return {gates.job_id: gates for gates in self._store.batch_get(keys) if gates is not None} if keys else {}
+
+    def _add_finish(
+        self,
+        transition: Transition,
+        lease: Lease,
+        outcome: Outcome,
+        parents: Parents,
+        known_gates: Mapping[str, JobGates],
+    ) -> None:
+        job = lease.job
+        gates = known_gates.get(job.job_id)
+        if job.requested == "cancel" or outcome.kind == "cancelled":
+            self._end(transition, lease, Status.CANCELLED, outcome, parents)
+        elif job.requested == "stop" or outcome.kind == "stopped":
+            self._end(transition, lease, Status.STOPPED, outcome, parents)
+        elif outcome.kind == "failed" and outcome.retryable and job.attempts < job.max_attempts:
+            self._try_again(transition, lease, outcome)
+        elif outcome.kind == "failed":
+            self._end(transition, lease, Status.FAILED, outcome, parents)
+        elif gates is None:
+            when = None if job.is_gated else _HAS_NO_GATES
+            self._end(transition, lease, Status.COMPLETED, outcome, parents, when)
+        elif gates.open_completions:
+            transition.tx.check(gates, JobGates.open_completions > 0)
+            self._await_children(transition, lease, outcome, gates)
+        else:
+            transition.tx.check(gates, same_gates(gates))
+            if gates.broken_by is None:
+                self._end(transition, lease, Status.COMPLETED, outcome, parents)
+            else:
+                broken = replace(outcome, message=self._endings.reason_of(gates.broken_by))
+                self._end(transition, lease, Status.FAILED, broken, parents)
+
+    def _end(
+        self,
+        transition: Transition,
+        lease: Lease,
+        status: Status,
+        outcome: Outcome,
+        parents: Parents,
+        when: Condition | None = None,
+    ) -> None:
+        add_ending(
+            transition,
+            lease.job,
+            status,
+            outcome.message,
+            result=outcome.result,
+            instance_id=lease.instance_id,
+            when=when,
+            parents=parents,
+        )
+        if status is Status.COMPLETED:
+            for metric in final_metrics(lease.job, outcome.result):
+                transition.tx.put(metric)
+        self._close_records(transition, lease, status)
+
+    def _try_again(self, transition: Transition, lease: Lease, outcome: Outcome) -> None:
+        job = lease.job
+        delay = job.definition.retry.delay_seconds(job.attempts) * self._random.uniform(0.8, 1.2)
+        message = f"attempt {job.attempts} of {job.max_attempts} failed: {outcome.message}"
+        transition.change(
+            job,
+            Status.PENDING,
+            transition.time_for(job),
+            Job.unopened.set(None),
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            message=message,
+            instance_id=lease.instance_id,
+            when=_NOT_ASKED_TO_END,
+        )
+        if job.queue_name is not None:
+            place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+            due = wall_time(self._clock) + timedelta(seconds=delay)
+            transition.tx.update(place, QueueJob.not_before.set(due))
+            transition.count(job.queue_name, running=-1)
+        self._close_records(transition, lease, Status.FAILED)
+
+    def _await_children(self, transition: Transition, lease: Lease, outcome: Outcome, gates: JobGates) -> None:
+        job = lease.job
+        transition.change(
+            job,
+            Status.RUNNING,
+            transition.time_for(job),
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            Job.is_awaiting.set(True),
+            Job.result.set(outcome.result),
+            message=f"waits for {gates.open_completions} jobs",
+            instance_id=lease.instance_id,
+            when=_NOT_ASKED_TO_END & (Job.dependents == job.dependents),
+        )
+        if job.queue_name is not None:
+            transition.count(job.queue_name, running=-1)
+        self._close_records(transition, lease, Status.COMPLETED)
+
+    # --- without an end ---------------------------------------------------------------------------------------------
+
+    def release(self, lease: Lease, reason: str, *, is_unopened: bool = False) -> Job:
+        """Give a running job back unfinished: it is ready for another worker at once, and no attempt is counted.
+
+        `is_unopened` says that the task did not begin, because its process could not open the store: a job to which
+        that happens too often in a row fails.
+        """
+        for _ in range(_MOST_TRIES):
+            held = self.refresh(lease)
+            unopened = (held.job.unopened or 0) + 1 if is_unopened else None
+            job = self._interrupt(held, reason, is_lost=False, unopened=unopened)
+            if job is not None:
+                return job
+        raise ConflictError(f"job {lease.job.job_id} could not be released: its status changes all the time")
+
+    def interrupt_lost(self, job: Job) -> Job | None:
+        """Take a job from a worker that is dead; None if the job has changed, or its worker lives after all.
+
+        It is ready again, unless it has lost too many workers, or should have ended anyway.
+        """
+        if not has_lease(job) or job.instance_id is None:
+            return None
+        is_recorded = self._store.find(InstanceJob.key(instance_id=job.instance_id, job_id=job.job_id)) is not None
+        lease = Lease(job, job.instance_id, is_recorded)
+        return self._interrupt(lease, f"its worker {job.instance_id} was lost", is_lost=True)
+
+    def _interrupt(self, lease: Lease, reason: str, *, is_lost: bool, unopened: int | None = None) -> Job | None:
+        job = lease.job
+        losses = job.interruptions + is_lost
+        transition = Transition(self._store, self._clock)
+        still_silent = Job.heartbeat == job.heartbeat if is_lost else None
+        if job.requested is not None:
+            status = Status.CANCELLED if job.requested == "cancel" else Status.STOPPED
+            add_ending(transition, job, status, reason, instance_id=lease.instance_id, when=still_silent)
+        elif (why_not := _why_no_other_worker(job, losses, unopened)) is not None:
+            status = Status.FAILED
+            message = f"{reason}; {why_not}"
+            add_ending(transition, job, status, message, instance_id=lease.instance_id, when=still_silent)
+        else:
+            status = Status.INTERRUPTED
+            place = self._queries.find_place(job)
+            if place is None and job.queue_name is not None:
+                return None  # it has ended meanwhile
+            when = _NOT_ASKED_TO_END if still_silent is None else _NOT_ASKED_TO_END & still_silent
+            counts = (Job.interruptions.set(losses), Job.unopened.set(unopened))
+            self._add_interruption(transition, lease, place, counts, reason, when)
+        self._close_records(transition, lease, status)
+        try:
+            transition.commit()
+        except Refused:
+            return None
+        fresh = self._store.find(Job.key(job_id=job.job_id))
+        if fresh is not None and fresh.is_final and fresh.dependents:
+            self._endings.settle(fresh)
+        return fresh
+
+    def _add_interruption(
+        self,
+        transition: Transition,
+        lease: Lease,
+        place: QueueJob | None,
+        counts: Iterable[Update],
+        reason: str,
+        when: Condition,
+    ) -> None:
+        job = lease.job
+        transition.change(
+            job,
+            Status.INTERRUPTED,
+            transition.time_for(job),
+            Job.attempts.set(job.attempts - 1),
+            *counts,
+            Job.lease_seconds.set(None),
+            Job.instance_id.set(None),
+            message=reason,
+            instance_id=lease.instance_id,
+            when=when,
+        )
+        if place is not None:
+            rank = QueueJob.rank.set(rank_of(place.priority))
+            transition.tx.update(place, rank, when=unchanged(place, QueueJob.priority))
+            transition.count(place.queue_name, running=-1)
+
+    def _close_records(self, transition: Transition, lease: Lease, status: Status) -> None:
+        """Say that the instance has the job no more, and how its run ended."""
+        if not lease.is_recorded:
+            return
+        job_id, instance_id = lease.job.job_id, lease.instance_id
+        transition.tx.update(InstanceJob.key(instance_id=instance_id, job_id=job_id), InstanceJob.status.set(status))
+        transition.tx.update(
+            JobResource.key(job_id=job_id, resource_id=instance_id),
+            JobResource.status.set("RELEASED"),
+            JobResource.released_at.set(self._clock.now()),
+        )
+
+
+def _refuse_unstorable(what: str, error: TransactionFailedError) -> None:
+    """Raise ValueRefusedError if the same would be refused again and again."""
+    if why := [failure.message for failure in error.failures if failure.code == _REFUSED]:
+        raise ValueRefusedError(f"{what} cannot be stored: {why[0]}") from error
+
+
+def _why_no_other_worker(job: Job, losses: int, unopened: int | None) -> str | None:
+    """Why a job that has lost its worker, or was given back, is not given to another one, or None if it is."""
+    definition = job.definition
+    if definition.problem is not None:
+        return f"it cannot run: {definition.problem}"
+    if losses > definition.most_interruptions:
+        return f"it has lost {losses} workers, which is more than it may"
+    if unopened is not None and unopened >= MOST_UNOPENED:
+        return (
+            f"that was so {unopened} times in a row: see that the processes of jobs can open the store where their "
+            "workers run (its address, the settings, the version of Jobtable), then retry the job"
+        )
+    return None
+
+
+def _groups(ended: Iterable[tuple[Lease, Outcome]]) -> Iterator[list[tuple[Lease, Outcome]]]:
+    """The runs in groups that end in one transaction each: as many of one queue as fit."""
+    by_kind: dict[tuple[str | None, int], list[tuple[Lease, Outcome]]] = {}
+    for pair in ended:
+        by_kind.setdefault((pair[0].job.queue_name, _most_actions(pair[0])), []).append(pair)
+    for (_, actions), pairs in by_kind.items():
+        yield from grouped(pairs, (MOST_ACTIONS - 1) // actions, lambda pair: length_of(pair[0].job, pair[1].result))
+
+
+def _most_actions(lease: Lease) -> int:
+    """How many actions of a transaction the end of a run takes at most, the queue's own not counted."""
+    actions = 3 + lease.job.is_gated + 2 * lease.is_recorded
+    # The edge of the parent, its gates, and the two metrics of a sweep's child.
+    return actions + 4 if lease.job.dependents else actions

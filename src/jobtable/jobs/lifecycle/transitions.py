@@ -1,0 +1,177 @@
+"""Changes of status, each in one transaction with its history item and with the counts of the queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from jobtable.clock import Clock, wall_time
+from jobtable.errors import TransactionFailedError
+from jobtable.jobs.queues import Queues
+from jobtable.jobs.stored.entities import Job, JobDependency, JobStatus, Queue, QueueJob
+from jobtable.jobs.stored.fields import Status
+from jobtable.model import Condition, Json, Update, unchanged
+from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES
+
+_MICROSECOND = timedelta(microseconds=1)
+SETTLING_TIME = timedelta(seconds=5)
+"""If the process that ended a job has not told its dependents after this time, another one does."""
+_BYTES_BESIDE = 2_000
+"""What a job takes beside its configuration and its result, with its history and its place in the queue."""
+MOST_JOBS = (MOST_ACTIONS - 1) // 3
+"""How many jobs fit into one transition: each with its history and its place in the queue, and the queue itself."""
+
+
+@dataclass
+class _Counts:
+    jobs: int = 0
+    running: int = 0
+    when: Condition | None = None
+
+
+class Refused(Exception):
+    """A transition did not happen, because these jobs or queues are not what they were taken for.
+
+    It never leaves this folder: callers look again and decide.
+    """
+
+    def __init__(self, job_ids: set[str], queue_names: set[str], error: TransactionFailedError) -> None:
+        super().__init__(str(error))
+        self.job_ids = job_ids
+        self.queue_names = queue_names
+        self.error = error
+
+
+class Transition:
+    """Status changes that happen together or not at all. Each is refused if its job has changed since it was read."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.tx = store.transaction()
+        self._store = store
+        self._clock = clock
+        self._counts: dict[str, _Counts] = {}
+        self._owners: dict[int, str] = {}
+
+    def time_for(self, job: Job) -> datetime:
+        """Now, or just after the job's last change: what happens later sorts later, even if a clock went back."""
+        return later(self._clock.now(), job.changed_at)
+
+    def change(
+        self,
+        job: Job,
+        status: Status,
+        at: datetime,
+        *updates: Update,
+        message: str | None = None,
+        progress: float | None = None,
+        by: str | None = None,
+        instance_id: str | None = None,
+        when: Condition | None = None,
+    ) -> None:
+        """Give a job a status and a line of history."""
+        told = [Job.status.set(status), Job.changed_at.set(at)]
+        if message != job.message:
+            told.append(Job.message.set(message))
+        self._own(job.job_id, actions=2)
+        seen = unchanged(job, Job.status, Job.lease_epoch, Job.changed_at)
+        self.tx.update(job, *told, *updates, when=seen if when is None else seen & when)
+        self.tx.add(
+            JobStatus(
+                job_id=job.job_id,
+                status=status,
+                updated_at=at,
+                message=message,
+                progress=progress,
+                updated_by=by,
+                instance_id=instance_id,
+            )
+        )
+
+    def leave_ready(self, place: QueueJob) -> None:
+        """Let nobody else find a job that is ready."""
+        self._own(place.job_id)
+        self.tx.update(place, QueueJob.rank.set(None), when=QueueJob.rank.exists())
+
+    def leave_queue(self, job: Job, *, are_told: bool = False) -> None:
+        """Take an ended job out of its queue. While jobs wait for it, it stays there until they were told."""
+        if job.queue_name is None:
+            return
+        place = QueueJob.key(queue_name=job.queue_name, job_id=job.job_id)
+        self._own(job.job_id)
+        if job.dependents and not are_told:
+            due = wall_time(self._clock) + SETTLING_TIME
+            self.tx.update(place, QueueJob.rank.set(None), QueueJob.not_before.set(due))
+        else:
+            self.tx.delete(place, when=QueueJob.priority.exists())
+            self.count(job.queue_name, jobs=-1)
+
+    def close(self, edge: JobDependency, status: Status) -> None:
+        """Tell the job that waits how this one ended; the gates that count it must change in the same transaction."""
+        self._own(edge.dependency_job_id)
+        self.tx.update(edge, JobDependency.outcome.set(status), when=JobDependency.outcome.missing())
+
+    def count(self, queue_name: str, *, jobs: int = 0, running: int = 0, when: Condition | None = None) -> None:
+        """Change what a queue counts."""
+        counts = self._counts.setdefault(queue_name, _Counts())
+        counts.jobs += jobs
+        counts.running += running
+        counts.when = when if when is not None else counts.when
+
+    def commit(self) -> None:
+        """Do all of it, or raise Refused and do nothing."""
+        first_queue = len(self.tx)
+        for name, counts in self._counts.items():
+            self.tx.update(Queue.key(queue_name=name), *_updates(counts), when=counts.when)
+        try:
+            self._commit(first_queue)
+        except TransactionFailedError as error:
+            names = list(self._counts)
+            indexes = [failure.index for failure in error.failures]
+            raise Refused(
+                {self._owners[index] for index in indexes if index in self._owners},
+                {names[index - first_queue] for index in indexes if index >= first_queue},
+                error,
+            ) from error
+
+    def _commit(self, first_queue: int) -> None:
+        """Do all of it; a queue that was deleted since its last job has left is made again for one that comes back."""
+        try:
+            self.tx.commit()
+        except TransactionFailedError as error:
+            gone = {failure.index - first_queue for failure in error.failures if failure.current is None}
+            names = [name for place, name in enumerate(self._counts) if place in gone and self._counts[name].jobs > 0]
+            if not names:
+                raise
+            for name in names:
+                Queues(self._store, self._clock).ensure(name)
+            self.tx.commit()
+
+    def _own(self, job_id: str, actions: int = 1) -> None:
+        first = len(self.tx)
+        self._owners.update(dict.fromkeys(range(first, first + actions), job_id))
+
+
+def length_of(job: Job, result: Json = None) -> int:
+    """About how many bytes the item of a job has, with a result that it gets: for transactions that change many."""
+    try:
+        large = [job.job_config, job.result if result is None else result]
+        return _BYTES_BESIDE + sum(len(to_json(each)) for each in large if each is not None)
+    except PydanticSerializationError:  # no item can hold it, and it is to spoil no other's transaction
+        return PACKED_BYTES
+
+
+def later(now: datetime, last: datetime | None) -> datetime:
+    """Now, or just behind the last instant if that is not earlier."""
+    return now if last is None or now > last else last + _MICROSECOND
+
+
+def _updates(counts: _Counts) -> list[Update]:
+    updates = []
+    if counts.jobs:
+        updates.append(Queue.job_count.increment(counts.jobs))
+    if counts.running or not updates:
+        updates.append(Queue.running_count.increment(counts.running))
+    return updates

@@ -1,0 +1,354 @@
+"""What a task gets to talk to its job with: log, progress, metrics, checkpoints and artifacts."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.util import Finalize
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat
+
+from jobtable.errors import JobtableError, LeaseLostError, ValueRefusedError
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.report.checkpoints import Checkpoint, SavedState
+from jobtable.jobs.report.flusher import Flusher
+from jobtable.jobs.report.log_lines import LONGEST_PROGRESS_BYTES, clean, cut, log_line
+from jobtable.jobs.report.reports import ReportRules, number, refuse_unstorable, stored_number, whole_number
+from jobtable.jobs.report.sent_lines import LineSender
+from jobtable.jobs.report.timeline import Timed
+from jobtable.jobs.stored.entities import JobArtifact, JobCheckpoint, JobMetric
+from jobtable.jobs.submit.definition import Definition
+
+if TYPE_CHECKING:
+    from jobtable.jobs.engine import Jobs
+
+
+def _never() -> bool:
+    return False
+
+
+class JobContext:
+    """One run of one job, as the task sees it. Any thread may use it, and processes that are forked from this one.
+
+    Log lines, metrics and progress are collected and stored every `flush_seconds`, by flush(), and by close(). If the
+    process is killed, what it told in the last two of these intervals may be lost, and nothing else: a task that is
+    faster than the store waits for it. While the store is away all is kept, until the buffer is full.
+
+    Checkpoints, artifacts and progress are refused (LeaseLostError) when another worker may have the job.
+
+    With a `sender`, log lines go to the job's worker at once, among what the task prints, and it stores them in that
+    order, as often; they are lost only with the worker.
+    """
+
+    def __init__(
+        self,
+        jobs: Jobs,
+        lease: Lease,
+        *,
+        should_stop: Callable[[], bool] = _never,
+        flush_seconds: float = 1.0,
+        sender: LineSender | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self.job_id = lease.job.job_id
+        self.epoch = lease.epoch
+        self.attempt = lease.job.attempts
+        self.definition: Definition = lease.job.definition
+        self.params: Mapping[str, Any] = self.definition.params
+        self.on_metric: Callable[[str, float, int | None, int | None], None] | None = None
+        """Hears of every metric that is reported (name, value, step, epoch); what it raises ends the task."""
+        self.knows_of_stop = False
+        """Whether the task has learned from should_stop() that it is to end."""
+        self._lease = lease
+        self._asked_to_stop = should_stop
+        self._flush_seconds = flush_seconds
+        self._sender = sender
+        self._rules = ReportRules.of(lease.job)
+        self._checkpoints = jobs.recording.checkpoints(lease)
+        self._artifacts = jobs.recording.artifacts(lease)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start with nothing collected, here or in a process that was forked; the thread comes with the first line."""
+        self._process_id = os.getpid()
+        self._lock = threading.Lock()
+        self._stored_names: set[tuple[str, str | None]] = set()
+        most_seconds = 2 * self._flush_seconds
+        recording = self.jobs.recording
+        self._records = recording.buffer(self._lease, self.job_id, most_seconds=most_seconds)
+        sweep_id = self._rules.sweep_id or self.job_id
+        self._sweep_records = recording.buffer(self._lease, sweep_id, most_seconds=most_seconds)
+        self._flusher: Flusher | None = None
+        self._is_closed = False
+        self._progress: tuple[float, str | None] | None = None
+        self._lost: LeaseLostError | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """The right to run the job. What is written with check_lease() is refused once another worker has it."""
+        return self._lease
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what the task tells ----------------------------------------------------------------------------------------
+
+    def log(
+        self,
+        message: object,
+        level: str = "INFO",
+        *,
+        source: str | None = None,
+        exception: str | BaseException | None = None,
+    ) -> None:
+        """Add a line to the job's log."""
+        text = clean(str(message))
+        line = log_line(
+            self.job_id,
+            self.jobs.clock.now(),
+            level,
+            text,
+            source=source,
+            exception=exception,
+            time_to_live=self._expiry(self._rules.logs_ttl_seconds),
+        )
+        if self._sender is None or not self._sender.send(line, text):
+            self._collect(line)
+        elif self._is_closed:
+            self._sender.flush()
+
+    def debug(self, message: object, *, source: str | None = None) -> None:
+        """Log a detail."""
+        self.log(message, "DEBUG", source=source)
+
+    def info(self, message: object, *, source: str | None = None) -> None:
+        """Log what happens."""
+        self.log(message, "INFO", source=source)
+
+    def warning(self, message: object, *, source: str | None = None) -> None:
+        """Log what someone should look at."""
+        self.log(message, "WARNING", source=source)
+
+    def error(self, message: object, *, source: str | None = None, exception: BaseException | None = None) -> None:
+        """Log what went wrong."""
+        self.log(message, "ERROR", source=source, exception=exception)
+
+    def progress(self, percent: SupportsFloat, message: str | None = None) -> None:
+        """Say how far the job is, from 0 to 100; of several within a flush time the last one is stored.
+
+        A long message is cut; one that the job has no room for becomes a WARNING in the log instead.
+        """
+        told = number("progress", percent)
+        if math.isnan(told):
+            raise ValueRefusedError(f"job {self.job_id}: the progress is {told}; it is a number from 0 to 100")
+        self._own_process()
+        if self._lost is not None:
+            raise self._lost
+        self._progress = (min(max(told, 0.0), 100.0), None if message is None else _progress_text(message))
+        self._started_flusher()
+
+    def metric(
+        self,
+        name: str,
+        value: SupportsFloat,
+        step: int | None = None,
+        epoch: int | None = None,
+        unit: str | None = None,
+    ) -> None:
+        """Report a value. One that the table cannot hold (NaN, infinity) becomes a WARNING in the log instead.
+
+        The objective of a sweep's child is stored under the sweep as well.
+        """
+        self._store_metric(name, value, step, epoch, unit)
+        if self.on_metric is not None:
+            self.on_metric(name, float(value), step, epoch)
+
+    def _store_metric(
+        self, name: str, value: SupportsFloat, step: int | None, epoch: int | None, unit: str | None
+    ) -> None:
+        stored = stored_number(number(name, value))
+        if stored is None:
+            self.warning(f"metric {name} is {value}{_place(step, epoch)}, which is not stored as a metric")
+            return
+        metric = JobMetric(
+            job_id=self.job_id,
+            metric_name=name,
+            timestamp=self.jobs.clock.now(),
+            value=stored,
+            unit=unit,
+            step=whole_number("step", step),
+            epoch=whole_number("epoch", epoch),
+            time_to_live=self._expiry(self._rules.metrics_ttl_seconds),
+        )
+        if (name, unit) not in self._stored_names:
+            refuse_unstorable(metric)
+            self._stored_names.add((name, unit))
+        self._collect(metric)
+        if self._rules.sweep_id is not None and name == self._rules.objective:
+            sweep_id = self._rules.sweep_id
+            expiry = self._expiry(self._rules.sweep_metrics_ttl_seconds)
+            self._collect(metric.replace(job_id=sweep_id, child_job_id=self.job_id, time_to_live=expiry))
+
+    # --- what the task keeps ----------------------------------------------------------------------------------------
+
+    def checkpoint(
+        self,
+        source: Path | str | bytes,
+        *,
+        metrics: Mapping[str, SupportsFloat] | None = None,
+        step: int = 0,
+        epoch: int = 0,
+        is_best: bool = False,
+        keep_last: int | None = None,
+        model_state: bool = True,
+        optimizer_state: bool = True,
+    ) -> JobCheckpoint:
+        """Save a state to resume from: a file, or bytes. What was told before it is stored before it.
+
+        `is_best` takes the flag from the checkpoint that had it; `model_state` and `optimizer_state` say what is in
+        it. With `keep_last`, or `keep_checkpoints` in the definition, all but that many of the last ones and the best
+        are removed. LeaseLostError if another worker has the job.
+        """
+        values = {name: stored_number(number(name, value)) for name, value in (metrics or {}).items()}
+        for name in (name for name, value in values.items() if value is None):
+            self.warning(f"metric {name} of a checkpoint is no number that can be stored{_place(step, epoch)}")
+        self.jobs.recording.insist(self.flush, "what was told before a checkpoint")
+        state = SavedState(
+            step=whole_number("step", step) or 0,
+            epoch=whole_number("epoch", epoch) or 0,
+            metrics={name: value for name, value in values.items() if value is not None},
+            is_best=is_best,
+            has_model=model_state,
+            has_optimizer=optimizer_state,
+        )
+        saved = Path(source) if isinstance(source, str) else source
+        kept = self._rules.keep_checkpoints if keep_last is None else keep_last
+        now = self.jobs.clock.now()
+        with self._noticing_loss():
+            return self.jobs.recording.insist(
+                lambda: self._checkpoints.add(self._lease, saved, state, now, keep_last=kept), "a checkpoint"
+            )
+
+    def resume(self, *, best: bool = False) -> Checkpoint | None:
+        """The last checkpoint of the job, from whichever attempt, or the best one; None where there is none."""
+        find = self._checkpoints.find_best if best else self._checkpoints.find_latest
+        return self.jobs.recording.insist(find, "a checkpoint")
+
+    def artifact(self, name: str, source: Path | str | bytes) -> JobArtifact:
+        """Keep a file, or bytes, under a name, in place of what had it. LeaseLostError as for checkpoints."""
+        kept = Path(source) if isinstance(source, str) else source
+        with self._noticing_loss():
+            return self.jobs.recording.insist(
+                lambda: self._artifacts.put(self._lease, name, kept, self.jobs.clock), f"artifact {name}"
+            )
+
+    # --- the run ----------------------------------------------------------------------------------------------------
+
+    def should_stop(self) -> bool:
+        """Whether the task is to end by itself, soon: someone asked for it, or another worker has the job."""
+        if self._lost is not None or self._asked_to_stop():
+            self.knows_of_stop = True
+        return self.knows_of_stop
+
+    def flush(self) -> None:
+        """Store all that was told. If that fails it raises, and everything is kept to be tried again."""
+        if self._sender is not None:
+            self._sender.flush()
+        self._flush_records()
+
+    def _flush_records(self) -> None:
+        self._own_process()
+        self._records.flush()
+        self._sweep_records.flush()
+        self._store_progress()
+
+    def close(self) -> None:
+        """Store all that was told, or raise IncompleteBatchError with the number of lines that are left.
+
+        Closed again, it tries again. On SIGTERM raise an exception, and close the context where it is caught: a
+        signal handler may run in the middle of a write.
+        """
+        self._own_process()
+        self._is_closed = True
+        if self._flusher is not None:
+            self._flusher.close()
+        self.jobs.recording.insist(self._close_records, "what was told last")
+
+    def _close_records(self) -> None:
+        if self._sender is not None:
+            self._sender.flush()
+        self._records.close()
+        self._sweep_records.close()
+        with contextlib.suppress(LeaseLostError):  # its worker learns that when it ends the job
+            self._store_progress()
+
+    @property
+    def is_flushing(self) -> bool:
+        """Whether this thread stores what was told: what it logs is about the store, not about the job."""
+        is_flusher = self._flusher is not None and self._flusher.is_current
+        return is_flusher or self._records.is_flushing or self._sweep_records.is_flushing
+
+    def _collect(self, record: Timed) -> None:
+        self._own_process()
+        records = self._records if record.job_id == self.job_id else self._sweep_records
+        records.add(record)
+        if self._is_closed:
+            records.flush()
+        elif records.is_filling:
+            self._started_flusher().wake()
+        else:
+            self._started_flusher()
+
+    def _started_flusher(self) -> Flusher:
+        with self._lock:
+            if self._flusher is None:
+                self._flusher = Flusher(self._flush_records, self._flush_seconds, f"log of job {self.job_id}")
+            return self._flusher
+
+    def _own_process(self) -> None:
+        """In a process that was forked from the one that made the context, collect anew: the rest is its parent's."""
+        if self._process_id != os.getpid():
+            self._begin()
+            Finalize(self, self.flush, exitpriority=10)  # a process of multiprocessing ends without atexit
+
+    def _store_progress(self) -> None:
+        with self._lock:
+            told, self._progress = self._progress, None
+        if told is None or self._lost is not None:
+            return
+        try:
+            with self._noticing_loss():
+                self.jobs.report(self._lease, progress=told[0], message=told[1])
+        except ValueRefusedError as error:  # it would be refused again, and so would all that is told after it
+            self.warning(str(error))
+        except JobtableError:
+            with self._lock:
+                self._progress = self._progress or told
+            raise
+
+    @contextlib.contextmanager
+    def _noticing_loss(self) -> Iterator[None]:
+        """Remember that the lease is lost: from then on the task is to stop."""
+        try:
+            yield
+        except LeaseLostError as error:
+            self._lost = error
+            raise
+
+    def _expiry(self, seconds: float | None) -> int | None:
+        return None if seconds is None else math.ceil(self.jobs.clock.seconds() + seconds)
+
+
+def _progress_text(message: str) -> str:
+    return cut(clean(str(message)), LONGEST_PROGRESS_BYTES)
+
+
+def _place(step: int | None, epoch: int | None) -> str:
+    told = [f"{name} {value}" for name, value in (("epoch", epoch), ("step", step)) if value is not None]
+    return f" at {', '.join(told)}" if told else ""

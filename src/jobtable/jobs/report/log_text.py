@@ -1,0 +1,240 @@
+"""The full text of one run's output: kept in a bounded file, uploaded in parts while the run goes on, then as one."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import IO
+
+from jobtable.clock import Clock
+from jobtable.errors import ObjectStoreError
+from jobtable.jobs.lifecycle.leases import Lease, is_known, lost_if_refused
+from jobtable.jobs.stored.entities import Job, JobLogText
+from jobtable.jobs.stored.locations import log_part_key, log_text_key
+from jobtable.objects import ObjectInfo, ObjectStore
+from jobtable.objects.store import CHUNK_SIZE, Readable
+from jobtable.store import Store
+
+MOST_HEAD_BYTES = 48 << 20
+"""The text is kept up to here."""
+MOST_TAIL_BYTES = 16 << 20
+"""Of what follows, only this many of the last bytes are kept."""
+PART_BYTES = 1 << 20
+UPLOAD_SECONDS = 5.0
+"""How often the text of a running job is uploaded; what came since is lost when the worker's machine dies."""
+
+
+class TextSpool:
+    """The first and the last bytes of a text of any length, in temporary files; small ones stay in memory."""
+
+    def __init__(self, most_head_bytes: int = MOST_HEAD_BYTES, most_tail_bytes: int = MOST_TAIL_BYTES) -> None:
+        self._most_head = most_head_bytes
+        self._most_tail = most_tail_bytes
+        self._head = _temporary_file()
+        self._tail = _temporary_file()
+        self.head_bytes = 0
+        self._behind_head = 0
+        self.line_count = 0
+
+    def append(self, data: bytes) -> None:
+        """Take more of the text."""
+        self.line_count += data.count(b"\n")
+        room = self._most_head - self.head_bytes
+        if room > 0:
+            self._head.seek(self.head_bytes)
+            self._head.write(data[:room])
+            self.head_bytes += min(room, len(data))
+            data = data[room:]
+        self._behind_head += len(data)
+        data = data[-self._most_tail :]
+        # The tail is a ring: how many bytes came before a byte says where it stands.
+        place = (self._behind_head - len(data)) % self._most_tail
+        for piece, at in ((data[: self._most_tail - place], place), (data[self._most_tail - place :], 0)):
+            if piece:
+                self._tail.seek(at)
+                self._tail.write(piece)
+
+    def head(self, start: int, length: int) -> bytes:
+        """Some of the first bytes."""
+        self._head.seek(start)
+        return self._head.read(min(length, self.head_bytes - start))
+
+    def chunks(self) -> Iterator[bytes]:
+        """The whole text, with a line that says what was left out of its middle."""
+        for start in range(0, self.head_bytes, CHUNK_SIZE):
+            yield self.head(start, CHUNK_SIZE)
+        left_out = max(self._behind_head - self._most_tail, 0)
+        if left_out:
+            yield b"\n[%s bytes of output were left out here]\n" % f"{left_out:,}".encode()
+        kept = self._behind_head - left_out
+        begin = self._behind_head % self._most_tail if left_out else 0
+        for start in range(0, kept, CHUNK_SIZE):
+            yield self._ring((begin + start) % self._most_tail, min(CHUNK_SIZE, kept - start))
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        for file in (self._head, self._tail):
+            with contextlib.suppress(OSError):  # what the disk has no room for is not wanted any more
+                file.close()
+
+    def _ring(self, place: int, length: int) -> bytes:
+        self._tail.seek(place)
+        data = self._tail.read(min(length, self._most_tail - place))
+        if len(data) < length:
+            self._tail.seek(0)
+            data += self._tail.read(length - len(data))
+        return data
+
+
+class ChunkReader:
+    """Chunks as a stream that can be put."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+        self._held = b""
+
+    def read(self, size: int, /) -> bytes:
+        """At most `size` bytes; none at the end."""
+        while not self._held:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return b""
+            self._held = chunk
+        data, self._held = self._held[:size], self._held[size:]
+        return data
+
+
+class RunText:
+    """Where the full text of one run is kept: in parts while the run goes on, then as one object with its record."""
+
+    def __init__(self, store: Store, objects: ObjectStore, clock: Clock, lease: Lease) -> None:
+        self._store = store
+        self._objects = objects
+        self._clock = clock
+        self._lease = lease
+        self._job_id = lease.job.job_id
+        self._epoch = lease.epoch
+
+    def put_part(self, number: int, data: bytes, line_count: int) -> None:
+        """Keep one part, from 0, in place of what was there; with the first one a record tells of the text.
+
+        LeaseLostError if the job is gone; a run that was only lost keeps its own text, beside that of the next run.
+        """
+        self._refuse_if_gone()
+        part = self._objects.put(log_part_key(self._job_id, self._epoch, number), data)
+        if number == 0:
+            self._put_record(self._record(part, line_count, part_count=1))
+
+    def put_whole(self, source: Readable, line_count: int, part_count: int) -> JobLogText:
+        """Make one object of the text, say so in the table, and remove the parts; LeaseLostError as above."""
+        self._refuse_if_gone()
+        whole = self._objects.put(log_text_key(self._job_id, self._epoch), source)
+        record = self._record(whole, line_count, sha256=whole.sha256)
+        self._put_record(record)
+        remove_parts(self._objects, self._job_id, self._epoch, part_count)
+        return record
+
+    def _refuse_if_gone(self) -> None:
+        """Put nothing where another job may have its objects, which has the id of one that was deleted."""
+        job = self._store.find(Job.key(job_id=self._job_id))
+        if job is None or job.deleted_at is not None or job.created_at != self._lease.job.created_at:
+            raise self._lease.lost()
+
+    def _put_record(self, record: JobLogText) -> None:
+        """Name an object; if the job was deleted meanwhile, the sweep of orphans removes that."""
+        with lost_if_refused(self._lease), self._store.transaction() as tx:
+            tx.check(Job.key(job_id=self._job_id), is_known(self._lease))
+            tx.put(record)
+
+    def _record(
+        self, named: ObjectInfo, line_count: int, *, part_count: int = 0, sha256: str | None = None
+    ) -> JobLogText:
+        return JobLogText(
+            job_id=self._job_id,
+            lease_epoch=self._epoch,
+            s3_bucket=self._objects.bucket,
+            s3_key=named.key,
+            size_bytes=named.size,
+            line_count=line_count,
+            part_count=part_count,
+            sha256=sha256,
+            created_at=self._clock.now(),
+        )
+
+
+class LogText:
+    """Writes the full text of one run of a job.
+
+    While the run goes on its text is in parts, the last of which is replaced as it grows. At the end it becomes one
+    object, then the record names it, then the parts are removed. One thread may append while another uploads:
+    object storage may be slow, and the job does not wait for it.
+    """
+
+    def __init__(self, place: RunText, clock: Clock, spool: TextSpool | None = None) -> None:
+        self._place = place
+        self._clock = clock
+        self._spool = spool or TextSpool()
+        self._lock = threading.Lock()
+        self._problem: OSError | None = None
+        self._uploaded_bytes = 0
+        self._part_count = 0
+        self._last_upload = clock.monotonic()
+
+    def append(self, data: bytes) -> None:
+        """Take more of the text; where the disk has no room for it, `finish` tells so."""
+        with self._lock:
+            try:
+                if self._problem is None:
+                    self._spool.append(data)
+            except OSError as error:
+                self._problem = error
+
+    def upload(self) -> None:
+        """Upload what is new, if the last time is long enough ago."""
+        if self._clock.monotonic() - self._last_upload < UPLOAD_SECONDS:
+            return
+        try:
+            self._upload_to(self._spool.head_bytes)
+        finally:
+            self._last_upload = self._clock.monotonic()
+
+    def _upload_to(self, end: int) -> None:
+        while self._uploaded_bytes < end:
+            number = self._uploaded_bytes // PART_BYTES
+            with self._lock:
+                data, line_count = self._spool.head(number * PART_BYTES, PART_BYTES), self._spool.line_count
+            self._place.put_part(number, data, line_count)
+            self._uploaded_bytes = number * PART_BYTES + len(data)
+            self._part_count = number + 1
+
+    def finish(self) -> JobLogText | None:
+        """Make one object of the text and say so in the table; None if there is no text. May be tried again.
+
+        OSError if it could not be kept until now; what was uploaded of it is there.
+        """
+        if self._problem is not None:
+            raise self._problem
+        if not self._spool.head_bytes:
+            return None
+        return self._place.put_whole(ChunkReader(self._spool.chunks()), self._spool.line_count, self._part_count)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self._spool.close()
+
+
+def _temporary_file() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(max_size=PART_BYTES, prefix="jobtable-text-")
+
+
+def remove_parts(objects: ObjectStore, job_id: str, epoch: int, count: int) -> None:
+    """Remove the parts of a text that is one object now.
+
+    The first is removed first: who sees parts without it knows that the text has become one. What cannot be removed,
+    the sweep of orphans removes.
+    """
+    with contextlib.suppress(ObjectStoreError):
+        for number in range(count):
+            objects.delete(log_part_key(job_id, epoch, number))

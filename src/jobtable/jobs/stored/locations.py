@@ -1,0 +1,103 @@
+"""Where the objects of a job lie: the keys, and back from a key to the record that names it."""
+
+from __future__ import annotations
+
+import contextlib
+
+from jobtable.errors import ObjectStoreError
+from jobtable.jobs.stored.entities import Job, JobArtifact, JobCheckpoint, JobLogText
+from jobtable.objects import ObjectStore, key_parts, object_key
+from jobtable.store import Store
+
+ROOT = "jobs"
+"""The first part of every key of a job's objects."""
+
+
+def job_prefix(job_id: str) -> str:
+    """What the keys of all objects of a job begin with."""
+    return object_key(ROOT, job_id)
+
+
+def checkpoint_key(job_id: str, name: str) -> str:
+    """The key of a checkpoint."""
+    return object_key(ROOT, job_id, "checkpoints", name)
+
+
+def artifact_key(job_id: str, version: str, name: str) -> str:
+    """The key of one version of an artifact; a slash in its name makes a folder."""
+    return object_key(ROOT, job_id, "artifacts", version, *name.split("/"))
+
+
+def log_text_key(job_id: str, epoch: int) -> str:
+    """The key of the full text of a run that its worker has finished."""
+    return object_key(ROOT, job_id, "log", f"{epoch}.txt")
+
+
+def merged_text_key(job_id: str, epoch: int) -> str:
+    """The key of the full text of a run whose worker was lost: what it had uploaded."""
+    return object_key(ROOT, job_id, "log", f"{epoch}.merged.txt")
+
+
+def log_parts_prefix(job_id: str, epoch: int) -> str:
+    """What the keys of the parts of a text begin with."""
+    return object_key(ROOT, job_id, "log", f"{epoch}.parts")
+
+
+def log_part_key(job_id: str, epoch: int, number: int) -> str:
+    """The key of one part of a text, from 0."""
+    return object_key(ROOT, job_id, "log", f"{epoch}.parts", f"{number:05d}")
+
+
+def discard(objects: ObjectStore, key: str) -> None:
+    """Remove an object that no record names. If that fails, the sweep of orphans does it."""
+    with contextlib.suppress(ObjectStoreError):
+        objects.delete(key)
+
+
+class JobObjects:
+    """Tells which objects of jobs a record names: what the sweep of orphans asks."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._checkpoints_of: tuple[str, frozenset[str]] = ("", frozenset())
+
+    def is_referenced(self, key: str) -> bool:
+        """Whether a record names the object, or will: the parts of a text are kept until it is one object.
+
+        Asked of a key that is no job's, it says yes: such an object is not to be swept here.
+        """
+        match key_parts(key):
+            case (root, *_) if root != ROOT:
+                return True
+            case (_, job_id, "log", folder, _) if folder.endswith(".parts"):
+                return self._is_part_wanted(job_id, folder.removesuffix(".parts"))
+            case (_, job_id, "log", name):
+                text = self._text(job_id, name.partition(".")[0])
+                return text is not None and text.s3_key == key
+            case (_, job_id, "artifacts", _, *name) if name:
+                artifact = self._store.find(JobArtifact.key(job_id=job_id, name="/".join(name)))
+                return artifact is not None and artifact.s3_key == key
+            case (_, job_id, "checkpoints", _):
+                return key in self._checkpoint_keys(job_id)
+        return False
+
+    def _is_part_wanted(self, job_id: str, epoch: str) -> bool:
+        text = self._text(job_id, epoch)
+        if text is not None and text.sha256 is not None:
+            return False
+        return self._store.find(Job.key(job_id=job_id)) is not None
+
+    def _text(self, job_id: str, epoch: str) -> JobLogText | None:
+        if not (epoch.isdecimal() and len(epoch) <= 5):
+            return None  # no run's: epochs have five digits in keys
+        return self._store.find(JobLogText.key(job_id=job_id, lease_epoch=int(epoch)))
+
+    def _checkpoint_keys(self, job_id: str) -> frozenset[str]:
+        """The objects that the checkpoints of a job name, read once: objects come job by job.
+
+        Objects that are asked for are older than the grace time, so a record that was written since is not theirs.
+        """
+        if self._checkpoints_of[0] != job_id:
+            records = self._store.query(JobCheckpoint.key(job_id=job_id))
+            self._checkpoints_of = (job_id, frozenset(record.s3_key for record in records))
+        return self._checkpoints_of[1]

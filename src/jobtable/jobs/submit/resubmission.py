@@ -1,0 +1,49 @@
+"""Submitting a job again, as a new one that may be changed."""
+
+from __future__ import annotations
+
+from jobtable.errors import JobStateError
+from jobtable.jobs.lifecycle.owners import is_of_system
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.submit.definition import DEFAULT_QUEUE, NewJob
+
+
+def copy_of(job: Job) -> NewJob:
+    """A new job that is to do the same, or JobStateError.
+
+    It has no user, key, id or parent yet, and waits for no other job and for no time.
+    """
+    problem = why_no_copy(job)
+    if problem is not None:
+        raise JobStateError(f"job {job.job_id} cannot be submitted again: {problem}")
+    definition = job.definition
+    return NewJob(
+        name=job.name,
+        task=definition.task,
+        params=definition.params,
+        queue=job.queue_name or DEFAULT_QUEUE,
+        description=job.description,
+        job_type=job.job_type,
+        priority=job.priority,
+        tags=job.tags,
+        estimated_duration=job.estimated_duration,
+        max_attempts=job.max_attempts,
+        timeout_seconds=definition.timeout_seconds,
+        memory_mb=definition.memory_mb,
+        retry=definition.retry,
+        most_interruptions=definition.most_interruptions,
+        grace_seconds=definition.grace_seconds,
+        config=definition.model_extra or {},
+    )
+
+
+def why_no_copy(job: Job) -> str | None:
+    """Why a job cannot be submitted again; None if it can."""
+    definition = job.definition
+    if definition.problem is not None:
+        return definition.problem
+    if definition.task is None:
+        return "it only groups others, and does nothing itself"
+    if is_of_system(job):
+        return "it is part of something larger, such as a sweep or a journey; start that again"
+    return None

@@ -1,0 +1,313 @@
+"""Submitting jobs: each is written with its history, its place in a queue, and the edges to what it waits for."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, DependencyCycleError, TransactionFailedError, ValueRefusedError
+from jobtable.jobs.dependencies.cycles import Event, awaited, find_path, told
+from jobtable.jobs.dependencies.edges import condition_of
+from jobtable.jobs.dependencies.verbs import graph_version, raise_version, watch
+from jobtable.jobs.lifecycle.leases import IS_THERE
+from jobtable.jobs.lifecycle.transitions import length_of
+from jobtable.jobs.queues import Queues
+from jobtable.jobs.stored.entities import Job, JobDependency, JobGates, JobStatus, Queue
+from jobtable.jobs.stored.fields import FINAL
+from jobtable.jobs.submit.definition import EdgeCondition, NewJob
+from jobtable.jobs.submit.preparation import SHARED_ACTIONS, Prepared, prepare
+from jobtable.model import Condition, Entity
+from jobtable.store import Store
+from jobtable.store.transactions import MOST_ACTIONS, PACKED_BYTES, Transaction
+
+_KEYS = uuid.UUID("6f1a4c1e-5b1d-5c1b-9a55-3c1d8d2f7a10")
+"""The namespace of the job ids that are made from callers' keys."""
+_MOST_TRIES = 20
+_CHUNK = 1000
+_IS_OPEN = Job.tree_status.missing()
+"""Holds only if nobody has ended the tree of a job since it was read."""
+
+
+def new_job(given: object) -> NewJob:
+    """What a program submits, or TypeError if it is something else than a job to submit."""
+    if isinstance(given, NewJob):
+        return given
+    several = "; submit_many takes several" if isinstance(given, list | tuple) else ""
+    raise TypeError(f"{given!r:.100} cannot be submitted: write NewJob(name=..., task=...){several}")
+
+
+class Submission:
+    """Submits jobs. A second submission with the same key or id finds the job of the first."""
+
+    def __init__(self, store: Store, clock: Clock, queues: Queues) -> None:
+        self._store = store
+        self._clock = clock
+        self._queues = queues
+
+    def submit(self, new: NewJob) -> Job:
+        """Submit one job. It starts when a worker of its queue is free and everything that it waits for is done."""
+        (job,) = self.submit_many([new])
+        return job
+
+    def submit_many(self, new: Iterable[NewJob]) -> list[Job]:
+        """Submit many jobs, some tens in a transaction. If it is interrupted, the same call again finishes it."""
+        submitted: list[Job] = []
+        waiting = map(new_job, new)
+        while chunk := list(islice(waiting, _CHUNK)):
+            submitted += self._submit_chunk(chunk)
+        return submitted
+
+    def open_group(self, new: NewJob) -> Job:
+        """Make a job that only groups others: it runs without a worker, until it is sealed and they have ended."""
+        new = new_job(new)
+        if new.task is not None:
+            raise ValueRefusedError(f"a group does nothing itself, but {new.name!r} names the task {new.task}")
+        (group,) = self._submit_chunk([new], is_group=True)
+        return group
+
+    def submit_together(self, new: Sequence[NewJob], *beside: Entity) -> list[Job]:
+        """Submit jobs with ids, and the entities `beside` them, in one transaction: all that are missing, or none.
+
+        Those without a task are groups, which are sealed from the beginning: they wait for those that come with them.
+        """
+        for _ in range(_MOST_TRIES):
+            known = self._jobs_named_in(new, new)
+            prepared = [self._prepare_sealed(each, known) for each in new if each.job_id not in known]
+            version = self._refuse_cycles(prepared, known)
+            try:
+                if prepared:
+                    self._add(prepared, version, beside)
+            except TransactionFailedError:  # then some of it is there now, or has changed
+                continue
+            return [_same(known[str(each.job_id)], each) for each in new]
+        raise ConflictError(f"job {new[0].job_id} could not be submitted: what it is tied to changes all the time")
+
+    # --- what is there already --------------------------------------------------------------------------------------
+
+    def _prepare_sealed(self, new: NewJob, known: dict[str, Job]) -> Prepared:
+        prepared = prepare(new, known, self._clock.now(), is_group=new.task is None)
+        if new.task is None:
+            prepared = replace(prepared, job=prepared.job.model_copy(update={"is_awaiting": True}))
+        known[prepared.job.job_id] = prepared.job
+        return prepared
+
+    def _submit_chunk(self, chunk: Sequence[NewJob], *, is_group: bool = False) -> list[Job]:
+        named = [new if new.job_id else new.with_id(_id_of(new)) for new in chunk]
+        known = self._jobs_named_in(named, [new for new in chunk if new.job_id is not None or new.key is not None])
+        prepared: list[Prepared] = []
+        for new in named:
+            if new.job_id not in known:
+                prepared.append(prepare(new, known, self._clock.now(), is_group=is_group))
+                known[prepared[-1].job.job_id] = prepared[-1].job
+        version = self._refuse_cycles(prepared, known)
+        for together in _packed(prepared, known):
+            known.update((job.job_id, job) for job in self._write(together, is_group, version))
+            version = None if version is None else version + 1
+        return [_same(known[str(new.job_id)], new) for new in named]
+
+    def _jobs_named_in(self, named: Sequence[NewJob], repeatable: Sequence[NewJob]) -> dict[str, Job]:
+        """The jobs that are there: parents, dependencies, and what an earlier submission with the same key made.
+
+        Above a parent that has ended, its own parent as well.
+        """
+        names = {new.parent_job_id for new in named} | {on.job_id for new in named for on in new.depends_on}
+        names |= {new.job_id or _id_of(new) for new in repeatable}
+        known = self._read(name for name in names if name is not None)
+        parents = [job for new in named if (job := known.get(str(new.parent_job_id))) is not None]
+        above = {job.parent_job_id for job in parents if job.is_final and job.parent_job_id is not None}
+        return known | self._read(above - known.keys())
+
+    def _read(self, job_ids: Iterable[str]) -> dict[str, Job]:
+        keys = [Job.key(job_id=job_id) for job_id in sorted(job_ids)]
+        return {job.job_id: job for job in self._store.batch_get(keys) if job is not None} if keys else {}
+
+    # --- writing ----------------------------------------------------------------------------------------------------
+
+    def _refuse_cycles(self, prepared: list[Prepared], known: dict[str, Job]) -> int | None:
+        """Refuse children that their parent would wait for while they wait for its end.
+
+        Nothing waits for a new job but its parent, and nothing can wait for the parent's end by way of other jobs
+        unless some job waits for the parent. Where that is so, or these jobs let it be so, the version of the graph is
+        given: it must not change until the jobs are written.
+        """
+        waited_for = {edge.dependency_job_id for each in prepared for edge in each.open_edges}
+        risky = [
+            each
+            for each in prepared
+            if each.parent_edge is not None
+            and (known[each.parent_edge.job_id].dependents or each.parent_edge.job_id in waited_for)
+        ]
+        if not risky:
+            return None
+        version = graph_version(self._store)
+        edges: dict[str, list[JobDependency]] = {each.job.job_id: list(each.edges) for each in prepared}
+
+        def edges_of(job_id: str) -> list[JobDependency]:
+            if job_id not in edges:
+                edges[job_id] = list(self._store.query(JobDependency.key(job_id=job_id)))
+            return edges[job_id]
+
+        for each in prepared:
+            if each.parent_edge is not None:
+                edges_of(each.parent_edge.job_id).append(each.parent_edge)
+        for each in risky:
+            own_end = Event(each.job.job_id, "end")
+            for edge in each.edges:
+                path = find_path(awaited(edge.dependency_job_id, condition_of(edge)), own_end, edges_of)
+                if path is not None:
+                    raise DependencyCycleError(f"jobs would wait for each other: {told((own_end, *path))}")
+        return version
+
+    def _write(self, together: list[Prepared], is_group: bool, version: int | None) -> list[Job]:
+        """Write some jobs in one transaction, or one by one if one of them stands in the way of the others."""
+        try:
+            self._add(together, version)
+        except TransactionFailedError:
+            return [self._submit_alone(each.new, is_group) for each in together]
+        return [each.job for each in together]
+
+    def _submit_alone(self, new: NewJob, is_group: bool) -> Job:
+        """Write one job, looking anew at what it is tied to as often as that changes."""
+        for _ in range(_MOST_TRIES):
+            known = self._jobs_named_in([new], [new])
+            if str(new.job_id) in known:
+                return known[str(new.job_id)]
+            prepared = prepare(new, known, self._clock.now(), is_group=is_group)
+            version = self._refuse_cycles([prepared], known)
+            try:
+                self._add([prepared], version)
+            except TransactionFailedError:
+                continue
+            return prepared.job
+        raise ConflictError(f"job {new.job_id} could not be submitted: what it is tied to changes all the time")
+
+    def _add(self, together: list[Prepared], version: int | None, beside: Sequence[Entity] = ()) -> None:
+        try:
+            self._add_once(together, version, beside)
+        except TransactionFailedError as error:
+            if not _misses_a_queue(error):
+                raise
+            for name in sorted({each.place.queue_name for each in together}):
+                self._queues.ensure(name)
+            self._add_once(together, version, beside)
+
+    def _add_once(self, together: list[Prepared], version: int | None, beside: Sequence[Entity]) -> None:
+        with self._store.transaction() as tx:
+            _add_items(tx, together)
+            for item in beside:
+                tx.put(item)
+            if version is not None:
+                raise_version(tx, version)
+
+
+def _same(job: Job, new: NewJob) -> Job:
+    """The job, unless its key was used for another task before."""
+    if job.definition.task != new.task:
+        raise ConflictError(
+            f"job {job.job_id} was submitted before with the task {job.definition.task}, not {new.task}: "
+            "use another key"
+        )
+    return job
+
+
+def _id_of(new: NewJob) -> str:
+    if new.key is None:
+        return str(uuid.uuid4())
+    if not new.key:
+        raise ValueRefusedError(f"the key of job {new.name!r} is empty: all such jobs would be one; leave it out")
+    return str(uuid.uuid5(_KEYS, f"{new.user}\n{new.key}"))
+
+
+def _packed(prepared: list[Prepared], known: Mapping[str, Job]) -> Iterator[list[Prepared]]:
+    """Groups that fit into one transaction each, whatever queues, parents and dependencies they share."""
+    tied = dict.fromkeys(job_id for each in prepared for job_id in each.ties)
+    lengths = {job_id: length_of(known[job_id]) for job_id in tied}
+    lengths.update((each.job.job_id, each.length) for each in prepared)
+    together: list[Prepared] = []
+    size, touched = 0, set[str]()
+    for each in prepared:
+        needed = each.actions + SHARED_ACTIONS  # should no other of these jobs have the same queue and parent
+        touches = {each.job.job_id, *each.ties}
+        length = sum(lengths[job_id] for job_id in touched | touches)
+        if together and (size + needed > MOST_ACTIONS or length > PACKED_BYTES):
+            yield together
+            together, size, touched = [], 0, set()
+        touched |= touches
+        shares = any(other.place.queue_name == each.place.queue_name for other in together)
+        size += each.actions + (not shares) + _actions_for_parent(each, together)
+        together.append(each)
+    if together:
+        yield together
+
+
+def _actions_for_parent(each: Prepared, together: list[Prepared]) -> int:
+    """How many actions the parent of a job adds to those of others: one for itself, for its gates, for its parent."""
+    if each.job.parent_job_id is None:
+        return 0
+    siblings = [other for other in together if other.job.parent_job_id == each.job.parent_job_id]
+    has_gates = each.parent_edge is None or any(other.parent_edge is not None for other in siblings)
+    return (not siblings) * (1 + (each.above_id is not None)) + (not has_gates)
+
+
+def _add_items(tx: Transaction, together: list[Prepared]) -> None:
+    """Every item of the jobs; what several of them change is changed once, because a transaction demands it."""
+    queues = Counter(each.place.queue_name for each in together)
+    children = Counter(each.parent_edge.job_id for each in together if each.parent_edge is not None)
+    watched: dict[str, list[EdgeCondition]] = {}
+    own = {each.job.job_id for each in together}
+    for each in together:
+        for edge in each.open_edges:
+            watched.setdefault(edge.dependency_job_id, []).append(condition_of(edge))
+    for each in together:
+        job_id = each.job.job_id
+        _add_one(tx, each, dependents=len(watched.get(job_id, ())), children=children[job_id])
+    for name, count in queues.items():
+        tx.update(Queue.key(queue_name=name), Queue.job_count.increment(count))
+    for job_id, count in children.items():
+        if job_id not in own:
+            tx.update(JobGates.key(job_id=job_id), JobGates.open_completions.increment(count))
+    demands = {job_id: when for job_id, when in _demands_above(together, watched).items() if job_id not in own}
+    for job_id, conditions in watched.items():
+        if job_id not in own:
+            watch(tx, job_id, conditions, when=demands.pop(job_id, None))
+    for job_id, when in demands.items():
+        tx.check(Job.key(job_id=job_id), when)
+
+
+def _demands_above(together: list[Prepared], watched: Container[str]) -> dict[str, Condition]:
+    """What must hold of the jobs above new ones: no tree that they come into was ended, or is deleted, meanwhile."""
+    demands: dict[str, Condition] = {each.above_id: _IS_OPEN for each in together if each.above_id is not None}
+    awaiting = {each.parent_edge.job_id for each in together if each.parent_edge is not None}
+    parents = {each.parent.job_id: each.parent for each in together if each.parent is not None}
+    for job_id, parent in parents.items():
+        demands[job_id] = IS_THERE & _IS_OPEN
+        if not parent.is_final:  # otherwise its own parent is asked, too
+            demands[job_id] &= ~Job.status.is_in(*FINAL)
+        if job_id in awaiting and job_id not in watched:  # otherwise the version of the graph must be the same
+            demands[job_id] &= Job.dependents == parent.dependents
+    return demands
+
+
+def _add_one(tx: Transaction, each: Prepared, *, dependents: int, children: int) -> None:
+    """The items of one job; of the jobs written with it, `dependents` wait for it and `children` are its children."""
+    job, gates = each.job, each.gates
+    tx.add(job.model_copy(update={"dependents": job.dependents + dependents}) if dependents else job)
+    tx.add(JobStatus(job_id=job.job_id, status=job.status, updated_at=job.created_at, updated_by=job.created_by))
+    tx.add(each.place)
+    for edge in each.edges:
+        tx.add(edge)
+    if gates is not None:
+        more = {"open_completions": gates.open_completions + children}
+        tx.add(gates.model_copy(update=more) if children else gates)
+    if each.parent_edge is not None:
+        tx.add(each.parent_edge)
+    if each.child is not None:
+        tx.put(each.child)
+
+
+def _misses_a_queue(error: TransactionFailedError) -> bool:
+    return any(failure.current is None and failure.action.startswith("update Queue ") for failure in error.failures)

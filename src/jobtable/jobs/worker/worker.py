@@ -1,0 +1,328 @@
+"""The worker: claims jobs of some queues and runs them, until it is told to stop or nothing is left."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from queue import Empty, SimpleQueue
+from types import FrameType
+from typing import Literal, Protocol
+
+from jobtable.errors import JobtableError, ValueRefusedError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.lifecycle.instances import InstanceInfo, Registration
+from jobtable.jobs.lifecycle.leases import Lease
+from jobtable.jobs.worker.conclusions import Conclusions, WorkerReport
+from jobtable.jobs.worker.heartbeats import Heartbeats
+from jobtable.jobs.worker.inline import InlineSlots
+from jobtable.jobs.worker.patience import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, is_passing, patiently
+from jobtable.jobs.worker.process_slots import ProcessSlots
+from jobtable.jobs.worker.upkeep import Upkeep
+
+_LOG = logging.getLogger("jobtable.worker")
+_SHORTEST_IDLE_SECONDS = 0.01
+_LONGEST_IDLE_SECONDS = 0.5
+_LOOK_SECONDS = 0.02
+"""How often a store is asked whether something was written; idle, a worker takes half a per cent of a core."""
+_OBJECTS_BETWEEN_COLLECTIONS = 5_000
+_SILENT_SECONDS = 1.0
+_STILL_ENDING = "stopping: the store has not yet stored that this worker ends; one more signal ends it without that"
+
+
+class Slots(Protocol):
+    """Where a worker runs the jobs that it has claimed."""
+
+    def room(self) -> int:
+        """How many more jobs can be taken now."""
+        ...
+
+    def is_idle(self) -> bool:
+        """Whether no job runs."""
+        ...
+
+    def start(self, leases: Sequence[Lease], claimed_at: float) -> None:
+        """Run claimed jobs; `claimed_at` is when they were asked for, on the monotonic clock."""
+        ...
+
+    def drain(self, grace_seconds: float) -> None:
+        """Tell all jobs to end; what has not ended in time is given back."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything; nothing runs any more."""
+        ...
+
+
+class Worker:
+    """Runs the jobs of queues: the most urgent queue first, up to `slots` jobs at once.
+
+    mode="process" runs each job in a process of its own; mode="inline" runs tasks that are marked `inline` in this
+    process, in `slots` threads and in batches. `open_jobs` opens the store in this process and in each job's own, so
+    it must be picklable. `preload` names modules that are imported once, before any job starts.
+
+    A worker that gets SIGTERM or SIGINT claims nothing more, gives its jobs `drain_seconds` to end, releases what has
+    not ended, and returns; a second signal makes it do so at once. While the store cannot be used, it waits.
+    """
+
+    def __init__(
+        self,
+        open_jobs: Callable[[], Jobs],
+        queues: Sequence[str],
+        *,
+        slots: int = 1,
+        lease_seconds: float = 30.0,
+        mode: Literal["process", "inline"] = "process",
+        preload: Sequence[str] = (),
+        until_empty: bool = False,
+        instance: InstanceInfo | None = None,
+        drain_seconds: float = 30.0,
+    ) -> None:
+        opener: object = open_jobs
+        if isinstance(opener, Jobs):
+            told = "each process opens the jobs for itself"
+            raise TypeError(f"{told}: instead of a Jobs give what opens it, functools.partial(open_jobs, URL)")
+        for name, given in (("queues", queues), ("preload", preload)):
+            if isinstance(given, str):
+                raise ValueRefusedError(f"{name} is a list of names: write [{given!r}]")
+        if not queues or slots < 1 or lease_seconds <= 0:
+            raise ValueRefusedError(
+                f"a worker needs a queue, a slot and a lease time: {queues=}, {slots=}, {lease_seconds=}"
+            )
+        self._open_jobs = open_jobs
+        self._queues = list(dict.fromkeys(queues))
+        self._slot_count = slots
+        self._lease_seconds = lease_seconds
+        self._mode = mode
+        self._preload = tuple(preload)
+        self._until_empty = until_empty
+        self._info = instance or InstanceInfo.of_this_machine()
+        self._drain_seconds = drain_seconds
+        self._events: SimpleQueue[BaseException | None] = SimpleQueue()
+        self._is_draining = False
+        self._is_urgent = False
+        self._failure: BaseException | None = None
+
+    def drain(self, *, at_once: bool = False) -> None:
+        """Begin to stop, as SIGTERM does; from any thread."""
+        self._is_urgent = self._is_urgent or at_once
+        self._is_draining = True
+        self._events.put(None)
+
+    def run(self) -> WorkerReport:
+        """Work until drained, or until the queues are empty; gives what was done."""
+        with ExitStack() as cleanup:
+            self._jobs = cleanup.enter_context(self._open_jobs())
+            registration = Registration(
+                self._jobs,
+                self._info,
+                queues=self._queues,
+                slots=self._slot_count,
+                lease_seconds=self._lease_seconds,
+            )
+            self._instance = registration.instance
+            heartbeats = Heartbeats(
+                self._jobs, self._lease_seconds, beat_instance=registration.beat, on_failure=self._events.put
+            )
+            self._conclusions = Conclusions(self._jobs, heartbeats)
+            self._upkeep = Upkeep(self._jobs, self._queues, self._lease_seconds)
+            self._slots = self._make_slots(heartbeats)
+            cleanup.callback(self._slots.close)
+            patiently(
+                registration.register, "this worker", clock=self._jobs.clock, goes_on=lambda: not self._is_draining
+            )
+            cleanup.callback(self._unregister, registration)
+            heartbeats.start()
+            cleanup.callback(heartbeats.close)
+            if threading.current_thread() is threading.main_thread():  # otherwise the process is not the worker's
+                cleanup.enter_context(self._signals())
+                if self._mode == "inline":
+                    cleanup.enter_context(_rarer_collections())
+            self._work()
+        if self._failure is not None:
+            raise self._failure
+        return self._conclusions.report()
+
+    # --- working ----------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            self._claim_until_told()
+        finally:
+            was_urgent = self._is_urgent
+            if self._is_draining and not was_urgent and not self._slots.is_idle():
+                _LOG.info(
+                    "stopping: running jobs have %g s to end, then they are given back; a second signal"
+                    " gives them back at once",
+                    self._drain_seconds,
+                )
+            self._slots.drain(0 if was_urgent else self._drain_seconds)
+            while not self._slots.is_idle():
+                self._wait(_LONGEST_IDLE_SECONDS)
+                if self._is_urgent and not was_urgent:
+                    was_urgent = True
+                    self._slots.drain(0)
+
+    def _claim_until_told(self) -> None:
+        idle, pause = _SHORTEST_IDLE_SECONDS, FIRST_PAUSE_SECONDS
+        while not self._is_draining and self._failure is None:
+            self._keep_up()
+            try:
+                mark = self._jobs.store.change_mark()
+                claimed = self._claim()
+                if not claimed and self._until_empty and self._slots.is_idle() and self._upkeep.is_all_done():
+                    return
+            except JobtableError as error:
+                if not is_passing(error):
+                    raise
+                _LOG.warning("the store cannot be used, trying again in %.1f s: %s", pause, error)
+                self._wait(pause)
+                pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+                continue
+            pause = FIRST_PAUSE_SECONDS
+            if claimed:
+                idle = _SHORTEST_IDLE_SECONDS
+            elif self._slots.room() == 0:
+                self._wait(max(self._upkeep.next_at - self._jobs.clock.monotonic(), 0))
+            else:
+                idle = self._wait_for_work(mark, idle)
+
+    def _keep_up(self) -> None:
+        """Do what is due for all; what cannot be done now is due again soon."""
+        try:
+            self._conclusions.count("recovered", len(self._upkeep.run()))
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            _LOG.warning("due and lost jobs could not be looked after: %s", error)
+
+    def _claim(self) -> int:
+        """Start as many jobs as there is room for; gives their number."""
+        claimed = 0
+        for queue in list(self._upkeep.queues):
+            room = self._slots.room()
+            if room == 0:
+                break
+            claimed_at = self._jobs.clock.monotonic()
+            leases = self._jobs.claim(
+                queue,
+                limit=room,
+                instance_id=self._instance.instance_id,
+                lease_seconds=self._lease_seconds,
+                instance=self._instance if self._mode == "process" else None,
+            )
+            if leases:
+                self._slots.start(leases, claimed_at)
+                self._upkeep.serve(queue)
+            claimed += len(leases)
+        return claimed
+
+    def _wait_for_work(self, mark: object | None, idle: float) -> float:
+        """Wait before the next try to claim; gives how long to wait at least before the one after that.
+
+        A store that can tell that nothing was written is asked that all the time, so new work is begun at once. Where
+        it cannot, or others write all the time, tries become rarer.
+        """
+        until = self._jobs.clock.monotonic() + _LONGEST_IDLE_SECONDS
+        is_told = self._wait(idle)
+        if is_told or not self._is_unchanged(mark):
+            return min(idle * 2, _LONGEST_IDLE_SECONDS)
+        while not is_told and self._is_unchanged(mark) and self._jobs.clock.monotonic() < until:
+            is_told = self._wait(_LOOK_SECONDS)
+        return _SHORTEST_IDLE_SECONDS
+
+    def _is_unchanged(self, mark: object | None) -> bool:
+        """Whether the store is certainly as it was."""
+        try:
+            return mark is not None and self._jobs.store.change_mark() == mark
+        except JobtableError:
+            return False  # the next try to claim tells what is wrong
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait until a slot is free or something has failed; False if the time is over before."""
+        try:
+            failure = self._events.get(timeout=seconds)
+        except Empty:
+            return False
+        with suppress(Empty):
+            while True:
+                self._failure = self._failure or failure
+                failure = self._events.get_nowait()
+        return True
+
+    # --- set-up -----------------------------------------------------------------------------------------------------
+
+    def _make_slots(self, heartbeats: Heartbeats) -> Slots:
+        def processes() -> ProcessSlots:
+            return ProcessSlots(
+                self._slot_count,
+                self._open_jobs,
+                self._jobs,
+                heartbeats,
+                self._conclusions,
+                self._events.put,
+                self._preload,
+            )
+
+        if self._mode == "process":
+            return processes()
+        return InlineSlots(
+            self._slot_count,
+            self._jobs,
+            heartbeats,
+            self._conclusions,
+            self._events.put,
+            processes,
+            lambda: self._is_draining or self._failure is not None,
+        )
+
+    def _unregister(self, registration: Registration) -> None:
+        until = self._jobs.clock.monotonic() + self._lease_seconds
+        # A store that is locked or away is waited for, and somebody who has pressed Ctrl-C may be looking on.
+        reminder = threading.Timer(_SILENT_SECONDS, _LOG.info, [_STILL_ENDING])
+        reminder.daemon = True
+        reminder.start()
+        try:
+            patiently(
+                registration.stop,
+                "the end of this worker",
+                clock=self._jobs.clock,
+                goes_on=lambda: self._jobs.clock.monotonic() < until,
+            )
+        except JobtableError as error:
+            if not is_passing(error):
+                raise
+            _LOG.warning("that this worker has ended is not stored; others will take it for dead: %s", error)
+        finally:
+            reminder.cancel()
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Let SIGTERM and SIGINT drain the worker."""
+
+        def handle(signum: int, frame: FrameType | None) -> None:
+            self.drain(at_once=self._is_draining)
+
+        before = {signum: signal.signal(signum, handle) for signum in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for signum, handler in before.items():
+                signal.signal(signum, handler)
+
+
+@contextmanager
+def _rarer_collections() -> Iterator[None]:
+    """Let the garbage collector look less often.
+
+    What a batch of jobs makes lives until its end, so that looking at it finds nothing and takes a tenth of the time.
+    """
+    youngest, *older = gc.get_threshold()
+    gc.set_threshold(youngest and max(youngest, _OBJECTS_BETWEEN_COLLECTIONS), *older)  # 0 means never
+    try:
+        yield
+    finally:
+        gc.set_threshold(youngest, *older)

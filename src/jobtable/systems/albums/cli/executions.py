@@ -1,0 +1,315 @@
+"""`jobtable executions`: run album workflows, and see how they went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.completion import complete_execution
+from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
+from jobtable.cli.opening import services_of
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
+from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.server_workers import workers_for
+from jobtable.jobs.lifecycle.leases import has_lease
+from jobtable.jobs.stored.entities import Job
+from jobtable.settings import Settings
+from jobtable.systems.albums.entities import (
+    Album,
+    Execution,
+    ExecutionStatus,
+    ValidationTask,
+    WorkflowMetrics,
+    WorkflowType,
+)
+from jobtable.systems.albums.example import PATHS
+from jobtable.systems.albums.executions import QUEUE, Executions
+from jobtable.systems.albums.metrics import count_and_compare
+
+app = new_group()
+
+WorkflowOption = Annotated[WorkflowType | None, typer.Option("--workflow-type", "-t", help="Only of this type.")]
+ExecutionId = Annotated[
+    str, typer.Argument(metavar="ID", help="The execution's id.", autocompletion=complete_execution)
+]
+SubmitOnly = Annotated[
+    bool, typer.Option("--submit-only", help="Start no worker: those of the queue `albums` do the work.")
+]
+
+
+@app.command()
+def start(
+    image: Annotated[Path, typer.Argument(metavar="FILE", help="The image; for the example workflow a listing.")],
+    workflow_type: Annotated[
+        WorkflowType, typer.Option("--workflow-type", "-t", help="Which of the example's definitions to run.")
+    ] = WorkflowType.STEP_FUNCTIONS,
+    definition: Annotated[
+        str | None, typer.Option(metavar="MODULE:NAME", help="A WorkflowDefinition of your own, in place of those.")
+    ] = None,
+    submit_only: SubmitOnly = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Start an execution, and run it until it ends or waits for a person.
+
+    The example reads a listing with a line for each album: `Artist - Album (1973)`.
+
+    \b
+    Example:
+        jobtable executions start shelf.txt --workflow-type durable-functions
+    """
+    try:
+        content = image.read_bytes()
+    except OSError as error:
+        raise typer.BadParameter(f"{image} cannot be read: {error.strerror}") from error
+    path = definition or PATHS[workflow_type]
+    settings = chosen_settings(store, objects, user=user, creates=True)
+    with services_of(settings) as services:
+        execution = services.album_executions.start(path, content, image.name, user=settings.user)
+        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def retry(
+    execution_id: ExecutionId,
+    submit_only: SubmitOnly = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let an execution that failed go on from the step where it did, and run it until it ends or waits.
+
+    \b
+    Example:
+        jobtable executions retry 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    settings = chosen_settings(store, objects)
+    with services_of(settings) as services:
+        execution = services.album_executions.retry(execution_id)
+        finish(services, execution, settings, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def delete(
+    execution_id: ExecutionId,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="If it has not ended: stop it, and wait for its worker.")
+    ] = False,
+    yes: Yes = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete an execution with its albums, tasks, image and jobs; if it is interrupted, run it again.
+
+    \b
+    Example:
+        jobtable executions delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
+    """
+    confirm(f"Delete execution {execution_id} with its albums, tasks, image and jobs?", yes=yes)
+    by = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        count = services.album_executions.delete(execution_id, stop=stop, by=by)
+    if as_json:
+        print_json({"execution": execution_id, "items": count})
+    else:
+        say(f"Deleted execution {execution_id}: {count} items, and its image.")
+
+
+def finish(services: Services, execution: Execution, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
+    """Let workers run an execution until it ends or waits, with a bar; print it, and end with 5 if it failed."""
+    executions = services.album_executions
+    if not submit_only:
+        execution = _run(services, execution, settings)
+    _print_execution(executions, execution.execution_id, as_json=as_json)
+    if execution.status is ExecutionStatus.WAITING:
+        task_id = executions.get_watch(execution.execution_id).task_id
+        say(f"It waits for a person. Get a token: jobtable tasks token {task_id}")
+    if execution.status is ExecutionStatus.FAILED:
+        say(f"It failed. Go on from there: jobtable executions retry {execution.execution_id}")
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _run(services: Services, execution: Execution, settings: Settings) -> Execution:
+    records = services.album_executions.records
+    say(f"Execution {execution.execution_id}: if it is stopped, `jobtable worker --queue {QUEUE}` goes on with it.")
+    working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.albums.runner"])
+    with working as workers, bar("Running") as steps:  # how many steps there are only those know who run them
+        shown = execution
+
+        def show(seen: Execution) -> None:
+            nonlocal shown
+            if (seen.current_step, seen.status) != (shown.current_step, shown.status):
+                steps.advance(1)
+            shown = seen
+
+        def look() -> Execution:
+            services.album_watch.expire_due()
+            return records.get_execution(execution.execution_id)
+
+        def is_over(seen: Execution) -> bool:
+            # The job of the last step ends behind the execution: its worker is not to be stopped before that.
+            return seen.status is not ExecutionStatus.RUNNING and not any(map(has_lease, _jobs_of(services, seen)))
+
+        return workers.poll(look, is_over, show)
+
+
+def _jobs_of(services: Services, execution: Execution) -> Iterator[Job]:
+    """The jobs of an execution: the first one, and those under it."""
+    first = services.store.find(Job.key(job_id=execution.execution_id))
+    if first is not None:
+        yield first
+    yield from services.jobs.queries.list_descendants(execution.execution_id)
+
+
+def _print_execution(executions: Executions, execution_id: str, *, as_json: bool) -> None:
+    found = executions.records.get_execution_with_albums(execution_id)
+    execution = found.execution
+    tasks = list(executions.records.list_execution_tasks(execution.workflow_type, execution_id))
+    if as_json:
+        print_json({"execution": execution, "albums": found.albums, "tasks": list(map(without_token, tasks))})
+        return
+    print_fields(
+        {
+            "execution": execution.execution_id,
+            "workflow type": execution.workflow_type,
+            "status": execution.status,
+            "step": execution.current_step,
+            "attempt": execution.attempt or 1,
+            "failure": execution.failure,
+            "started": execution.start_time,
+            "ended": execution.end_time,
+            "duration in ms": execution.duration_ms,
+            "estimated cost": execution.estimated_cost,
+            "image": execution.image_s3_key,
+        }
+    )
+    if found.albums:
+        print_table([_album_row(album) for album in found.albums])
+    if tasks:
+        print_table([{"task": t.task_id, "status": t.status, "expires": t.expires_at} for t in tasks])
+
+
+def without_token(task: ValidationTask) -> dict[str, Any]:
+    """The task as people see it: nobody needs the digest of its token."""
+    return task.model_dump(mode="json", exclude={"token_sha256", "sort_value"})
+
+
+def _album_row(album: Album) -> dict[str, Any]:
+    return {
+        "album": album.album_index,
+        "name": album.album_name,
+        "artist": album.artist,
+        "year": album.year,
+        "year validated": album.year_validated,
+        "price": album.price_estimate,
+    }
+
+
+_NO_EXECUTIONS = "There are no executions yet; start one with `jobtable executions start FILE`."
+
+
+@app.command("list")
+def list_executions(
+    workflow_type: WorkflowOption = None,
+    status: Annotated[ExecutionStatus | None, typer.Option("--status", help="Only in this status.")] = None,
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List executions, the newest first.
+
+    \b
+    Example:
+        jobtable executions list --status waiting
+    """
+    with open_services(store, objects) as services:
+        found = services.albums.list_newest_executions(workflow_type, status, limit=limit + 1)
+        is_narrowed = workflow_type is not None or status is not None
+        empty = "There are no such executions." if is_narrowed else _NO_EXECUTIONS
+        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
+
+
+def _row(execution: Execution) -> dict[str, Any]:
+    return {
+        "execution": execution.execution_id,
+        "workflow type": execution.workflow_type,
+        "status": execution.status,
+        "step": execution.current_step,
+        "started": execution.start_time,
+        "duration in ms": execution.duration_ms,
+        "cost": execution.estimated_cost,
+    }
+
+
+@app.command()
+def show(
+    execution_id: ExecutionId,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show an execution with its albums and its tasks.
+
+    \b
+    Example:
+        jobtable executions show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11
+    """
+    with open_services(store, objects) as services:
+        _print_execution(services.album_executions, execution_id, as_json=as_json)
+
+
+@app.command()
+def metrics(
+    day: Annotated[
+        str | None, typer.Argument(metavar="DATE", help="A day, as in 2025-01-15. Without it: today.")
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count the executions of a day (UTC), and show both workflow types side by side; nothing is stored.
+
+    \b
+    Example:
+        jobtable executions metrics 2025-01-15
+    """
+    with open_services(store, objects) as services:
+        compared = count_and_compare(services.store, _day(day, services))
+    if as_json:
+        print_json(compared)
+        return
+    sides = (compared.step_functions, compared.durable_functions)
+    print_table([_metrics_row(side) for side in sides if side is not None])
+
+
+def _day(text: str | None, services: Services) -> date:
+    if text is None:
+        return services.store.clock.now().date()
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is no date: write it as in 2025-01-15") from error
+
+
+def _metrics_row(found: WorkflowMetrics) -> dict[str, Any]:
+    return {
+        "workflow type": found.workflow_type,
+        "date": str(found.date),
+        "executions": found.execution_count,
+        "succeeded": found.success_count,
+        "failed": found.failure_count,
+        "average ms": found.avg_duration_ms,
+        "total cost": found.total_cost,
+        "cost each": found.avg_cost_per_execution,
+    }

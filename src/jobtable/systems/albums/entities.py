@@ -1,0 +1,220 @@
+"""The table of album workflows, its four entities, and the watch that the engine keeps over executions."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import date as Date  # noqa: N812 - a field is called date
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from jobtable.jobs.stored.fields import Count
+from jobtable.model import Attr, Entity, Index, Key, Name, OrNull, Part, Stored, Table, Timestamp, camel_case, default
+
+workflows = Table(
+    "AlbumWorkflows",
+    pk="pk",
+    sk="sk",
+    type_attribute="entityType",
+    stream=True,
+    indexes=[
+        Index("GSI1", ("workflowType", "entityType"), ("status", "createdAt")),
+        Index("GSI2", ("workflowType", "executionId"), ("entityType", "sortValue")),
+    ],
+)
+
+NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
+Title: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Year: TypeAlias = Annotated[int, Field(ge=1900, le=2100)]
+Amount: TypeAlias = Annotated[float, Field(ge=0)]
+
+
+class WorkflowType(StrEnum):
+    """The two ways to run an execution, which are compared with each other."""
+
+    STEP_FUNCTIONS = "step-functions"
+    DURABLE_FUNCTIONS = "durable-functions"
+
+
+class ExecutionStatus(StrEnum):
+    """The states of an execution."""
+
+    RUNNING = "running"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class TaskStatus(StrEnum):
+    """The states of a validation task."""
+
+    PENDING = "pending"
+    COMPLETED = "completed"
+    TIMED_OUT = "timed-out"
+
+
+def token_digest(token: str) -> str:
+    """What is stored of a task's token: its SHA-256."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def _never_readable(value: Any) -> Any:
+    """A token that another program has stored readable is not kept so."""
+    readable = isinstance(value, str) and not re.fullmatch("[0-9a-f]{64}", value)
+    return token_digest(value) if readable else value
+
+
+class Region(Part, alias=camel_case):
+    """Where an album stands in the image."""
+
+    x: Count
+    y: Count
+    width: Count
+    height: Count
+
+
+class AlbumData(Part, alias=camel_case):
+    """What is claimed of an album: shown to a person, and answered by one."""
+
+    album_index: Count
+    album_name: Title
+    artist: Title
+    year: Year
+    year_validated: bool | None = None
+    price_estimate: Annotated[float, Field(gt=0)] | None = None
+    price_confidence: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+class OfExecution(Entity):
+    """What the items of an execution share: they are found by it, in the order of their sortValue."""
+
+    by_execution = Key(index="GSI2")
+
+    execution_id: NonEmpty
+    workflow_type: WorkflowType
+    sort_value: Count | None = None
+    created_at: Timestamp
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_sort_value(cls, values: Any) -> Any:
+        """Albums sort by their index, others by 0; an item that was stored without a sortValue stays as it is."""
+        if not isinstance(values, dict) or values.get("sort_value", 0) is None:
+            return values
+        return {**values, "sort_value": values.get("album_index", values.get("sort_value", 0))}
+
+
+class Execution(OfExecution, table=workflows, type="execution", alias=camel_case):
+    """One run of a workflow over one image."""
+
+    key = Key("{execution_id}", "metadata")
+    by_status = Key(index="GSI1")
+
+    execution_id: Stored[NonEmpty]
+    image_s3_key: Annotated[NonEmpty, Name("imageS3Key")]
+    status: Attr[ExecutionStatus] = default(ExecutionStatus.RUNNING)
+    current_step: Attr[str | None] = default(None)
+    start_time: Timestamp
+    end_time: Attr[OrNull[Timestamp]] = default(None)
+    duration_ms: Attr[OrNull[Count]] = default(None)
+    estimated_cost: Attr[OrNull[Amount]] = default(None)
+    failure: Attr[str | None] = default(None)
+    attempt: Attr[Annotated[int, Field(ge=2)] | None] = default(None)
+    """Once it was retried: the number of the attempt that runs, or ran last."""
+    attempt_started_at: Attr[Timestamp | None] = default(None)
+    earlier_ms: Attr[Count | None] = default(None)
+    """How long the attempts before that one took."""
+    task_ids: Attr[list[str] | None] = default(None)
+    """The tasks that people were asked, in order: the index that finds them by their execution lags behind."""
+    deleted_at: Attr[Timestamp | None] = default(None)
+    """Since when it is being deleted, once it has ended: nothing begins in it any more."""
+    updated_at: Attr[Timestamp]
+
+
+class Album(OfExecution, table=workflows, type="album", alias=camel_case):
+    """An album that an execution has found in its image."""
+
+    key = Key("{execution_id}", "album-{album_index:d}")
+
+    execution_id: Stored[NonEmpty]
+    album_index: Stored[Count]
+    album_name: Attr[Title]
+    artist: Attr[Title]
+    year: Attr[Year]
+    year_validated: Attr[bool] = default(False)
+    year_original: Year | None = None
+    price_estimate: Attr[Annotated[float, Field(gt=0)] | None] = default(None)
+    price_confidence: Attr[Annotated[float, Field(ge=0, le=1)] | None] = default(None)
+    price_source: Attr[str | None] = default(None)
+    image_region: Region | None = None
+    updated_at: Attr[Timestamp]
+
+
+class ValidationTask(
+    OfExecution, table=workflows, type="task", alias=camel_case, shares_keys_with=(Execution,)
+):  # ids of tasks and of executions never meet: both are random
+    """A question to a person: are these albums right? Who answers it shows a token, of which only a digest is kept."""
+
+    key = Key("{task_id}", "metadata")
+    by_status = Key(index="GSI1")
+
+    task_id: Stored[NonEmpty]
+    status: Attr[TaskStatus] = default(TaskStatus.PENDING)
+    image_s3_key: Annotated[NonEmpty, Name("imageS3Key")]
+    albums: list[AlbumData]
+    validated_data: Attr[OrNull[list[AlbumData]]] = default(None)
+    token_sha256: Attr[Annotated[str, BeforeValidator(_never_readable), Name("taskToken")]]
+    expires_at: Timestamp
+    completed_at: Attr[OrNull[Timestamp]] = default(None)
+    delivery_problem: Attr[str | None] = default(None)
+    """Why nobody was sent the token; a new one can be made."""
+
+
+class ExecutionWatch(Entity, table=workflows, type="watch", alias=camel_case):
+    """When someone must look at an execution that has not ended, and by which definition it goes.
+
+    It changes in one transaction with the execution and ends with it. In GSI1 it sorts by the time that it is due.
+    """
+
+    key = Key("{execution_id}", "watch")
+    by_due = Key(index="GSI1")
+
+    execution_id: NonEmpty
+    workflow_type: WorkflowType
+    status: Literal["due"] = "due"
+    due_at: Attr[Annotated[Timestamp, Name("createdAt")]]
+    definition: NonEmpty
+    """`module:NAME` of the WorkflowDefinition."""
+    job_step: Attr[NonEmpty]
+    """The step that the job at work began with."""
+    task_id: Attr[str | None] = default(None)
+    """The last task that the execution waited for, or waits for now."""
+
+
+class WorkflowMetrics(Entity, table=workflows, type="metrics", alias=camel_case):
+    """How the executions of a workflow type went on one day."""
+
+    key = Key("{date}", "metrics-{workflow_type}")
+    by_period = Key(index="GSI1")
+
+    date: Stored[Date]
+    workflow_type: Stored[WorkflowType]
+    period: str = "daily"
+    status: str | None = None
+    execution_count: Count
+    success_count: Count
+    failure_count: Count
+    avg_duration_ms: Amount
+    total_cost: Amount
+    avg_cost_per_execution: Amount
+    created_at: Timestamp
+
+    @model_validator(mode="before")
+    @classmethod
+    def _give_status(cls, values: Any) -> Any:
+        """The period is the status by which metrics are listed; an item stored without one stays as it is."""
+        if not isinstance(values, dict) or values.get("status", "") is None:
+            return values
+        return {**values, "status": values.get("period", "daily")}

@@ -1,0 +1,170 @@
+"""Album executions: both workflow types side by side, one execution, and the inbox of tasks for people."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.app import Services
+from jobtable.clock import wall_time
+from jobtable.errors import ObjectNotFoundError
+from jobtable.objects import content_type
+from jobtable.store import Store
+from jobtable.systems.albums.entities import (
+    TaskStatus,
+    ValidationTask,
+    WorkflowMetrics,
+    WorkflowType,
+)
+from jobtable.systems.albums.metrics import count_if_few
+from jobtable.systems.receipts.web.stored_pictures import find_gone, picture_address
+from jobtable.web.dependencies import AllServices, TheAlbums, TheStore, path_id
+from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+_SHOWN = 15
+_MOST_PENDING = 100
+_MOST_DAYS = 60
+_MOST_TODAY = 2000
+_MOST_LISTED = 20_000
+_MEASURES = (
+    ("execution_count", "Executions a day", 1, ",d"),
+    ("avg_duration_ms", "Average duration in seconds", 1000, ",.3~f"),
+    ("avg_cost_per_execution", "Cost of an execution", 1, "$.6~f"),
+)
+"""What is compared: the field, its title, how many of its units make one of the title's, and plotly.js's form of it."""
+
+
+@router.get("/executions")
+@allow(READ)
+def show_executions(request: Request, store: TheStore, albums: TheAlbums) -> Response:
+    """The executions of both workflow types, and how they compare day by day."""
+    sides = [(kind, albums.list_newest_executions(kind, limit=_SHOWN)) for kind in WorkflowType]
+    day = wall_time(store.clock).date()
+    today = {kind: count_if_few(store, day, kind, most=_MOST_TODAY) for kind in WorkflowType}
+    metrics = {kind: _days(store, kind, counted) for kind, counted in today.items()}
+    return render(
+        request,
+        "executions.html",
+        title="Executions",
+        sides=sides,
+        plots=_comparisons(metrics),
+        is_uncounted=None in today.values(),
+        waiting=len(list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))),
+        most_counted=_MOST_PENDING,
+    )
+
+
+def _days(store: Store, kind: WorkflowType, today: WorkflowMetrics | None) -> list[WorkflowMetrics]:
+    """What was kept of the last days, and today as it is now, unless it has too many to be counted for a page."""
+    kept = store.query(WorkflowMetrics.by_period(workflow_type=kind), newest_first=True, limit=_MOST_DAYS)
+    days = list(kept)[::-1]
+    if today is None or not today.execution_count:
+        return days
+    return [*(each for each in days if each.date != today.date), today]
+
+
+def _comparisons(metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> list[dict[str, Any]]:
+    """A plot of each measure of which there is something to see."""
+    days = [day for each in metrics.values() for day in each]
+    return [
+        {**_comparison(name, units, metrics), "title": title, "format": form, "isCount": name == "execution_count"}
+        for name, title, units, form in _MEASURES
+        if any(getattr(day, name) for day in days)
+    ]
+
+
+def _comparison(name: str, units: int, metrics: dict[WorkflowType, list[WorkflowMetrics]]) -> dict[str, Any]:
+    colours = {WorkflowType.STEP_FUNCTIONS: "accent-ground", WorkflowType.DURABLE_FUNCTIONS: "good-fill"}
+    traces = [
+        {
+            "type": "bar",
+            "x": [each.date.isoformat() for each in days],
+            "y": [getattr(each, name) / units for each in days],
+            "name": kind.value,
+            "colour": colours[kind],
+        }
+        for kind, days in metrics.items()
+    ]
+    return {"traces": traces, "isByDay": True}
+
+
+@router.get("/executions/tasks")
+@allow(READ)
+def show_tasks(request: Request, store: TheStore, albums: TheAlbums) -> Response:
+    """The inbox: tasks that wait for a person, and those that were answered last."""
+    pending = list(albums.list_pending_tasks(limit=_MOST_PENDING + 1))
+    of_kinds = [ValidationTask.by_status(workflow_type=kind, status=TaskStatus.COMPLETED) for kind in WorkflowType]
+    answered = [task for key in of_kinds for task in store.query(key, newest_first=True, limit=_SHOWN)]
+    answered.sort(key=lambda task: task.completed_at or task.created_at, reverse=True)
+    return render(
+        request,
+        "tasks.html",
+        title="Tasks",
+        pending=pending[:_MOST_PENDING],
+        answered=answered[:_SHOWN],
+        has_more=len(pending) > _MOST_PENDING,
+    )
+
+
+@router.get("/executions/tasks/{task_id}")
+@allow(READ)
+def show_task(
+    request: Request, task_id: Annotated[str, path_id("task-77aa")], services: AllServices, albums: TheAlbums
+) -> Response:
+    """One task: a form to check and correct its albums."""
+    task = albums.get_task(task_id)
+    return render(
+        request,
+        "task.html",
+        title="Check albums",
+        task=task,
+        source=_source(services, task.image_s3_key),
+    )
+
+
+@router.get("/executions/{execution_id}")
+@allow(READ)
+def show_execution(
+    request: Request, execution_id: Annotated[str, path_id("exec-2f1c")], services: AllServices, albums: TheAlbums
+) -> Response:
+    """One execution: its albums and tasks."""
+    found = albums.get_execution_with_albums(execution_id)
+    tasks = albums.list_execution_tasks(found.execution.workflow_type, execution_id).page(size=50).items
+    return render(
+        request,
+        "execution.html",
+        title=f"Execution {execution_id}",
+        execution=found.execution,
+        albums=found.albums,
+        tasks=tasks,
+        source=_source(services, found.execution.image_s3_key),
+    )
+
+
+class _Source(NamedTuple):
+    """What albums were found in, as far as it can be shown."""
+
+    picture: str | None = None
+    listing: str | None = None
+    gone: str | None = None
+    """The key of what is not in the object store any more."""
+
+
+def _source(services: Services, key: str) -> _Source:
+    if find_gone(services.objects, [key]):
+        return _Source(gone=key)
+    return _Source(picture=picture_address(key), listing=_listing(services, key))
+
+
+def _listing(services: Services, key: str) -> str | None:
+    """The beginning of what the albums were found in, where it is a text."""
+    if not content_type(key).startswith("text/"):
+        return None
+    try:
+        return services.objects.get_range(key, 0, _MOST_LISTED).decode(errors="replace")
+    except ObjectNotFoundError:
+        return None

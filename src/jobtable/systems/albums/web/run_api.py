@@ -1,0 +1,127 @@
+"""Album executions as they run: started on an image, retried, deleted, and the questions to people answered."""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated
+
+from fastapi import Depends, Query
+from pydantic import Base64Encoder, BaseModel, EncodedBytes, Field
+from pydantic_core import PydanticCustomError
+
+from jobtable.systems.albums.answers import Answers
+from jobtable.systems.albums.entities import AlbumData, Execution
+from jobtable.systems.albums.executions import Executions
+from jobtable.systems.albums.metrics import compute_and_compare
+from jobtable.systems.albums.service import MetricsComparison
+from jobtable.systems.albums.web.api import MOST_ALBUMS, ExecutionId, TaskId
+from jobtable.web.api.bodies import Body, Id, Written
+from jobtable.web.api.routers import api_router
+from jobtable.web.dependencies import AllServices, CallerOf, Day, TheJobs, TheStore
+from jobtable.web.guard import WRITE, allow
+from jobtable.web.idempotency import CreationRoute
+from jobtable.web.limits import takes_file
+
+router = api_router("albums as they run")
+creation = api_router("albums as they run", CreationRoute)
+
+
+async def _executions(services: AllServices) -> Executions:
+    return services.album_executions
+
+
+async def _answers(jobs: TheJobs) -> Answers:
+    return Answers(jobs)
+
+
+TheExecutions = Annotated[Executions, Depends(_executions)]
+TheAnswers = Annotated[Answers, Depends(_answers)]
+
+
+class _StrictBase64(Base64Encoder):
+    """Base64 and nothing else; pydantic's own passes over what is none, and an image would not be the one sent."""
+
+    @classmethod
+    def decode(cls, data: bytes) -> bytes:
+        try:
+            return base64.b64decode(data, validate=True)
+        except ValueError as error:
+            raise PydanticCustomError("base64_decode", "this is not base64: {error}", {"error": str(error)}) from error
+
+
+_Image = Annotated[bytes, EncodedBytes(encoder=_StrictBase64)]
+
+
+class StartBody(Body):
+    """A workflow to run over an image."""
+
+    definition: str = Field(
+        pattern=r"^[\w.]+:[\w.]+$", max_length=500, examples=["jobtable.systems.albums.example:STEP_FUNCTIONS"]
+    )
+    image: _Image = Field(description="The image, in base64.", examples=["iVBORw0KGgo="])
+    name: str = Field(min_length=1, max_length=200, examples=["shelf.jpg"])
+    execution_id: Id | None = None
+
+
+class AnswerBody(Body):
+    """The albums as a person has checked them. Without a token, the answer is given with the caller's own right."""
+
+    albums: list[AlbumData] = Field(max_length=MOST_ALBUMS)
+    token: str | None = Field(None, min_length=1, max_length=500)
+
+
+class NewTaskToken(BaseModel):
+    """The token that answers a task. It is shown this once."""
+
+    token: str
+
+
+@creation.post("/execution-runs", status_code=201)
+@allow(WRITE)
+@takes_file(whole=True)
+def start_execution(body: StartBody, executions: TheExecutions, caller: CallerOf) -> Execution:
+    """Keep the image and submit the first step of a workflow; workers do the rest."""
+    return executions.start(body.definition, body.image, body.name, execution_id=body.execution_id, user=caller.name)
+
+
+@router.post("/executions/{execution_id}/retry")
+@allow(WRITE)
+def retry_execution(execution_id: ExecutionId, executions: TheExecutions) -> Execution:
+    """Let an execution that failed go on from the step where it did, as a new attempt."""
+    return executions.retry(execution_id)
+
+
+@router.delete("/executions/{execution_id}")
+@allow(WRITE)
+def delete_execution(
+    execution_id: ExecutionId,
+    executions: TheExecutions,
+    caller: CallerOf,
+    stop: Annotated[bool, Query(description="If it has not ended: stop it, and wait for its worker.")] = False,
+) -> Written:
+    """Remove an execution with its albums, tasks, image and jobs; gives the number of items."""
+    return Written(count=executions.delete(execution_id, stop=stop, by=caller.name))
+
+
+@router.post("/tasks/{task_id}/complete")
+@allow(WRITE)
+def complete_task(task_id: TaskId, body: AnswerBody, answers: TheAnswers) -> Execution:
+    """Answer a task, and let its execution go on. Of several answers one wins."""
+    albums = [album.model_dump() for album in body.albums]
+    if body.token is None:
+        return answers.complete_by_right(task_id, albums)
+    return answers.complete(task_id, body.token, albums)
+
+
+@router.post("/tasks/{task_id}/token")
+@allow(WRITE)
+def renew_task_token(task_id: TaskId, answers: TheAnswers) -> NewTaskToken:
+    """A new token for a task that waits; the one before is worth nothing any more."""
+    return NewTaskToken(token=answers.renew_token(task_id))
+
+
+@router.post("/workflow-metrics/{day}/compute")
+@allow(WRITE)
+def compute_metrics(day: Day, store: TheStore) -> MetricsComparison:
+    """Count the executions of a day, and store what they come to, for both workflow types."""
+    return compute_and_compare(store, day)

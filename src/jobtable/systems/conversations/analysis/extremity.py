@@ -1,0 +1,67 @@
+"""How far a comment divides those who vote on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from jobtable.systems.conversations.analysis.arrays import Floats
+from jobtable.systems.conversations.analysis.groups import OpinionGroups
+from jobtable.systems.conversations.analysis.votes import VoteMatrix
+
+GROUP_DIVERGENCE = "group_divergence"
+VOTE_SPREAD = "vote_spread"
+
+
+@dataclass(frozen=True)
+class Extremity:
+    """How far one comment divides: 0 where all say the same, 1 where they could not say more different things."""
+
+    value: float
+    method: str
+    components: dict[str, float]
+
+
+def extremities(matrix: VoteMatrix, groups: OpinionGroups) -> list[Extremity]:
+    """The extremity of each comment, in the order of the matrix.
+
+    With at least two opinion groups it is the largest gap between the shares of any two groups that agree (or
+    disagree); a group without votes on the comment counts as undecided. Without groups it is how evenly the votes
+    split.
+    """
+    spread = _spread(matrix.values)
+    if groups.count < 2:
+        return [Extremity(value, VOTE_SPREAD, {"vote_spread": value}) for value in spread.tolist()]
+    members = [matrix.values[groups.labels == group] for group in range(groups.count)]
+    agree = np.array([_share(votes, 1) for votes in members])
+    disagree = np.array([_share(votes, -1) for votes in members])
+    parts = {
+        "agree_gap": np.ptp(agree, axis=0),
+        "disagree_gap": np.ptp(disagree, axis=0),
+        "comment_reach": groups.comment_reach,
+        "vote_spread": spread,
+    }
+    voted = matrix.cast.any(axis=0)
+    values = np.where(voted, np.maximum(parts["agree_gap"], parts["disagree_gap"]), 0.0)
+    return [
+        Extremity(
+            round(float(value), 6),
+            GROUP_DIVERGENCE,
+            {name: round(float(part[column]), 6) for name, part in parts.items()},
+        )
+        for column, value in enumerate(values)
+    ]
+
+
+def _share(votes: Floats, kind: int) -> Floats:
+    """The share of a group's votes on each comment that are of a kind, with one vote more of either side."""
+    share: Floats = ((votes == kind).sum(axis=0) + 1) / ((~np.isnan(votes)).sum(axis=0) + 2)
+    return share
+
+
+def _spread(values: Floats) -> Floats:
+    """Four times the product of the shares that agree and disagree: 1 where half agree and half disagree."""
+    counts = np.maximum((~np.isnan(values)).sum(axis=0), 1)
+    spread: Floats = np.round(4 * ((values == 1).sum(axis=0) / counts) * ((values == -1).sum(axis=0) / counts), 6)
+    return spread

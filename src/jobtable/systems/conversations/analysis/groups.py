@@ -1,0 +1,163 @@
+"""Opinion groups: participants who vote alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+from sklearn.metrics import silhouette_score
+
+from jobtable.systems.conversations.analysis.arrays import Flags, Floats, Integers
+from jobtable.systems.conversations.analysis.kmeans import Clusters, Points, cluster
+from jobtable.systems.conversations.analysis.threads import in_one_thread
+from jobtable.systems.conversations.analysis.votes import VoteMatrix
+
+UNGROUPED = -1
+_UPDATES = 50
+"""How often a conversation is looked at. Two published ones have the number of groups that Polis gives from 40 on; with
+fewer updates, the one in which two numbers are nearly as good had 2, 3 or 4."""
+_FEWEST_VOTES = 7
+"""Who has voted less often (and not on every comment) says too little to be placed..."""
+_FEWEST_VOTERS = 15
+"""...unless there would be fewer than this."""
+_MOST_BASES = 100
+_BASE_STEPS = 100
+_MOST_GROUPS = 5
+_BASES_A_GROUP = 12
+_GROUP_STEPS = 20
+_PATIENCE = 4
+"""After so many updates with the same best number of groups, that number is taken."""
+_SMALL = 100
+
+
+@dataclass(frozen=True)
+class OpinionGroups:
+    """The group of each participant, -1 for who is in none; and how far each comment pulls opinions apart."""
+
+    labels: Integers
+    comment_reach: Floats
+    """The length of each comment's vector in the plane of opinions."""
+
+    @property
+    def count(self) -> int:
+        return int(self.labels.max(initial=UNGROUPED)) + 1
+
+
+@in_one_thread
+def group_voters(matrix: VoteMatrix) -> OpinionGroups:
+    """Opinion groups as Polis finds them, which looks at a conversation again and again while votes come in.
+
+    A missing vote counts as the comment's mean. Participants are placed by the two main directions of all votes, who
+    voted seldom further out; k-means makes at most 100 base clusters of them, and 2 to 5 groups of those. Both go on
+    from where they were at the update before. The number of groups is the one with the best silhouette over base
+    clusters, once it is the best four times in a row.
+    """
+    conversation = _Conversation(matrix)
+    total = len(matrix.history)
+    for votes in sorted({-(-total * number // _UPDATES) for number in range(1, _UPDATES + 1)} - {0}):
+        conversation.update(votes)
+    return OpinionGroups(conversation.labels, conversation.reach)
+
+
+class _Conversation:
+    """A conversation as far as it has come, and what is remembered from update to update."""
+
+    def __init__(self, matrix: VoteMatrix) -> None:
+        voters, comments = matrix.values.shape
+        self._shape = voters, comments
+        self._rows, self._columns = np.divmod(matrix.history, max(comments, 1))
+        self._values = matrix.values[self._rows, self._columns]
+        self._is_in: Flags = np.zeros(voters, np.bool_)
+        self._bases: dict[int, int] | None = None
+        self._groups: dict[int, dict[int, int]] = {}
+        self._count = _GroupCount()
+        self.labels: Integers = np.full(voters, UNGROUPED, np.int64)
+        self.reach: Floats = np.zeros(comments)
+
+    def update(self, votes: int) -> None:
+        """Look at the first votes, so many of them."""
+        rows, columns, values = self._rows[:votes], self._columns[:votes], self._values[:votes]
+        cast = np.bincount(rows, minlength=self._shape[0])
+        on_comment = np.bincount(columns, minlength=self._shape[1])
+        comments = int(np.count_nonzero(on_comment))
+        self._let_in(cast, comments)
+        means = np.bincount(columns, values, self._shape[1]) / np.maximum(on_comment, 1)
+        centred = csr_array((values - means[columns], (rows, columns)), shape=self._shape)
+        directions = _main_directions(centred, self._shape)
+        self.reach = np.round(np.linalg.norm(directions, axis=0), 6)
+        seldom = np.sqrt(comments / np.maximum(cast, 1))
+        self._divide(np.round(np.asarray(centred @ directions.T, np.float64) * seldom[:, None], 9))
+
+    def _let_in(self, cast: Integers, comments: int) -> None:
+        """Who has voted often enough is looked at from then on; where they are few, those who voted most are, too."""
+        self._is_in |= cast >= min(_FEWEST_VOTES, comments)
+        missing = _FEWEST_VOTERS - np.count_nonzero(self._is_in)
+        if missing > 0:
+            others = np.flatnonzero(~self._is_in & (cast > 0))
+            self._is_in[others[np.argsort(-cast[others], kind="stable")][:missing]] = True
+
+    def _divide(self, places: Floats) -> None:
+        active = self._by_first_vote()
+        self.labels[active] = 0
+        if not places.any():  # nobody differs from anybody
+            return
+        voters = Points(active, places[active], np.ones(len(active)))
+        bases = cluster(voters, _MOST_BASES, self._bases, steps=_BASE_STEPS)
+        self._bases = bases.of_names(voters)
+        points = Points(bases.ids, bases.centres, np.bincount(bases.labels).astype(np.float64))
+        found: dict[int, Clusters] = {}
+        for count in range(2, min(_MOST_GROUPS, 2 + len(bases.ids) // _BASES_A_GROUP) + 1):
+            found[count] = cluster(points, count, self._groups.get(count), steps=_GROUP_STEPS)
+            self._groups[count] = found[count].of_names(points)
+        count = self._count.choose({count: _silhouette(points, groups) for count, groups in found.items()})
+        self.labels[active] = found[count].labels[bases.labels]
+
+    def _by_first_vote(self) -> Integers:
+        """The rows of those who are looked at, in the order in which they came."""
+        rows, first = np.unique(self._rows, return_index=True)
+        in_order: Integers = rows[np.argsort(first)]
+        return in_order[self._is_in[in_order]]
+
+
+class _GroupCount:
+    """How many groups there are: it changes only when another number was the best some times in a row."""
+
+    def __init__(self) -> None:
+        self._taken = 0
+        self._best = 0
+        self._times = 0
+
+    def choose(self, scores: dict[int, float]) -> int:
+        """The number for this update; of numbers that are as good, the higher one."""
+        best = max(scores, key=lambda count: (scores[count], count))
+        self._times = self._times + 1 if best == self._best else 1
+        self._best = best
+        if self._times >= _PATIENCE or self._taken not in scores:
+            self._taken = best
+        return self._taken
+
+
+def _main_directions(centred: csr_array, shape: tuple[int, int]) -> Floats:
+    """At most two directions, each pointing to the side of its largest entry, so that the sign is always the same."""
+    smaller = min(shape)
+    if smaller < 2 or not centred.count_nonzero():
+        return np.empty((0, shape[1]))
+    if smaller <= _SMALL:
+        _, singular, directions = np.linalg.svd(centred.toarray(), full_matrices=False)
+    else:  # only two directions are wanted, and a whole decomposition of many votes takes minutes
+        start = np.random.default_rng(0).normal(size=smaller)  # centred votes can take a regular one to zero
+        _, singular, directions = svds(centred, k=2, v0=start)
+    order = np.argsort(-singular, kind="stable")[:2]
+    kept = np.asarray(directions)[order][singular[order] > 1e-9]
+    largest = np.abs(kept).argmax(axis=1)
+    return np.asarray(kept * np.sign(kept[np.arange(len(kept)), largest])[:, None], np.float64)
+
+
+def _silhouette(points: Points, groups: Clusters) -> float:
+    """How much nearer the base clusters are to their own group than to the next one, from -1 to 1."""
+    count = len(groups.ids)
+    if not 2 <= count < len(points.names):
+        return 0.0 if count > 1 else -1.0
+    return float(silhouette_score(points.places, groups.labels))

@@ -1,0 +1,70 @@
+"""What a cluster is about: its words, and a name made of them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jobtable.systems.conversations.analysis.words import words_of
+
+_MOST_WORDS = 10
+_WORDS_IN_A_NAME = 3
+
+
+@dataclass(frozen=True)
+class ClusterWords:
+    """The words of one cluster with their scores, the strongest first."""
+
+    frequent: list[tuple[str, float]]
+    """Those that stand in it most often: how often."""
+    telling: list[tuple[str, float]]
+    """Those that tell it from its neighbours, by class-based TF-IDF."""
+
+
+def words_of_clusters(clusters: Sequence[Sequence[str]]) -> list[ClusterWords]:
+    """The words of each cluster of one layer, given the texts of each.
+
+    Class-based TF-IDF takes a cluster as one long text: how large a word's share of it is, times how rare the word
+    is over all clusters.
+    """
+    counted = [Counter(word for text in texts for word in words_of(text)) for texts in clusters]
+    everywhere = sum(counted, Counter[str]())
+    average_length = sum(everywhere.values()) / max(1, len(clusters))
+    return [
+        ClusterWords(
+            frequent=_strongest({word: float(times) for word, times in words.items()}),
+            telling=_strongest(_scores(words, everywhere, average_length)),
+        )
+        for words in counted
+    ]
+
+
+def _scores(words: Counter[str], everywhere: Counter[str], average_length: float) -> dict[str, float]:
+    total = sum(words.values())
+    return {
+        word: round(times / total * math.log1p(average_length / everywhere[word]), 6) for word, times in words.items()
+    }
+
+
+def _strongest(scores: dict[str, float]) -> list[tuple[str, float]]:
+    return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))[:_MOST_WORDS]
+
+
+def name_topic(words: Sequence[tuple[str, float]]) -> str:
+    """A name from keywords, the strongest first: no two that are forms of one word."""
+    chosen: list[str] = []
+    for word, _ in words:
+        if not any(_same_stem(word, other) for other in chosen):
+            chosen.append(word)
+        if len(chosen) == _WORDS_IN_A_NAME:
+            break
+    return ", ".join(chosen).capitalize() if chosen else "Without words"
+
+
+def _same_stem(one: str, other: str) -> bool:
+    shorter, longer = sorted((one, other), key=len)
+    return (
+        len(shorter) > 2 and longer.startswith(shorter[: max(3, len(shorter) - 1)]) and len(longer) - len(shorter) < 5
+    )

@@ -1,0 +1,344 @@
+"""`jobtable conversations`: analyse conversations, and look at what the runs have found."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.groups import new_group
+from jobtable.cli.job_waiting import seconds_of
+from jobtable.cli.opening import services_of
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
+from jobtable.cli.output import (
+    ExitCode,
+    bar,
+    first_line,
+    first_of,
+    print_fields,
+    print_json,
+    print_list,
+    print_table,
+    say,
+)
+from jobtable.cli.server_workers import workers_for
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.settings import Settings
+from jobtable.systems.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, read_files, write_export
+from jobtable.systems.conversations.comparison import compare_runs
+from jobtable.systems.conversations.entities import (
+    CommentCluster,
+    CommentClusterAssignment,
+    CommentEmbedding,
+    CommentExtremity,
+    GraphEdge,
+    JobResult,
+    TopicName,
+)
+from jobtable.systems.conversations.pipeline import PIPELINE, Stage
+from jobtable.systems.conversations.runs import QUEUE, ConversationRuns, Run, RunSettings
+
+app = new_group()
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id.")]
+OnlySubmit = Annotated[
+    bool, typer.Option("--submit-only", help="Start no worker: those of the queue `conversations` do the work.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The same export and seed give the same results.")]
+
+
+class Table(StrEnum):
+    """The kinds of results."""
+
+    EMBEDDINGS = "embeddings"
+    ASSIGNMENTS = "assignments"
+    CLUSTERS = "clusters"
+    EDGES = "edges"
+    TOPICS = "topics"
+    EXTREMITY = "extremity"
+
+
+_KINDS: dict[Table, type[JobResult]] = {
+    Table.EMBEDDINGS: CommentEmbedding,
+    Table.ASSIGNMENTS: CommentClusterAssignment,
+    Table.CLUSTERS: CommentCluster,
+    Table.EDGES: GraphEdge,
+    Table.TOPICS: TopicName,
+    Table.EXTREMITY: CommentExtremity,
+}
+
+
+@app.command()
+def analyze(
+    export: Annotated[
+        Path, typer.Argument(metavar="EXPORT_DIR", help="A folder with comments.csv and votes.csv of Polis.")
+    ],
+    conversation: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="The conversation's id. Without it: the folder's name.")
+    ] = None,
+    seed: Seed = 0,
+    embed: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="A function from texts to an array, in place of TF-IDF."),
+    ] = None,
+    include_moderated: Annotated[
+        bool, typer.Option("--include-moderated", help="Also look at comments that are moderated out.")
+    ] = False,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Analyse an export: embeddings, clusters, a layout, keywords, topics, and how far each comment divides.
+
+    \b
+    Example:
+        jobtable conversations analyze ./biodiversity --seed 7
+    """
+    settings = chosen_settings(store, objects, user=user, creates=True)
+    _refuse_without_extra(settings, submit_only=submit_only)
+    files = read_files(export)
+    with services_of(settings) as services:
+        run = services.conversation_runs.start(
+            conversation or export.resolve().name,
+            *files,
+            RunSettings(seed=seed, embed=embed, includes_moderated=include_moderated),
+            user=settings.user,
+        )
+        _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def rerun(
+    run_id: RunId,
+    first: Annotated[
+        Stage, typer.Option("--from", case_sensitive=False, help="The first stage to run again; earlier ones are kept.")
+    ],
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="Another seed than the run's.")] = None,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a stage and those behind it again, as a new run that takes over the results of the others.
+
+    \b
+    Example:
+        jobtable conversations rerun 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --from layout --seed 8
+    """
+    settings = chosen_settings(store, objects, user=user)
+    _refuse_without_extra(settings, submit_only=submit_only)
+    with services_of(settings) as services:
+        run = services.conversation_runs.rerun(run_id, first, seed=seed, user=settings.user)
+        _finish(services, run, settings, submit_only=submit_only, as_json=as_json)
+
+
+def _finish(services: Services, run: Run, settings: Settings, *, submit_only: bool, as_json: bool) -> None:
+    """Let workers do the run with a bar, print it, and end with 5 unless it is COMPLETED."""
+    runs, run_id = services.conversation_runs, run.record.run_id
+    if not submit_only:
+        say(f"Run {run_id}: if it is stopped, `jobtable worker --queue {QUEUE} --until-empty` goes on with it.")
+        working = workers_for(services, settings, [QUEUE], slots=2, preload=["jobtable.systems.conversations.stages"])
+        with working as workers, bar("Analysing", 100) as shown:
+            run = workers.poll(
+                lambda: runs.get(run_id), lambda seen: seen.root.is_final, lambda seen: shown.reach(seen.progress)
+            )
+    _print_run(runs, run, as_json=as_json)
+    if not submit_only and run.status is not Status.COMPLETED:
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _refuse_without_extra(settings: Settings, *, submit_only: bool = False) -> None:
+    """Say what is missing before anything is stored; who only submits, or to a server, leaves the work to others."""
+    if not submit_only and settings.server is None:
+        _refuse_without_numbers()
+
+
+def _refuse_without_numbers() -> None:
+    if find_spec("sklearn") is None:
+        raise typer.BadParameter("the analysis needs the extra: pip install 'jobtable[conversations]'")
+
+
+def _print_run(runs: ConversationRuns, run: Run, *, as_json: bool) -> None:
+    counts = runs.count_results(run.record.run_id)
+    if as_json:
+        stages = {stage.value: job for stage, job in run.stages.items()}
+        print_json({"run": run.record, "root": run.root, "stages": stages, "results": counts})
+        return
+    record = run.record
+    print_fields(
+        {
+            "run": record.run_id,
+            "conversation": record.conversation_id,
+            "status": run.status,
+            "seed": record.seed,
+            "created": record.created_at,
+            "taken over from": record.source_run_id,
+        }
+    )
+    print_table([_stage_row(stage, run.stages.get(stage)) for stage in Stage])
+    print_table([{"table": table, "results": count} for table, count in counts.items()])
+
+
+def _stage_row(stage: Stage, job: Job | None) -> dict[str, Any]:
+    return {
+        "stage": stage.value,
+        "status": None if job is None else job.status,
+        "seconds": None if job is None else seconds_of(job),
+        "after": [before.value for before in PIPELINE[stage].after],
+        "result": None if job is None else job.result or first_line(job.message),
+    }
+
+
+@app.command("runs")
+def list_runs(
+    conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.")],
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the runs of a conversation, the newest first.
+
+    \b
+    Example:
+        jobtable conversations runs biodiversity
+    """
+    with open_services(store, objects) as services:
+        runs = services.conversation_runs
+        with first_of(runs.list_runs(conversation), limit) as records:
+            statuses = runs.statuses(records)
+            found = [{**record.model_dump(), "status": statuses.get(record.run_id)} for record in records]
+            print_list(found, _record_row, as_json=as_json, empty=f"Conversation {conversation} has no runs.")
+
+
+def _record_row(record: dict[str, Any]) -> dict[str, Any]:
+    names = {"run_id": "run", "created_at": "created", "first_stage": "from", "created_by": "user"}
+    return {names.get(name, name): record[name] for name in (*names, "status", "seed", "embed")}
+
+
+@app.command()
+def show(
+    run_id: RunId,
+    table: Annotated[Table | None, typer.Option("--table", help="Show the results of this kind.")] = None,
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a run with its stages, or what it has found.
+
+    \b
+    Example:
+        jobtable conversations show 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --table topics
+    """
+    with open_services(store, objects) as services:
+        runs = services.conversation_runs
+        run = runs.get(run_id)
+        if table is None:
+            _print_run(runs, run, as_json=as_json)
+            return
+        found = runs.list_results(run_id, _KINDS[table])
+        print_list(found, _result_row, as_json=as_json, empty="There are no such results.", limit=limit)
+
+
+def _result_row(result: JobResult) -> dict[str, Any]:
+    """A result without what all results of a run have in common, and short enough for a line."""
+    values = result.model_dump(exclude=set(JobResult.model_fields))
+    return {name: _short(value) for name, value in values.items()}
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict) and "vector" in value:
+        return f"{value['dimensions']} dimensions ({value['model']})"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return [each.get("word", each.get("comment_id")) for each in value]
+    return value
+
+
+@app.command()
+def compare(
+    one: RunId,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The id of the run to compare it with.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two runs: their settings, tables, clusters, topics, and where comments divide more or less.
+
+    \b
+    Example:
+        jobtable conversations compare 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 0c6b1c1f-2f63-4d4f-9d5d-5f3c0d0e6b11
+    """
+    with open_services(store, objects) as services:
+        compared = compare_runs(services.conversation_runs, one, other)
+    if as_json:
+        print_json(compared)
+        return
+    say("The results are the same." if compared.is_same else "The results differ.")
+    print_table([vars(table) for table in compared.tables])
+    if compared.settings:
+        print_table([{"setting": name, "one": a, "other": b} for name, (a, b) in compared.settings.items()])
+    if compared.layers:
+        print_table([vars(layer) for layer in compared.layers])
+    topics = {"both": compared.topics_of_both, "one": compared.topics_of_one, "other": compared.topics_of_other}
+    print_table([{"topics of": name, "count": len(names), "names": names[:5]} for name, names in topics.items()])
+    if compared.extremity_changes:
+        print_table([vars(change) for change in compared.extremity_changes])
+
+
+@app.command()
+def delete(
+    run_id: RunId,
+    stop: Annotated[bool, typer.Option("--stop", help="If it runs: cancel it, and wait for its workers.")] = False,
+    yes: Yes = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Delete a run with everything it stored: results, jobs and export; if it is interrupted, run it again.
+
+    \b
+    Example:
+        jobtable conversations delete 5f3c0d0e-2f63-4d4f-9d5d-0c6b1c1f6b11 --yes
+    """
+    confirm(f"Delete run {run_id} with its results, jobs and export?", yes=yes)
+    by = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        deleted = services.conversation_runs.delete(run_id, stop=stop, by=by)
+    if as_json:
+        print_json(deleted)
+    else:
+        say(f"Deleted {deleted.results} results and {deleted.items} items of jobs.")
+
+
+@app.command()
+def example(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write comments.csv and votes.csv.")],
+    seed: Seed = 0,
+    comments: Annotated[int, typer.Option("--comments", min=1, help="How many comments.")] = 120,
+    voters: Annotated[int, typer.Option("--voters", min=0, help="How many participants.")] = 60,
+) -> None:
+    """Write an export of a conversation that nobody had, to try the analysis on.
+
+    \b
+    Example:
+        jobtable conversations example ./example --seed 7
+    """
+    _refuse_without_numbers()
+    from jobtable.systems.conversations.analysis.generated import generate_export  # noqa: PLC0415 - only this needs numpy
+
+    for path in (folder / COMMENTS_FILE, folder / VOTES_FILE):
+        if path.exists():
+            raise typer.BadParameter(f"{path} is there already: name another folder")
+    write_export(generate_export(seed, comments=comments, voters=voters), folder)
+    say(f"Wrote {comments} comments of {voters} participants to {folder}.")

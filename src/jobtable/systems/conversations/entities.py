@@ -1,0 +1,174 @@
+"""The six tables of conversation analysis, one entity in each, all keyed by job first; and the runs that fill them."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
+
+from jobtable.jobs.stored.entities import main
+from jobtable.jobs.stored.fields import Count
+from jobtable.model import Entity, Index, Key, Part, Table, Timestamp, Vector
+
+NonEmpty: TypeAlias = Annotated[str, Field(min_length=1)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+CONVERSATION_INDEX = "ConversationIndex"
+
+
+def _table(name: str, range_key: str) -> Table:
+    index = Index(CONVERSATION_INDEX, "conversation_id", "created_at")
+    return Table(name, pk="job_id", sk=range_key, indexes=[index])
+
+
+embeddings = _table("Delphi_CommentEmbeddings", "comment_id")
+cluster_assignments = _table("Delphi_CommentHierarchicalClusterAssignments", "comment_id")
+cluster_structures = _table("Delphi_CommentClustersStructureKeywords", "cluster_key")
+graph_edges = _table("Delphi_UMAPGraph", "edge_id")
+topic_names = _table("Delphi_CommentClustersLLMTopicNames", "topic_key")
+extremities = _table("Delphi_CommentExtremity", "comment_id")
+
+TABLES = (embeddings, cluster_assignments, cluster_structures, graph_edges, topic_names, extremities)
+
+
+class JobResult(Entity):
+    """What every result has: the job that made it, its place in the job tree, and its conversation."""
+
+    by_conversation = Key(index=CONVERSATION_INDEX)
+
+    job_id: NonEmpty
+    conversation_id: NonEmpty
+    created_at: Timestamp
+    parent_job_id: str | None = None
+    root_job_id: str | None = None
+    job_stage: str | None = None
+
+
+class Embedding(Part):
+    """A vector, and the model that made it."""
+
+    vector: Vector
+    dimensions: Count
+    model: str
+
+
+class Point(Part):
+    """A place in the two-dimensional layout."""
+
+    x: float
+    y: float
+
+
+class Keyword(Part):
+    """A word that tells a cluster from the others, and how strongly."""
+
+    word: str
+    score: float
+
+
+class Neighbour(Part):
+    """A comment close to another one."""
+
+    comment_id: Count
+    distance: Annotated[float, Field(ge=0)]
+
+
+class CommentEmbedding(JobResult, table=embeddings):
+    """The embedding of a comment, its place in the layout, and its nearest neighbours."""
+
+    comment_id: Count
+    embedding: Embedding
+    umap_coordinates: Point | None = None
+    nearest_neighbors: list[Neighbour] | None = None
+
+
+class CommentClusterAssignment(JobResult, table=cluster_assignments):
+    """The cluster of a comment in each layer of the hierarchy, layer 0 being the finest; -1 stands for none."""
+
+    comment_id: Count
+    layer_clusters: dict[str, int]
+    """Layer -> cluster."""
+    distance_to_centroid: dict[str, float] | None = None
+    cluster_confidence: dict[str, Share] | None = None
+    is_outlier: bool = False
+
+
+class CommentCluster(JobResult, table=cluster_structures):
+    """A cluster of one layer: its size, its place, its keywords, and where it stands in the hierarchy."""
+
+    cluster_key: NonEmpty
+    layer_id: Count
+    cluster_id: Count
+    size: Count
+    centroid_coordinates: Point | None = None
+    top_words: list[Keyword] = []
+    top_tfidf_words: list[Keyword] = []
+    sample_comments: list[str] = []
+    top_comment_ids: list[int] = []
+    parent_cluster: str | None = None
+    child_clusters: list[str] = []
+
+
+class GraphEdge(JobResult, table=graph_edges):
+    """An edge of the neighbourhood graph that the layout is made from."""
+
+    edge_id: NonEmpty
+    source_id: Count
+    target_id: Count
+    weight: Annotated[float, Field(ge=0)]
+    distance: Annotated[float, Field(ge=0)] | None = None
+    is_nearest_neighbor: bool = False
+    shared_cluster_layers: list[Count] = []
+
+
+class TopicName(JobResult, table=topic_names):
+    """The name that a model gave to a cluster."""
+
+    topic_key: NonEmpty
+    layer_id: Count
+    cluster_id: Count
+    topic_name: str
+    model_name: str
+    prompt: str | None = None
+    description: str | None = None
+
+
+class CommentExtremity(JobResult, table=extremities):
+    """How far a comment divides the groups of voters, and what each part of the measure is."""
+
+    comment_id: Count
+    extremity_value: Annotated[float, Field(ge=0)]
+    calculation_method: str
+    component_values: dict[str, float] = {}
+    vote_count: Count | None = None
+    agree_share: Share | None = None
+    disagree_share: Share | None = None
+
+
+class StoredFile(Part):
+    """A file in object storage."""
+
+    key: NonEmpty
+    size_bytes: Count
+    sha256: str
+
+
+class ConversationRun(Entity, table=main, type="CONVERSATION_RUN"):
+    """One analysis of a conversation: what it works on, and how. It has its root job's id, and stands beside it."""
+
+    key = Key("JOB#{run_id}", "CONVERSATION_RUN")
+    by_conversation = Key("CONVERSATION#{conversation_id}", "RUN#{created_at}", index="GSI1")
+
+    run_id: NonEmpty
+    conversation_id: NonEmpty
+    created_at: Timestamp
+    created_by: str
+    comments: StoredFile
+    votes: StoredFile
+    seed: Count = 0
+    embed: str | None = None
+    """`module:function` from texts to an array; without it TF-IDF and a truncated SVD."""
+    includes_moderated: bool = False
+    source_run_id: str | None = None
+    """The run whose results were taken over up to `first_stage`."""
+    first_stage: str | None = None

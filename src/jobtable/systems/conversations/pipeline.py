@@ -1,0 +1,77 @@
+"""The stages of an analysis: what each waits for, what it runs, and which results it stores."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from enum import StrEnum
+
+from jobtable.systems.conversations.entities import (
+    CommentCluster,
+    CommentClusterAssignment,
+    CommentEmbedding,
+    CommentExtremity,
+    GraphEdge,
+    JobResult,
+    TopicName,
+)
+
+_IDS = uuid.UUID("0b7b5b0e-6a3c-5d50-8f0c-0f6d2f0a9c11")
+"""The name space of the ids of stage jobs."""
+
+
+_STAGES = "jobtable.systems.conversations.stages"
+
+
+class Stage(StrEnum):
+    """The stages in their order."""
+
+    EMBEDDING = "EMBEDDING"
+    CLUSTERING = "CLUSTERING"
+    LAYOUT = "LAYOUT"
+    KEYWORDS = "KEYWORDS"
+    TOPICS = "TOPICS"
+    EXTREMITY = "EXTREMITY"
+
+
+@dataclass(frozen=True)
+class StageDeclaration:
+    """What there is to know of a stage without running it."""
+
+    task: str
+    after: tuple[Stage, ...]
+    stores: tuple[type[JobResult], ...]
+
+
+PIPELINE: dict[Stage, StageDeclaration] = {
+    Stage.EMBEDDING: StageDeclaration(f"{_STAGES}:embed_comments", (), (CommentEmbedding,)),
+    Stage.CLUSTERING: StageDeclaration(f"{_STAGES}:cluster_comments", (Stage.EMBEDDING,), (CommentClusterAssignment,)),
+    Stage.LAYOUT: StageDeclaration(f"{_STAGES}:lay_out_comments", (Stage.EMBEDDING, Stage.CLUSTERING), (GraphEdge,)),
+    Stage.KEYWORDS: StageDeclaration(
+        f"{_STAGES}:describe_clusters", (Stage.CLUSTERING, Stage.LAYOUT), (CommentCluster,)
+    ),
+    Stage.TOPICS: StageDeclaration(f"{_STAGES}:name_topics", (Stage.KEYWORDS,), (TopicName,)),
+    Stage.EXTREMITY: StageDeclaration(f"{_STAGES}:measure_extremity", (), (CommentExtremity,)),
+}
+"""Every stage, behind those that it waits for. LAYOUT also adds places and neighbours to the stored embeddings."""
+
+REUSE_TASK = f"{_STAGES}:take_over_results"
+
+STAGE_OF: dict[type[JobResult], Stage] = {
+    kind: stage for stage, declaration in PIPELINE.items() for kind in declaration.stores
+}
+"""The stage that stores each kind of result."""
+
+
+def stage_job_id(run_id: str, stage: Stage) -> str:
+    """The id of the job of a stage. It follows from the run's, so that starting a run twice makes no second job."""
+    return str(uuid.uuid5(_IDS, f"{run_id}\n{stage}"))
+
+
+def stages_from(first: Stage) -> frozenset[Stage]:
+    """A stage and every stage that waits for it, directly or not."""
+    chosen = {first}
+    for stage, declaration in PIPELINE.items():
+        if chosen.intersection(declaration.after):
+            chosen.add(stage)
+    return frozenset(chosen)

@@ -1,0 +1,76 @@
+"""Runs of a server: read as here, changed by its REST API."""
+
+from __future__ import annotations
+
+from jobtable.errors import ValueRefusedError
+from jobtable.jobs.engine import Jobs
+from jobtable.remote.server import Server, path_of
+from jobtable.systems.conversations.pipeline import Stage
+from jobtable.systems.conversations.runs import (
+    QUEUE,
+    ConversationRuns,
+    Deleted,
+    Run,
+    RunSettings,
+    refuse_what_cannot_be_analysed,
+)
+
+
+class ServerRuns(ConversationRuns):
+    """Analyses that a server's workers do. In whose name they are, the token says."""
+
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs)
+        self._server = server
+
+    def start(
+        self,
+        conversation_id: str,
+        comments_csv: bytes,
+        votes_csv: bytes,
+        settings: RunSettings | None = None,
+        *,
+        run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
+    ) -> Run:
+        """Upload the export and let the jobs of all stages be submitted. What is wrong with it is said before."""
+        settings = settings or RunSettings()
+        _refuse_another_queue(queue)
+        refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
+        body = {
+            "conversation_id": conversation_id,
+            "comments_csv": comments_csv.decode(),
+            "votes_csv": votes_csv.decode(),
+            **vars(settings),
+            "run_id": run_id,
+        }
+        return self._run(self._server.create("/conversation-runs", body))
+
+    def rerun(
+        self,
+        run_id: str,
+        first: Stage,
+        *,
+        seed: int | None = None,
+        new_run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
+    ) -> Run:
+        """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
+        _refuse_another_queue(queue)
+        path = path_of("conversation-runs", run_id, "rerun")
+        body = {"first": first.value, "seed": seed, "new_run_id": new_run_id}
+        return self._run(self._server.create(path, body))
+
+    def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
+        """Take a run away with everything it stored."""
+        return Deleted(**self._server.write("DELETE", path_of("conversation-runs", run_id), query={"stop": stop}))
+
+    def _run(self, answer: dict[str, dict[str, str]]) -> Run:
+        return self.get(answer["record"]["run_id"])
+
+
+def _refuse_another_queue(queue: str) -> None:
+    if queue != QUEUE:
+        raise ValueRefusedError(f"a server's runs are in its queue {QUEUE!r}, and not in {queue!r}")

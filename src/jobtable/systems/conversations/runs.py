@@ -1,0 +1,352 @@
+"""Runs: analyses of conversations on the job engine, side by side.
+
+A run is a root job with a child job a stage. Each stage stores its results under its own job's id; the record of the
+run stands beside the root job and names the export in object storage. Starting a run twice with one id makes it once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from jobtable.errors import (
+    AlreadyExistsError,
+    ConflictError,
+    JobStateError,
+    NotFoundError,
+    ObjectNotFoundError,
+    ValueRefusedError,
+)
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.lifecycle.stopping import await_workers
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.jobs.submit.definition import DependsOn, NewJob, ParentWaits
+from jobtable.objects import key_parts, object_key
+from jobtable.store import Query
+from jobtable.store.patterns import access_pattern
+from jobtable.systems.conversations.analysis.export import COMMENTS_FILE, VOTES_FILE, parse_export
+from jobtable.systems.conversations.entities import ConversationRun, JobResult, StoredFile
+from jobtable.systems.conversations.pipeline import PIPELINE, REUSE_TASK, STAGE_OF, Stage, stage_job_id, stages_from
+from jobtable.systems.conversations.service import Conversations
+
+R = TypeVar("R", bound=JobResult)
+
+QUEUE = "conversations"
+JOB_TYPE = "conversation"
+PREFIX = "conversations"
+"""The objects of runs stand under this prefix."""
+_LARGEST_SEED = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a conversation is analysed."""
+
+    seed: int = 0
+    embed: str | None = None
+    """`module:function` from texts to an array; without it TF-IDF and a truncated SVD."""
+    includes_moderated: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run: its record, its root job, and the job of each stage that is there."""
+
+    record: ConversationRun
+    root: Job
+    stages: Mapping[Stage, Job]
+
+    @property
+    def status(self) -> Status:
+        return self.root.status
+
+    @property
+    def progress(self) -> float:
+        """How much of the run is done, in percent."""
+        return round(sum(job.progress for job in self.stages.values()) / len(PIPELINE), 1)
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """What the deletion of a run took away."""
+
+    results: int
+    """Items in the six tables."""
+    items: int
+    """Items of the jobs."""
+
+
+class ConversationRuns:
+    """The runs of all conversations on one job engine."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._store = jobs.store
+        self._results = Conversations(jobs.store)
+
+    # --- starting ---------------------------------------------------------------------------------------------------
+
+    def start(
+        self,
+        conversation_id: str,
+        comments_csv: bytes,
+        votes_csv: bytes,
+        settings: RunSettings | None = None,
+        *,
+        run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
+    ) -> Run:
+        """Keep the export and submit the jobs of all stages; workers of the queue do the rest.
+
+        The same call with the same run_id finds the run, or finishes a start that was interrupted.
+        """
+        settings = settings or RunSettings()
+        refuse_what_cannot_be_analysed(comments_csv, votes_csv, settings)
+        run_id = run_id or str(uuid.uuid4())
+        record = ConversationRun(
+            run_id=run_id,
+            conversation_id=conversation_id,
+            created_at=self._jobs.clock.now(),
+            created_by=user,
+            comments=_file(conversation_id, run_id, COMMENTS_FILE, comments_csv),
+            votes=_file(conversation_id, run_id, VOTES_FILE, votes_csv),
+            seed=settings.seed,
+            embed=settings.embed,
+            includes_moderated=settings.includes_moderated,
+        )
+        return self._start(record, (comments_csv, votes_csv), queue, frozenset(Stage))
+
+    def rerun(
+        self,
+        run_id: str,
+        first: Stage,
+        *,
+        seed: int | None = None,
+        new_run_id: str | None = None,
+        user: str = "local",
+        queue: str = QUEUE,
+    ) -> Run:
+        """Run a stage and all that wait for it again, as a new run; the results of the others are taken over.
+
+        The first run stays as it is, so that the two can be compared, and either can be deleted. The same call with
+        the same new_run_id finds the new run, or finishes a start that was interrupted.
+        """
+        source = self.get(run_id)
+        anew = stages_from(first)
+        for stage in Stage:
+            job = source.stages.get(stage)
+            if stage not in anew and (job is None or job.status is not Status.COMPLETED):
+                raise JobStateError(
+                    f"stage {stage} of run {run_id} is {job.status if job else 'not there'}, so its results cannot be "
+                    f"taken over: run again from {stage} or an earlier stage"
+                )
+        new_id = new_run_id or str(uuid.uuid4())
+        old = source.record
+        comments_csv, votes_csv = self._export_of(old)
+        record = old.replace(
+            run_id=new_id,
+            created_at=self._jobs.clock.now(),
+            created_by=user,
+            comments=_file(old.conversation_id, new_id, COMMENTS_FILE, comments_csv),
+            votes=_file(old.conversation_id, new_id, VOTES_FILE, votes_csv),
+            seed=old.seed if seed is None else _checked_seed(seed),
+            source_run_id=run_id,
+            first_stage=first.value,
+        )
+        return self._start(record, (comments_csv, votes_csv), queue, anew)
+
+    def _export_of(self, record: ConversationRun) -> tuple[bytes, bytes]:
+        try:
+            return self._jobs.objects.get(record.comments.key), self._jobs.objects.get(record.votes.key)
+        except ObjectNotFoundError as error:  # it is the first that goes
+            raise NotFoundError(f"run {record.run_id} has no export any more: it is being deleted") from error
+
+    def _start(self, record: ConversationRun, export: tuple[bytes, bytes], queue: str, anew: frozenset[Stage]) -> Run:
+        """Keep the export, then store the record that names it with all jobs, in one transaction.
+
+        What an earlier call with this id has stored is found instead.
+        """
+        run_id = record.run_id
+        if not self._is_started(run_id):
+            for file, content in zip((record.comments, record.votes), export, strict=True):
+                self._jobs.objects.put(file.key, content)
+            stages = (self._stage_job(record, stage, queue, is_anew=stage in anew) for stage in Stage)
+            self._jobs.submit_together([_root_job(record, queue), *stages], record)
+        run = self.get(run_id)  # another start with this id may have come first
+        if _started_with(run.record) != _started_with(record):
+            raise AlreadyExistsError(f"run {run_id} was started before with another export or other settings")
+        return run
+
+    def _is_started(self, run_id: str) -> bool:
+        root = self._store.find(Job.key(job_id=run_id))
+        if root is not None and not _is_root(root):
+            raise ConflictError(f"job {run_id} is there already, and is no analysis: give the run another id")
+        if root is not None and root.deleted_at is not None:
+            raise ConflictError(f"run {run_id} is being deleted: delete it again, to the end")
+        return root is not None
+
+    def _stage_job(self, record: ConversationRun, stage: Stage, queue: str, *, is_anew: bool) -> NewJob:
+        declaration = PIPELINE[stage]
+        params = {"run_id": record.run_id}
+        if not is_anew:
+            params |= {"stage": stage.value, "source_run_id": str(record.source_run_id)}
+        return NewJob(
+            name=f"{stage.lower()} of conversation {record.conversation_id}",
+            task=declaration.task if is_anew else REUSE_TASK,
+            params=params,
+            job_id=stage_job_id(record.run_id, stage),
+            job_type=JOB_TYPE,
+            job_stage=stage.value,
+            parent_job_id=record.run_id,
+            parent_waits=ParentWaits(),
+            depends_on=tuple(DependsOn(stage_job_id(record.run_id, before)) for before in declaration.after),
+            queue=queue,
+            user=record.created_by,
+            max_attempts=2,
+        )
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def get(self, run_id: str) -> Run:
+        """The run with the jobs of its tree, or NotFoundError."""
+        record = self._record(run_id)
+        keys = [run_id, *(stage_job_id(run_id, stage) for stage in Stage)]
+        root, *jobs = self._store.batch_get(Job.key(job_id=job_id) for job_id in keys)
+        if root is None or not _is_root(root):
+            raise NotFoundError(f"run {run_id} was not started completely: start it again with this id")
+        return Run(record, root, {stage: job for stage, job in zip(Stage, jobs, strict=True) if job is not None})
+
+    def _record(self, run_id: str) -> ConversationRun:
+        record = self._store.find(ConversationRun.key(run_id=run_id))
+        if record is None:
+            raise NotFoundError(f"there is no run {run_id}")
+        return record
+
+    @access_pattern("003", "All runs of a conversation, newest first", index="GSI1")
+    def list_runs(self, conversation_id: str) -> Query[ConversationRun]:
+        """The runs of a conversation, newest first."""
+        return self._store.query(ConversationRun.by_conversation(conversation_id=conversation_id), newest_first=True)
+
+    def statuses(self, records: Iterable[ConversationRun]) -> dict[str, Status]:
+        """The status of each run; one that was not started completely has none."""
+        jobs = self._store.batch_get(Job.key(job_id=record.run_id) for record in records)
+        return {job.job_id: job.status for job in jobs if job is not None and _is_root(job)}
+
+    def list_results(self, run_id: str, kind: type[R]) -> Query[R]:
+        """The results of one kind that a run has stored, in order of their range key."""
+        return self._results.list_by_job(kind, stage_job_id(run_id, STAGE_OF[kind]))
+
+    def count_results(self, run_id: str) -> dict[str, int]:
+        """How many results a run has in each of the six tables."""
+        return {kind.__schema__.table.name: self.list_results(run_id, kind).count() for kind in STAGE_OF}
+
+    def is_referenced(self, key: str) -> bool:
+        """Whether an object belongs to a run that is there: what a sweep for orphans asks."""
+        parts = key_parts(key)
+        if len(parts) < 4 or parts[0] != PREFIX:
+            return False
+        record = self._store.find(ConversationRun.key(run_id=parts[2]))
+        return record is not None and key in (record.comments.key, record.votes.key)
+
+    # --- ending -----------------------------------------------------------------------------------------------------
+
+    def delete(self, run_id: str, *, stop: bool = False, by: str = "local") -> Deleted:
+        """Take a run away with everything it stored: results, export and jobs.
+
+        Refused while it runs, unless it is to be stopped first. If it is interrupted, the same call again finishes it:
+        the root job goes last.
+        """
+        root = self._store.find(Job.key(job_id=run_id))
+        if root is None or not _is_root(root):
+            root = None  # a job of somebody else stays as it is
+            self._record(run_id)  # that of a root may have gone before it
+        if stop:
+            self._stop(run_id, by)
+        self._refuse_running(run_id)
+        self._jobs.mark_as_going(self._jobs_of(run_id))  # nothing of a run is taken away that may still be retried
+        record = self._store.find(ConversationRun.key(run_id=run_id))
+        if record is not None:  # before the results: as long as the export is there, who takes them over gets them all
+            for file in (record.comments, record.votes):
+                self._jobs.objects.delete(file.key)
+        results = sum(self._results.delete_job(stage_job_id(run_id, stage)) for stage in Stage)
+        if root is None:
+            return Deleted(results, int(self._store.delete(ConversationRun.key(run_id=run_id))))
+        jobs = reversed(self._jobs_of(run_id))  # the root goes last, and the record, which stands under it, with it
+        return Deleted(results, sum(self._jobs.delete_for_system(job.job_id) for job in jobs))
+
+    def _stop(self, run_id: str, by: str) -> None:
+        """Cancel what has not ended: no index needs to show it, and an earlier call may have got half way."""
+        for job in self._jobs_of(run_id):
+            if not job.is_final:
+                with contextlib.suppress(JobStateError):  # it has just ended
+                    self._jobs.cancel(job.job_id, by=by, tree=False)
+
+    def _refuse_running(self, run_id: str) -> None:
+        """Wait for the workers of a run that has ended, or is to; ConflictError if there is more to come."""
+        jobs = self._jobs_of(run_id)
+        unfinished = next((job for job in jobs if not job.is_final and job.requested is None), None)
+        if unfinished is not None:
+            raise JobStateError(f"run {run_id} is {unfinished.status}: cancel its job before you delete it")
+        await_workers(self._jobs, jobs, f"delete run {run_id}")
+
+    def _jobs_of(self, run_id: str) -> list[Job]:
+        """The jobs of a run that are there by their ids, the root first: else the end of its stages would end it."""
+        keys = [Job.key(job_id=job_id) for job_id in (run_id, *(stage_job_id(run_id, stage) for stage in Stage))]
+        found = (job for job in self._store.batch_get(keys) if job is not None)
+        return [job for job in found if job.parent_job_id == run_id or _is_root(job)]
+
+
+def _root_job(record: ConversationRun, queue: str) -> NewJob:
+    return NewJob(
+        name=f"conversation {record.conversation_id}",
+        job_id=record.run_id,
+        job_type=JOB_TYPE,
+        queue=queue,
+        user=record.created_by,
+        config={"conversation_id": record.conversation_id, "seed": record.seed},
+    )
+
+
+def _is_root(job: Job) -> bool:
+    """Whether a job is that of a run; another one may have its id."""
+    return job.job_type == JOB_TYPE and job.parent_job_id is None and job.definition.task is None
+
+
+def _started_with(record: ConversationRun) -> dict[str, Any]:
+    """What a run works on, and how: not when and by whom it was started, nor where its export is kept."""
+    given = record.model_dump(exclude={"created_at", "created_by", "comments", "votes"})
+    return given | {"comments": record.comments.sha256, "votes": record.votes.sha256}
+
+
+def _file(conversation_id: str, run_id: str, name: str, content: bytes) -> StoredFile:
+    """Where a file of an export is kept, and what is in it."""
+    sha256 = hashlib.sha256(content).hexdigest()
+    # Two starts with one id at once must not put their exports in each other's place: the second one is refused.
+    key = object_key(PREFIX, conversation_id, run_id, sha256[:16], name)
+    return StoredFile(key=key, size_bytes=len(content), sha256=sha256)
+
+
+def _checked_seed(seed: int) -> int:
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise ValueRefusedError(f"a seed is a number from 0 to {_LARGEST_SEED}, not {seed}")
+    return seed
+
+
+def refuse_what_cannot_be_analysed(comments_csv: bytes, votes_csv: bytes, settings: RunSettings) -> None:
+    """Say at once what the first stage would say only when a worker has come to it."""
+    _checked_seed(settings.seed)
+    export = parse_export(comments_csv, votes_csv)
+    kept = export if settings.includes_moderated else export.without_moderated_out()
+    if not kept.comments:
+        taken_out = len(export.comments)
+        raise ValueRefusedError(
+            f"there is no comment to analyse: all {taken_out} are moderated out" if taken_out else "there is no comment"
+        )
+    if settings.embed is not None and not all(settings.embed.partition(":")):
+        raise ValueRefusedError(f"{settings.embed!r} names no embedding function: write module:function")

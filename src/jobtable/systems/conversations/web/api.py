@@ -1,0 +1,110 @@
+"""Results of conversation analyses: of a job, of a conversation, one by one."""
+
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Body as JsonBody
+from fastapi import Path, Query
+
+from jobtable.errors import ValueRefusedError
+from jobtable.systems.conversations.entities import (
+    CommentCluster,
+    CommentClusterAssignment,
+    CommentEmbedding,
+    CommentExtremity,
+    GraphEdge,
+    JobResult,
+    TopicName,
+)
+from jobtable.web.api.bodies import NewestFirst, Written
+from jobtable.web.api.routers import api_router
+from jobtable.web.dependencies import JobId, PageOf, Paging, TheConversations, TheStore, path_id
+from jobtable.web.guard import READ, WRITE, allow
+
+router = api_router("conversations")
+
+R = TypeVar("R", bound=JobResult)
+ConversationId = Annotated[str, path_id("bg2018")]
+_MOST_RESULTS = 1000
+_NUMBER = Path(pattern="^[0-9]{1,15}$", examples=["17"])
+_NAME = path_id("layer0_3")
+
+
+@router.delete("/conversation-jobs/{job_id}")
+@allow(WRITE)
+def delete_results(job_id: JobId, conversations: TheConversations) -> Written:
+    """Delete everything that a job has stored in the tables of conversations."""
+    return Written(count=conversations.delete_job(job_id))
+
+
+def _add_kind(name: str, kind: type[R], range_key: str, range_path: Any) -> None:
+    """The routes of one kind of result."""
+    by_job, word = f"/conversation-jobs/{{job_id}}/{name}", name.replace("-", "_")
+    _add_lists(name, kind, by_job, word)
+
+    @router.get(
+        f"{by_job}/{{item_id}}",
+        name=f"get_from_{word}",
+        response_model=kind,
+        description=f"One of the {name} of a job.",
+    )
+    @allow(READ)
+    def get_result(job_id: JobId, item_id: Annotated[str, range_path], store: TheStore) -> Any:
+        value = int(item_id) if range_path is _NUMBER else item_id
+        return store.get(kind.key(**{"job_id": job_id, range_key: value}))
+
+    @router.put(
+        by_job, name=f"put_{word}", description=f"Store {name} of a job, each in place of the one that is there."
+    )
+    @allow(WRITE)
+    def put_results(
+        job_id: JobId,
+        results: Annotated[list[kind], JsonBody(max_length=_MOST_RESULTS)],  # type: ignore[valid-type]  # a type made at run time
+        conversations: TheConversations,
+    ) -> Written:
+        given: list[R] = list(results)
+        for result in given:
+            if result.job_id != job_id:
+                raise ValueRefusedError(f"a result of job {result.job_id} cannot be stored under job {job_id}")
+        return Written(count=conversations.put_results(given))
+
+
+def _add_lists(name: str, kind: type[R], by_job: str, word: str) -> None:
+    """The lists of one kind of result."""
+    page = PageOf[kind]  # type: ignore[valid-type]  # as above
+
+    @router.get(
+        by_job, name=f"list_{word}_of_job", response_model=page, description=f"The {name} that a job has stored."
+    )
+    @allow(READ)
+    def list_results_of_job(
+        job_id: JobId,
+        conversations: TheConversations,
+        paging: Paging,
+        conversation_id: Annotated[str | None, Query(min_length=1, description="Of this conversation only.")] = None,
+    ) -> Any:
+        if conversation_id is None:
+            return paging.page(conversations.list_by_job(kind, job_id))
+        return paging.page(conversations.list_by_job_and_conversation(kind, job_id, conversation_id))
+
+    @router.get(
+        f"/conversations/{{conversation_id}}/{name}",
+        name=f"list_{word}_of_conversation",
+        response_model=page,
+        description=f"The {name} of all jobs for a conversation, by creation.",
+    )
+    @allow(READ)
+    def list_results_of_conversation(
+        conversation_id: ConversationId,
+        conversations: TheConversations,
+        paging: Paging,
+        newest_first: NewestFirst = False,
+    ) -> Any:
+        return paging.page(conversations.list_by_conversation(kind, conversation_id, newest_first=newest_first))
+
+
+_add_kind("embeddings", CommentEmbedding, "comment_id", _NUMBER)
+_add_kind("cluster-assignments", CommentClusterAssignment, "comment_id", _NUMBER)
+_add_kind("clusters", CommentCluster, "cluster_key", _NAME)
+_add_kind("graph-edges", GraphEdge, "edge_id", _NAME)
+_add_kind("topic-names", TopicName, "topic_key", _NAME)
+_add_kind("extremities", CommentExtremity, "comment_id", _NUMBER)

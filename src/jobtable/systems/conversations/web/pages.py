@@ -1,0 +1,142 @@
+"""Conversations: their runs, and a map of what was said with topics, agreement and division."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request, Response
+
+from jobtable.app import Services
+from jobtable.errors import NotFoundError, ObjectNotFoundError
+from jobtable.jobs.stored.fields import Status
+from jobtable.systems.conversations.analysis.export import parse_comments
+from jobtable.systems.conversations.entities import (
+    CommentCluster,
+    CommentClusterAssignment,
+    CommentEmbedding,
+    CommentExtremity,
+    ConversationRun,
+    TopicName,
+)
+from jobtable.web.dependencies import AllServices, TheStore, path_id
+from jobtable.web.guard import READ, PageRoute, allow
+from jobtable.web.pages.frame import render
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+_MOST_POINTS = 3000
+_MOST_CLUSTERS = 500
+_SHOWN = 8
+_WIDTH, _MOST_LINES = 60, 8
+
+
+@router.get("/conversations")
+@allow(READ)
+def show_conversations(request: Request, services: AllServices, store: TheStore, cursor: str = "") -> Response:
+    """All runs of all conversations."""
+    page = store.query(ConversationRun.by_type()).page(cursor or None, size=50)
+    runs = sorted(page.items, key=lambda run: run.created_at, reverse=True)
+    statuses = services.conversation_runs.statuses(runs) if runs else {}
+    return render(
+        request,
+        "conversations.html",
+        title="Conversations",
+        runs=runs,
+        statuses=statuses,
+        cursor=page.cursor,
+        is_first=not cursor,
+    )
+
+
+@router.get("/conversations/{conversation_id}")
+@allow(READ)
+def show_conversation(
+    request: Request,
+    conversation_id: Annotated[str, path_id("bg2018")],
+    services: AllServices,
+    run: str = "",
+    layer: int = 0,
+) -> Response:
+    """One conversation: the map of a chosen run."""
+    runs = services.conversation_runs.list_runs(conversation_id).page(size=50).items
+    if not runs:
+        raise NotFoundError(f"there is no run of conversation {conversation_id}")
+    statuses = services.conversation_runs.statuses(runs)
+    chosen = run or _latest(runs, statuses)
+    shown = services.conversation_runs.get(chosen)
+    if shown.record.conversation_id != conversation_id:
+        raise NotFoundError(f"run {chosen} is one of conversation {shown.record.conversation_id}")
+    clusters = list(services.conversation_runs.list_results(chosen, CommentCluster).take(_MOST_CLUSTERS))
+    names = {
+        (topic.layer_id, topic.cluster_id): topic.topic_name
+        for topic in services.conversation_runs.list_results(chosen, TopicName).take(_MOST_CLUSTERS)
+    }
+    texts = _texts(services, shown.record)
+    extremities = list(services.conversation_runs.list_results(chosen, CommentExtremity).take(_MOST_POINTS))
+    voted_on = [each for each in extremities if each.vote_count != 0]  # silence is no consensus
+    ranked = sorted(voted_on, key=lambda each: each.extremity_value)
+    return render(
+        request,
+        "conversation.html",
+        title=f"Conversation {conversation_id}",
+        conversation_id=conversation_id,
+        runs=runs,
+        statuses=statuses,
+        shown=shown,
+        layer=layer,
+        layers=sorted({cluster.layer_id for cluster in clusters}),
+        clusters=sorted((c for c in clusters if c.layer_id == layer), key=lambda c: -c.size),
+        names=names,
+        texts=texts,
+        consensus=ranked[:_SHOWN],
+        divisive=ranked[::-1][:_SHOWN],
+        looked_at=_MOST_POINTS if len(extremities) == _MOST_POINTS else None,
+        plot=_map(services, chosen, layer, names, texts),
+    )
+
+
+def _latest(runs: list[ConversationRun], statuses: dict[str, Status]) -> str:
+    """The newest run that is complete, or else the newest."""
+    complete = (run.run_id for run in runs if statuses.get(run.run_id) is Status.COMPLETED)
+    return next(complete, runs[0].run_id)
+
+
+def _texts(services: Services, record: ConversationRun) -> dict[int, str]:
+    """What was said, from the export that the run keeps."""
+    try:
+        file = services.objects.get(record.comments.key)
+    except ObjectNotFoundError:
+        return {}
+    return {comment.comment_id: comment.text for comment in parse_comments(file)}
+
+
+def _map(
+    services: Services, run_id: str, layer: int, names: dict[tuple[int, int], str], texts: dict[int, str]
+) -> dict[str, Any]:
+    """Each comment at its place, coloured by its cluster in a layer; one trace a cluster."""
+    runs = services.conversation_runs
+    cluster_of = {
+        each.comment_id: each.layer_clusters.get(str(layer), -1)
+        for each in runs.list_results(run_id, CommentClusterAssignment).take(_MOST_POINTS)
+    }
+    traces: dict[int, dict[str, Any]] = {}
+    for each in runs.list_results(run_id, CommentEmbedding).take(_MOST_POINTS):
+        if each.umap_coordinates is None:
+            continue
+        cluster = cluster_of.get(each.comment_id, -1)
+        name = names.get((layer, cluster), "no cluster" if cluster < 0 else f"cluster {cluster}")
+        trace = traces.setdefault(
+            cluster, {"x": [], "y": [], "text": [], "mode": "markers", "name": name, "palette": cluster, "size": 8}
+        )
+        trace["x"].append(each.umap_coordinates.x)
+        trace["y"].append(each.umap_coordinates.y)
+        trace["text"].append(_wrapped(texts.get(each.comment_id, f"comment {each.comment_id}")))
+    return {"traces": [traces[cluster] for cluster in sorted(traces)], "isMap": True}
+
+
+def _wrapped(text: str) -> str:
+    """A text in lines, as the chart shows it: the chart takes markup, so that is written as text."""
+    lines = textwrap.wrap(text, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return "<br>".join(html.escape(line, quote=False) for line in lines[:_MOST_LINES])

@@ -1,0 +1,125 @@
+"""Runs: analyses of conversations, started, compared, deleted."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Query
+from pydantic import BaseModel, Field
+
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import Status
+from jobtable.systems.conversations.comparison import compare_runs
+from jobtable.systems.conversations.entities import ConversationRun
+from jobtable.systems.conversations.pipeline import Stage
+from jobtable.systems.conversations.runs import ConversationRuns, Run, RunSettings
+from jobtable.systems.conversations.web.api import ConversationId
+from jobtable.web.api.bodies import Body, Id
+from jobtable.web.api.routers import api_router
+from jobtable.web.dependencies import AllServices, CallerOf, PageOf, Paging, path_id
+from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.idempotency import CreationRoute
+from jobtable.web.limits import takes_file
+
+router = api_router("conversations as they run")
+creation = api_router("conversations as they run", CreationRoute)
+
+RunId = Annotated[str, path_id("5e0c-run")]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+async def _runs(services: AllServices) -> ConversationRuns:
+    return services.conversation_runs
+
+
+TheRuns = Annotated[ConversationRuns, Depends(_runs)]
+
+
+class NewRun(Body):
+    """A conversation's export, and how it is to be analysed."""
+
+    conversation_id: Id = Field(examples=["bg2018"])
+    comments_csv: str = Field(min_length=1, description="The text of comments.csv of a Polis export.")
+    votes_csv: str = Field(min_length=1, description="The text of votes.csv of a Polis export.")
+    seed: Seed = 0
+    embed: str | None = Field(None, max_length=500, description="module:function from texts to an array.")
+    includes_moderated: bool = False
+    run_id: Id | None = None
+
+
+class AnotherRun(Body):
+    """From which stage on a run is to be made again."""
+
+    first: Stage
+    seed: Seed | None = None
+    new_run_id: Id | None = None
+
+
+class RunView(BaseModel):
+    """A run, and how far it is."""
+
+    record: ConversationRun
+    status: Status
+    progress: float
+    stages: dict[Stage, Job]
+
+
+class DeletedView(BaseModel):
+    """What the deletion of a run took away."""
+
+    results: int
+    items: int
+
+
+def _view(run: Run) -> RunView:
+    return RunView(record=run.record, status=run.status, progress=run.progress, stages=dict(run.stages))
+
+
+@creation.post("/conversation-runs", status_code=201)
+@allow(WRITE)
+@takes_file(whole=True)
+def start_run(body: NewRun, runs: TheRuns, caller: CallerOf) -> RunView:
+    """Keep an export and submit the jobs of all stages; workers do the rest."""
+    settings = RunSettings(seed=body.seed, embed=body.embed, includes_moderated=body.includes_moderated)
+    files = body.comments_csv.encode(), body.votes_csv.encode()
+    return _view(runs.start(body.conversation_id, *files, settings, run_id=body.run_id, user=caller.name))
+
+
+@router.get("/conversation-runs/{run_id}")
+@allow(READ)
+def get_run(run_id: RunId, runs: TheRuns) -> RunView:
+    """One run with the jobs of its stages."""
+    return _view(runs.get(run_id))
+
+
+@creation.post("/conversation-runs/{run_id}/rerun", status_code=201)
+@allow(WRITE)
+def rerun(run_id: RunId, body: AnotherRun, runs: TheRuns, caller: CallerOf) -> RunView:
+    """Run a stage and all that wait for it again, as a new run; the results of the others are taken over."""
+    return _view(runs.rerun(run_id, body.first, seed=body.seed, new_run_id=body.new_run_id, user=caller.name))
+
+
+@router.get("/conversation-runs/{run_id}/comparison/{other_id}")
+@allow(READ)
+def compare(run_id: RunId, other_id: RunId, runs: TheRuns) -> dict[str, Any]:
+    """Two runs side by side: what is the same, and where they differ."""
+    return dict(vars(compare_runs(runs, run_id, other_id)))
+
+
+@router.delete("/conversation-runs/{run_id}")
+@allow(WRITE)
+def delete_run(
+    run_id: RunId,
+    runs: TheRuns,
+    caller: CallerOf,
+    stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its workers.")] = False,
+) -> DeletedView:
+    """Take a run away with everything it stored. Refused while it runs."""
+    return DeletedView.model_validate(runs.delete(run_id, stop=stop, by=caller.name), from_attributes=True)
+
+
+@router.get("/conversations/{conversation_id}/runs")
+@allow(READ)
+def list_runs(conversation_id: ConversationId, runs: TheRuns, paging: Paging) -> PageOf[ConversationRun]:
+    """The runs of a conversation, newest first."""
+    return paging.page(runs.list_runs(conversation_id))

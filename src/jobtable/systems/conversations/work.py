@@ -1,0 +1,141 @@
+"""A stage at work: its run, what earlier stages stored, and where its own results go."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from jobtable.clock import SystemClock
+from jobtable.errors import NotFoundError, ObjectNotFoundError, ValueRefusedError
+from jobtable.jobs.lifecycle.leases import check_lease, lost_if_refused
+from jobtable.store.transactions import packed
+from jobtable.systems.conversations.analysis.arrays import Floats
+from jobtable.systems.conversations.analysis.clusters import Hierarchy
+from jobtable.systems.conversations.analysis.export import Comment, Export, parse_comments, parse_export
+from jobtable.systems.conversations.converter import JobTree
+from jobtable.systems.conversations.entities import (
+    CommentClusterAssignment,
+    CommentEmbedding,
+    ConversationRun,
+    JobResult,
+    StoredFile,
+)
+from jobtable.systems.conversations.pipeline import STAGE_OF, Stage, stage_job_id
+from jobtable.systems.conversations.service import Conversations
+
+if TYPE_CHECKING:
+    from jobtable.jobs.report.context import JobContext
+
+R = TypeVar("R", bound=JobResult)
+_RESULTS_A_STEP = 50
+
+
+class StageWork:
+    """What a stage of a run has at hand. Comments, and all arrays with a row for each, come in the order of ids."""
+
+    def __init__(self, job: JobContext, run_id: str, stage: Stage) -> None:
+        jobs = job.jobs
+        self.run = jobs.store.get(ConversationRun.key(run_id=run_id))
+        self.conversation_id = self.run.conversation_id
+        self.clock = _Stamp(self.run.created_at)
+        self.tree = self.tree_of(stage)
+        self.results = Conversations(jobs.store)
+        self._objects = jobs.objects
+        self._store = jobs.store
+        self._lease = job.lease
+
+    def tree_of(self, stage: Stage) -> JobTree:
+        """The place in the job tree of what a stage stores."""
+        run_id = self.run.run_id
+        return JobTree(
+            job_id=stage_job_id(run_id, stage), parent_job_id=run_id, root_job_id=run_id, job_stage=stage.value
+        )
+
+    @cached_property
+    def _all_comments(self) -> tuple[Comment, ...]:
+        return parse_comments(self._read(self.run.comments))
+
+    @cached_property
+    def comments(self) -> tuple[Comment, ...]:
+        """The comments that the run looks at: those that are moderated out only if it was told so."""
+        return tuple(each for each in self._all_comments if self.run.includes_moderated or not each.is_moderated_out)
+
+    @property
+    def left_out(self) -> int:
+        """How many comments the run does not look at, because a moderator took them out."""
+        return len(self._all_comments) - len(self.comments)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return [comment.text for comment in self.comments]
+
+    @cached_property
+    def comment_ids(self) -> list[int]:
+        return [comment.comment_id for comment in self.comments]
+
+    def export(self) -> Export:
+        """The whole export, with the votes."""
+        return parse_export(self._read(self.run.comments), self._read(self.run.votes))
+
+    def _read(self, file: StoredFile) -> bytes:
+        content = self._objects.get(file.key)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            raise ValueRefusedError(f"the object {file.key} is not what run {self.run.run_id} was started with")
+        return content
+
+    def refuse_deleted(self, source_run_id: str) -> None:
+        """Raise ValueRefusedError if a run is gone, or on its way: what was read of its results may not be all.
+
+        Its export goes first, so as long as that is there, all of its results are.
+        """
+        try:
+            source = self._store.get(ConversationRun.key(run_id=source_run_id))
+            self._objects.describe(source.votes.key)
+        except (NotFoundError, ObjectNotFoundError) as error:
+            raise ValueRefusedError(
+                f"run {source_run_id}, whose results are taken over, was deleted: start a run of its own"
+            ) from error
+
+    def earlier(self, kind: type[R]) -> list[R]:
+        """What an earlier stage of this run has stored, in the order of its keys."""
+        return list(self.results.list_by_job(kind, stage_job_id(self.run.run_id, STAGE_OF[kind])))
+
+    def vectors(self) -> Floats:
+        """The embedding of each comment."""
+        return np.array([embedding.embedding.vector for embedding in self.earlier(CommentEmbedding)], np.float64)
+
+    def hierarchy(self) -> Hierarchy:
+        """The clusters of each comment."""
+        assigned = [assignment.layer_clusters for assignment in self.earlier(CommentClusterAssignment)]
+        layers = range(len(assigned[0]))
+        return Hierarchy(np.array([[clusters[str(layer)] for layer in layers] for clusters in assigned], np.int64))
+
+    def store(self, results: Iterable[JobResult]) -> int:
+        """Store results in place of what an earlier attempt of the stage stored; gives their number.
+
+        LeaseLostError once another worker may run the stage: later stages may have added to its results meanwhile.
+        """
+        stored = 0
+        for some in packed(results, _RESULTS_A_STEP):
+            with lost_if_refused(self._lease), self._store.transaction() as tx:
+                check_lease(tx, self._lease)
+                for result in some:
+                    tx.put(result)
+            stored += len(some)
+        return stored
+
+
+class _Stamp(SystemClock):
+    """Always the same instant: what a stage stores bears the time of its run, whenever and however often it runs."""
+
+    def __init__(self, moment: datetime) -> None:
+        super().__init__()
+        self._moment = moment
+
+    def now(self) -> datetime:
+        return self._moment

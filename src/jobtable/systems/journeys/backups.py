@@ -1,0 +1,111 @@
+"""Journeys as files: export with every item and object of them and of their jobs, import, removal."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from jobtable.errors import ConditionFailedError, ConflictError
+from jobtable.jobs.lifecycle.stopping import STOPPING_SECONDS, await_workers
+from jobtable.store.backend import Item
+from jobtable.store.batches import Batches
+from jobtable.systems.journeys.archive import Contents, Exported, write_archive
+from jobtable.systems.journeys.archive_check import MOST_BYTES, checked_archive
+from jobtable.systems.journeys.creation import DELETION, incomplete
+from jobtable.systems.journeys.entities import Journey, journeys
+from jobtable.systems.journeys.locations import journey_prefix
+from jobtable.systems.journeys.parts import Creation, JourneyStatus, is_running
+from jobtable.systems.journeys.raw_items import list_partition
+from jobtable.systems.journeys.restore import Existing, Imported, Restore, refuse_running
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.stage_jobs import JourneyJobs
+
+_METADATA = {"S": "METADATA"}
+
+
+class JourneyBackups:
+    """Exports, imports and deletes journeys, with the jobs that ran them."""
+
+    def __init__(self, runner: JourneyRunner) -> None:
+        self._runner = runner
+        self._store = runner.jobs.store
+        self._objects = runner.jobs.objects
+        self._jobs = JourneyJobs(runner.jobs)
+
+    def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
+        """Write a journey with every item and object of it and of its ended jobs to one file, whole or not at all.
+
+        ConflictError if a worker runs it, or if it changes meanwhile: pause a journey that runs.
+        """
+        before = self._store.get(Journey.key(journey_id=journey_id))
+        if before.creation is not None:
+            raise incomplete(journey_id)
+        patience = 0.0 if before.status is JourneyStatus.RUNNING else STOPPING_SECONDS
+        what = f"export journey {journey_id}"
+        await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), what, patience_seconds=patience)
+        job_ids = [job.job_id for job in self._jobs.list_ended(journey_id)]
+        contents = Contents(
+            journey_id, self.list_items(journey_id), self._jobs.list_items(job_ids), self._keys(journey_id, job_ids)
+        )
+
+        def refuse_changed() -> None:
+            after = self._store.find(Journey.key(journey_id=journey_id))
+            if after is None or after.creation is not None or after.updated_at != before.updated_at:
+                raise ConflictError(f"journey {journey_id} was changed while it was exported: pause it, then try again")
+
+        return write_archive(path, contents, self._objects, refuse_changed)
+
+    def _keys(self, journey_id: str, job_ids: list[str]) -> Iterator[str]:
+        yield from (found.key for found in self._objects.list(journey_prefix(journey_id)))
+        yield from self._jobs.list_objects(job_ids)
+
+    def import_journey_complete(
+        self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES
+    ) -> Imported:
+        """Store what a file holds, after all of it was checked; an interrupted import goes on when it is called again.
+
+        Until it is finished the journey says so (`creation`), and cannot be run.
+        """
+        with checked_archive(path, most_bytes=most_bytes) as archive:
+            return Restore(self._runner.jobs, archive, existing).run()
+
+    def delete_journey(self, journey_id: str, *, stop: bool = False, by: str = "user") -> int:
+        """Remove a journey and its jobs with every item and object of them; gives the number of items.
+
+        Refused while it runs, unless it is to be stopped first. If it is interrupted, the same call again finishes it;
+        until then the journey says so (`creation`), and cannot be run.
+        """
+        journey = self._store.get(Journey.key(journey_id=journey_id))
+        if stop:
+            self._stop(journey, by)
+        else:
+            refuse_running(journey, "delete")
+        await_workers(self._runner.jobs, self._jobs.list_jobs(journey_id), f"delete journey {journey_id}")
+        self._mark(journey_id)
+        # What leads to the rest goes last: the executions behind their jobs, and the journey behind everything.
+        removed = self._jobs.delete(self._jobs.list_jobs(journey_id))
+        items = (item for item in self.list_items(journey_id) if item["SK"] != _METADATA)
+        removed += Batches(self._store).delete_items(journeys, items)
+        for found in list(self._objects.list(journey_prefix(journey_id))):
+            self._objects.delete(found.key)
+        return removed + self._store.delete(Journey.key(journey_id=journey_id))
+
+    def _stop(self, journey: Journey, by: str) -> None:
+        if journey.creation is None:
+            with contextlib.suppress(ConflictError):  # it has ended already
+                self._runner.cancel(journey.journey_id, by=by)
+        self._jobs.ask_to_stop(journey.journey_id, by)
+
+    def _mark(self, journey_id: str) -> None:
+        """Say that the journey is being deleted, so that nobody runs it any more."""
+        marker = Journey.creation.set(Creation(done=0, total=0, fingerprint=DELETION))
+        does_not_run = ~is_running(Journey.status)
+        try:
+            self._store.update(Journey.key(journey_id=journey_id), marker, when=does_not_run)
+        except ConditionFailedError as error:
+            raise ConflictError(f"journey {journey_id} began to run meanwhile: pause or cancel it") from error
+
+    def list_items(self, journey_id: str) -> Iterator[Item]:
+        """Every item of a journey as it is stored, in key order."""
+        return list_partition(self._store, journeys, Journey.key(journey_id=journey_id))

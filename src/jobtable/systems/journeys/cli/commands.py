@@ -1,0 +1,313 @@
+"""`jobtable journeys`: create journeys, run them, and act on them while they run."""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.groups import new_group
+from jobtable.cli.opening import services_of
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
+from jobtable.cli.output import ExitCode, bar, print_fields, print_json, print_list, print_table, say
+from jobtable.cli.server_workers import workers_for
+from jobtable.settings import Settings
+from jobtable.systems.journeys.cli import files, records
+from jobtable.systems.journeys.cli.records import JourneyId
+from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
+from jobtable.systems.journeys.example.catalogue import create_catalogue
+from jobtable.systems.journeys.parts import JourneyConfiguration, JourneyStatus, Priority, Source
+from jobtable.systems.journeys.runner import QUEUE, JourneyRunner
+from jobtable.systems.journeys.service import CompleteJourney
+from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+
+app = new_group()
+for _name, _command in {**records.COMMANDS, **files.COMMANDS}.items():
+    app.command(_name)(_command)
+
+OnlySubmit = Annotated[
+    bool, typer.Option("--submit-only", help=f"Start no worker: those of the queue `{QUEUE}` do the work.")
+]
+Skip = Annotated[
+    list[str] | None, typer.Option("--skip", metavar="STAGE", help="Pass over this stage, which must allow it.")
+]
+
+
+@app.command()
+def create(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE", dir_okay=False, help="The SQLite file to transform, where workers can read it."
+        ),
+    ],
+    name: Annotated[str, typer.Option("--name", help="What people call it.")] = "Product catalogue",
+    journey_id: Annotated[str | None, typer.Option("--id", metavar="ID", help="Its id. Without it: a new one.")] = None,
+    priority: Annotated[Priority, typer.Option("--priority", help="How urgent it is.")] = Priority.MEDIUM,
+    batch_rows: Annotated[int, typer.Option("--batch-rows", min=1, help="How many rows are migrated at once.")] = 200,
+    stage: Annotated[
+        list[str] | None,
+        typer.Option("--stage", metavar="STAGE=MODULE:CLASS", help="Another class for a stage."),
+    ] = None,
+    can_skip: Annotated[
+        list[str] | None, typer.Option("--can-skip", metavar="STAGE", help="A stage that may be skipped.")
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules/--no-rules", help="With the rules of the example, or none.")] = True,
+    timeout: Annotated[int, typer.Option("--timeout", min=1, help="Seconds that a stage may take.")] = 1800,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create a journey of the six default stages, with rules that a product catalogue needs.
+
+    \b
+    Example:
+        jobtable journeys example catalogue.db
+        jobtable journeys create catalogue.db --id JRN-1 --stage tmf_mapping=my_stages:Mapping
+    """
+    template = _template(stage or [], can_skip or [])
+    settings = chosen_settings(store, objects, user=user, creates=True)
+    with services_of(settings) as services:
+        now = services.store.clock.now()
+        journey = Journey(
+            journey_id=journey_id or f"JRN-{uuid.uuid4().hex[:12].upper()}",
+            name=name,
+            priority=priority,
+            created_by=settings.user,
+            oda_component_type="PRODUCTCATALOG",
+            source=Source(schema_id=source.stem, schema_name=source.name),
+            configuration=JourneyConfiguration(timeout=timeout),
+            parameters={"source": str(source.absolute()), "batchRows": batch_rows},
+            created_at=now,
+            updated_at=now,
+        )
+        services.journeys.create_from_template(journey, template, with_example_rules=rules)
+        if settings.server is None and not source.exists():
+            say(f"There is no file {source.absolute()} here: the journey fails unless its workers find one.")
+        _print_journey(services.journeys.get_complete_journey(journey.journey_id, consistent=True), as_json=as_json)
+
+
+def _template(replaced: list[str], skippable: list[str]) -> JourneyTemplate:
+    template = DEFAULT_TEMPLATE.allowing_skip(*skippable)
+    for text in replaced:
+        stage_id, equals, implementation = text.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"--stage {text}: write STAGE=MODULE:CLASS")
+        template = template.replacing(stage_id, implementation)
+    return template
+
+
+@app.command()
+def example(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The SQLite file to write.")],
+    products: Annotated[int, typer.Option("--products", min=1, help="How many products.")] = 500,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same rows.")] = 1,
+) -> None:
+    """Write a product catalogue that nobody has, to try a journey on.
+
+    \b
+    Example:
+        jobtable journeys example catalogue.db --products 2000
+    """
+    try:
+        create_catalogue(path, products=products, seed=seed)
+    except (OSError, sqlite3.Error) as error:
+        raise typer.BadParameter(f"{path} cannot be written: {error}") from error
+    say(f"Wrote {path} with {products} products.")
+
+
+@app.command("list")
+def list_journeys(
+    status: Annotated[JourneyStatus | None, typer.Option("--status", help="Only those with this status.")] = None,
+    limit: Limit = 50,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List journeys, the newest first.
+
+    \b
+    Example:
+        jobtable journeys list --status running --json
+    """
+    with open_services(store, objects) as services:
+        found = services.journeys.list_journeys(status, newest_first=True)
+        empty = "There are no journeys yet; create one with `jobtable journeys create SOURCE`."
+        if status is not None:
+            empty = f"No journey is {status}."
+        print_list(found, _row, as_json=as_json, empty=empty, limit=limit)
+
+
+@app.command()
+def show(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """Show a journey with its stages and their executions.
+
+    \b
+    Example:
+        jobtable journeys show JRN-1
+    """
+    with open_services(store, objects) as services:
+        _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
+
+
+@app.command()
+def run(
+    journey_id: JourneyId,
+    skip: Skip = None,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a journey with a worker of its own and a progress bar; after a crash or Ctrl-C, go on with it.
+
+    \b
+    Example:
+        jobtable journeys run JRN-1
+    """
+    settings = chosen_settings(store, objects, user=user)
+    _begin(journey_id, settings, lambda runner: runner.run, skip, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def resume(
+    journey_id: JourneyId,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a paused journey, behind the last step that was finished.
+
+    \b
+    Example:
+        jobtable journeys resume JRN-1
+    """
+    settings = chosen_settings(store, objects, user=user)
+    _begin(journey_id, settings, lambda runner: runner.resume, submit_only=submit_only, as_json=as_json)
+
+
+@app.command()
+def retry(
+    journey_id: JourneyId,
+    skip: Skip = None,
+    submit_only: OnlySubmit = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run the failed or cancelled stage of a journey again, as a new execution, and then the stages behind it.
+
+    \b
+    Example:
+        jobtable journeys retry JRN-1
+    """
+    settings = chosen_settings(store, objects, user=user)
+    _begin(journey_id, settings, lambda runner: runner.retry, skip, submit_only=submit_only, as_json=as_json)
+
+
+def _begin(
+    journey_id: str,
+    settings: Settings,
+    verb: Callable[[JourneyRunner], Callable[..., Journey]],
+    skip: Sequence[str] | None = None,
+    *,
+    submit_only: bool,
+    as_json: bool,
+) -> None:
+    """Let a journey go on, work on it with a bar, print it, and end with 5 unless it is completed."""
+    with services_of(settings) as services:
+        for stage_id in skip or ():
+            services.journey_runner.skip(journey_id, stage_id)
+        journey = verb(services.journey_runner)(journey_id, by=settings.user)
+        if not submit_only and journey.status is JourneyStatus.RUNNING:
+            try:
+                journey = _work(services, settings, journey)
+            except KeyboardInterrupt:
+                say(f"What is finished stays finished; go on with: jobtable journeys run {journey_id}")
+                raise
+        _print_journey(services.journeys.get_complete_journey(journey_id, consistent=True), as_json=as_json)
+    if not submit_only and journey.status is not JourneyStatus.COMPLETED:
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _work(services: Services, settings: Settings, journey: Journey) -> Journey:
+    """See a journey on with a bar, by a worker beside this command or the server's, until it does not run any more."""
+    working = workers_for(services, settings, [QUEUE], preload=["jobtable.systems.journeys.runner"])
+    with working as workers, bar(journey.name, 100) as shown:
+        return workers.poll(
+            lambda: services.journeys.get_journey(journey.journey_id),
+            lambda seen: seen.status is not JourneyStatus.RUNNING,
+            lambda seen: shown.reach(seen.overall_progress),
+        )
+
+
+@app.command()
+def pause(journey_id: JourneyId, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+    """Let a journey stop behind the step that runs now, or where that step saves its position.
+
+    \b
+    Example:
+        jobtable journeys pause JRN-1
+    """
+    with open_services(store, objects) as services:
+        services.journey_runner.pause(journey_id)
+    say(f"Journey {journey_id} is paused: go on with `jobtable journeys resume {journey_id}`.")
+
+
+@app.command()
+def cancel(journey_id: JourneyId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None) -> None:
+    """End a journey; what it has done so far stays.
+
+    \b
+    Example:
+        jobtable journeys cancel JRN-1
+    """
+    by = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        services.journey_runner.cancel(journey_id, by=by)
+    say(f"Journey {journey_id} is cancelled.")
+
+
+def _print_journey(found: CompleteJourney, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found)
+        return
+    journey = found.journey
+    print_fields(_row(journey) | {"source": journey.source.schema_name, **journey.aggregates.model_dump()})
+    latest = {execution.stage_id: execution for execution in reversed(found.recent_executions)}
+    print_table([_stage_row(stage, latest.get(stage.stage_id)) for stage in found.stages])
+
+
+def _row(journey: Journey) -> dict[str, Any]:
+    return {
+        "journey": journey.journey_id,
+        "name": journey.name,
+        "status": journey.status.value,
+        "progress": journey.overall_progress,
+        "stage": journey.current_stage_id,
+        "priority": journey.priority.value,
+        "created": journey.created_at,
+    }
+
+
+def _stage_row(stage: StageDefinition, execution: JobExecution | None) -> dict[str, Any]:
+    return {
+        "stage": stage.stage_id,
+        "status": stage.status.value,
+        "progress": None if execution is None else execution.progress,
+        "execution": None if execution is None else execution.execution_number,
+        "seconds": None if execution is None else execution.duration,
+        "logs": None if execution is None else execution.metrics.total_logs,
+        "job": None if execution is None else execution.job_id,
+        "error": None if execution is None else execution.error_message,
+    }

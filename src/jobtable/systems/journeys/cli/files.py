@@ -1,0 +1,102 @@
+"""Journeys as files: `jobtable journeys export`, `import` and `delete`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from jobtable.cli.confirmation import Yes, confirm
+from jobtable.cli.options import AsJson, ObjectsUrl, StoreUrl, User, file_to_write, open_services, resolved
+from jobtable.cli.output import print_json, say
+from jobtable.objects import object_key
+from jobtable.systems.journeys.archive_check import MOST_BYTES
+from jobtable.systems.journeys.cli.records import JourneyId
+from jobtable.systems.journeys.restore import Existing
+
+
+def export(
+    journey_id: JourneyId,
+    path: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="The file to write. Without it: the journey's id, .zip.")
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a journey with every item and every object of it and of its jobs to one file, with checksums.
+
+    \b
+    Example:
+        jobtable journeys export JRN-1 backup.zip
+    """
+    target = path or Path(object_key(f"{journey_id}.zip"))  # an id may have slashes; the file stands in this folder
+    file = file_to_write(target)
+    with open_services(store, objects) as services:
+        made = services.journey_backups.get_journey_complete(journey_id, file)
+    if as_json:
+        told = {"file": str(target), "journey": journey_id, "items": made.items, "objects": made.objects}
+        print_json(told | {"bytes": target.stat().st_size})
+    else:
+        say(f"Wrote {target}: {made.items} items and {made.objects} objects.")
+
+
+def import_journey(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `export` has written.")],
+    existing: Annotated[
+        Existing,
+        typer.Option(
+            "--existing",
+            help="Where the journey is there: refuse; merge, which adds what is missing; replace, which makes it the "
+            "file's.",
+        ),
+    ] = Existing.REFUSE,
+    most_bytes: Annotated[
+        int, typer.Option("--most-bytes", min=1, help="Refuse a file that holds more than this, unpacked.")
+    ] = MOST_BYTES,
+    yes: Yes = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring in a journey from a file, once all of the file is checked; if it is interrupted, run it again.
+
+    \b
+    Example:
+        jobtable journeys import backup.zip --existing merge
+    """
+    if existing is Existing.REPLACE:
+        confirm(f"Delete what the journey in {path} has here, and is not in the file?", yes=yes)
+    with open_services(store, objects, creates=True) as services:
+        done = services.journey_backups.import_journey_complete(path, existing, most_bytes=most_bytes)
+    if as_json:
+        print_json(done)
+        return
+    removed = f", removed {done.removed_items} and {done.removed_objects}" if existing is Existing.REPLACE else ""
+    say(f"Journey {done.journey_id}: stored {done.items} items and {done.objects} objects{removed}.")
+
+
+def delete(
+    journey_id: JourneyId,
+    stop: Annotated[bool, typer.Option("--stop", help="If it runs: cancel it first, and wait for its worker.")] = False,
+    yes: Yes = False,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+) -> None:
+    """Delete a journey and the jobs that ran it, with every item and object; if it is interrupted, run it again.
+
+    \b
+    Example:
+        jobtable journeys delete JRN-1 --yes
+    """
+    confirm(f"Delete journey {journey_id} with its executions, jobs, logs, reports and files?", yes=yes)
+    by = resolved(user=user).settings.user
+    with open_services(store, objects) as services:
+        count = services.journey_backups.delete_journey(journey_id, stop=stop, by=by)
+    say(f"Deleted journey {journey_id}: {count} items, and its objects.")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"export": export, "import": import_journey, "delete": delete}

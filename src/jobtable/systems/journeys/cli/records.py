@@ -1,0 +1,242 @@
+"""What journeys leave behind and are guided by: `jobtable journeys logs`, `reports`, `report`, `rules`, `rule`."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.options import MOST_LINES, AsJson, ObjectsUrl, StoreUrl, open_services
+from jobtable.cli.output import first_of, print_json, print_json_line, print_list, print_text, say
+from jobtable.errors import NotFoundError
+from jobtable.systems.journeys.entities import JobExecution, JobReport, LogEntry, SecondBrainRule
+from jobtable.systems.journeys.parts import LogLevel, ReportType, RuleStatus
+from jobtable.systems.journeys.rules import applicable
+
+JourneyId = Annotated[str, typer.Argument(metavar="ID", help="The journey's id.")]
+Stage = Annotated[str | None, typer.Option("--stage", metavar="STAGE", help="Only of this stage.")]
+_LINES = 100
+_COLOURS = {LogLevel.ERROR: "red", LogLevel.WARNING: "yellow", LogLevel.DEBUG: "dim"}
+
+
+def logs(
+    journey_id: JourneyId,
+    stage: Stage = None,
+    step: Annotated[str | None, typer.Option("--step", metavar="STEP", help="Only of this step.")] = None,
+    level: Annotated[LogLevel | None, typer.Option("--level", help="Only this level.")] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every line, from object storage, in place of those worth a quick look.")
+    ] = False,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            "-n",
+            min=1,
+            max=MOST_LINES,
+            help="How many lines to show at most. Without it: 100, with --full all of them.",
+        ),
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the latest lines of the latest executions, or with --full everything that they have logged.
+
+    \b
+    Example:
+        jobtable journeys logs JRN-1 --stage raw_analysis --level warning
+    """
+    with open_services(store, objects) as services:
+        executions = list(_latest(services, journey_id, stage))
+        _refuse_unknown(step, executions, journey_id)
+        of_execution = _full if full else _recent
+        every = (line for execution in executions for line in of_execution(services, execution, step))
+        lines = (line for line in every if level in (None, LogLevel(line["level"].lower())))
+        if full and limit is None:
+            _print_all(lines, as_json=as_json)
+        else:
+            most = limit or _LINES
+            with first_of(reversed(deque(lines, most + 1)), most) as latest:
+                _print_all(reversed(latest), as_json=as_json)
+
+
+def _refuse_unknown(step: str | None, executions: list[JobExecution], journey_id: str) -> None:
+    known = dict.fromkeys(run.step_id for execution in executions for run in execution.steps)
+    if step is not None and step not in known:
+        raise NotFoundError(f"there is no step {step} in journey {journey_id}; there are {', '.join(known) or 'none'}")
+
+
+def _latest(services: Services, journey_id: str, stage_id: str | None) -> Iterator[JobExecution]:
+    """The latest execution of each stage, in order."""
+    complete = services.journeys.get_complete_journey(journey_id, recent_executions=0, consistent=True)
+    if stage_id is not None:
+        services.journeys.get_stage(journey_id, stage_id)
+    for stage in complete.stages:
+        if stage_id in (None, stage.stage_id):
+            found = services.journeys.list_stage_executions(stage, newest_first=True).first()
+            if found is not None:
+                yield found
+
+
+def _full(services: Services, execution: JobExecution, step: str | None) -> Iterator[dict[str, Any]]:
+    steps = {run.step_id for run in execution.steps}
+    if step is not None and step not in steps:
+        return iter(())
+    return services.journey_records.get_job_logs(execution.journey_id, execution.stage_id, execution.job_id, step)
+
+
+def _recent(services: Services, execution: JobExecution, step: str | None) -> Iterator[dict[str, Any]]:
+    entries: Iterable[LogEntry]
+    if step is None:
+        entries = services.journeys.list_job_logs(execution.job_id)
+    else:
+        entries = services.journeys.list_step_logs(execution.journey_id, execution.job_id, step)
+    for entry in entries:
+        yield {
+            "jobId": entry.job_id,
+            "step_id": entry.step,
+            "level": entry.level.name,
+            "message": entry.message,
+            "timestamp": entry.timestamp.isoformat(),
+            "details": entry.details,
+        }
+
+
+def _print_all(lines: Iterable[dict[str, Any]], *, as_json: bool) -> None:
+    for line in lines:
+        _print_line(line, as_json=as_json)
+
+
+def _print_line(line: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json_line(line)
+        return
+    level = LogLevel(line["level"].lower())
+    details = f"  {line['details']}" if line.get("details") else ""
+    text = f"{line['timestamp']} {line['level']:7} {line['step_id']}: {line['message']}{details}"
+    print_text(text, _COLOURS.get(level, ""))
+
+
+def reports(
+    journey_id: JourneyId,
+    stage: Stage = None,
+    report_type: Annotated[ReportType | None, typer.Option("--type", help="Only of this type.")] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the reports of the latest executions.
+
+    \b
+    Example:
+        jobtable journeys reports JRN-1 --type performance
+    """
+    with open_services(store, objects) as services:
+        found = [
+            record
+            for execution in _latest(services, journey_id, stage)
+            for record in services.journeys.list_job_reports(execution.job_id)
+            if report_type in (None, record.report_type)
+        ]
+        print_list(found, _report_row, as_json=as_json, empty=f"Journey {journey_id} has no such reports.")
+
+
+def _report_row(record: JobReport) -> dict[str, Any]:
+    return {
+        "report": record.report_id,
+        "type": record.report_type.value,
+        "title": record.title,
+        "summary": record.summary,
+        "bytes": None if record.metrics is None else record.metrics.content_size,
+        "generated": record.generated_at,
+    }
+
+
+def report(
+    journey_id: JourneyId,
+    report_id: Annotated[str, typer.Argument(metavar="REPORT", help="The report's id, as `reports` lists it.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+) -> None:
+    """Print one report, whole, as JSON.
+
+    \b
+    Example:
+        jobtable journeys report JRN-1 JOB-0C6B1C1F6B112F63_job_summary
+    """
+    with open_services(store, objects) as services:
+        for execution in services.journeys.list_executions(journey_id):
+            for record in services.journeys.list_job_reports(execution.job_id):
+                if record.report_id == report_id:
+                    print_json(services.journey_records.read_report(record))
+                    return
+    raise NotFoundError(f"journey {journey_id} has no report {report_id}")
+
+
+def rules(
+    journey_id: JourneyId,
+    stage: Annotated[
+        str | None, typer.Option("--stage", metavar="STAGE", help="Those that apply to this stage, most urgent first.")
+    ] = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the rules of a journey, or those that apply to one of its stages.
+
+    \b
+    Example:
+        jobtable journeys rules JRN-1 --stage tmf_mapping
+    """
+    with open_services(store, objects) as services:
+        services.journeys.get_journey(journey_id)
+        found = services.journeys.list_rules(journey_id)
+        if stage is not None:
+            found = applicable(found, services.journeys.get_stage(journey_id, stage))
+        print_list(found, _rule_row, as_json=as_json, empty=f"Journey {journey_id} has no such rules.")
+
+
+def _rule_row(found: SecondBrainRule) -> dict[str, Any]:
+    return {
+        "rule": found.rule_id,
+        "stage": found.stage_id,
+        "type": found.type.value,
+        "priority": found.priority.value,
+        "scope": found.scope.value,
+        "status": found.status.value,
+        "content": found.content,
+    }
+
+
+def rule(
+    journey_id: JourneyId,
+    rule_id: Annotated[str, typer.Argument(metavar="RULE", help="The rule's id.")],
+    status: Annotated[RuleStatus, typer.Argument(metavar="STATUS", help="active, inactive or deprecated.")],
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+) -> None:
+    """Switch a rule on or off; stages that begin afterwards see it.
+
+    \b
+    Example:
+        jobtable journeys rule JRN-1 rule-tmf_mapping-field_mapping-001 inactive
+    """
+    with open_services(store, objects) as services:
+        found = next((each for each in services.journeys.list_rules(journey_id) if each.rule_id == rule_id), None)
+        if found is None:
+            raise NotFoundError(f"journey {journey_id} has no rule {rule_id}")
+        services.journeys.change_rule_status(found, status)
+    say(f"Rule {rule_id} is {status.value}.")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "logs": logs,
+    "reports": reports,
+    "report": report,
+    "rules": rules,
+    "rule": rule,
+}

@@ -1,0 +1,82 @@
+"""What the texts of rules ask for: the few sentences that the stages of the example understand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any
+
+from jobtable.systems.journeys.entities import SecondBrainRule
+
+_SENTENCES = {
+    "table": re.compile(r"Map '(?P<name>[^']+)' table to TMF '(?P<meaning>[^']+)'"),
+    "field": re.compile(r"Map '(?P<name>[^']+)' field to TMF '(?P<meaning>[^']+)'"),
+    "drop": re.compile(r"Drop tables? '(?P<name>[^']+)'"),
+    "read": re.compile(r"Read '(?P<name>[^']+)' as (?P<meaning>cents|yes or no|a time)"),
+    "require": re.compile(r"Require '(?P<name>[^']+)'"),
+    "match": re.compile(r"Match '(?P<name>[^']+)' with '(?P<meaning>[^']+)'"),
+}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "cents": lambda value: f"{Decimal(value) / 100:.2f}" if isinstance(value, int) else value,
+    "yes or no": lambda value: {"Y": True, "N": False}.get(value, value),
+    "a time": lambda value: value.replace(" ", "T") if isinstance(value, str) else value,
+}
+
+
+@dataclass(frozen=True)
+class RuleBook:
+    """What the rules say, most urgent first: where two of them speak of one thing, the first one counts."""
+
+    tables: dict[str, str]
+    """Target names of tables."""
+    fields: dict[str, str]
+    """Target names of fields, by `field` or `table.field`."""
+    dropped: tuple[str, ...]
+    """Patterns of tables to leave out."""
+    readings: dict[str, str]
+    """How the values of fields are to be understood."""
+    required: tuple[str, ...]
+    """Target fields that every document that may have them must have."""
+    patterns: dict[str, str]
+    """Regular expressions for target fields."""
+    unknown: tuple[str, ...]
+    """Ids of rules whose text is not understood."""
+
+    def target_of(self, table: str, column: str) -> str | None:
+        """The target name that a rule gives to a column."""
+        return self.fields.get(f"{table}.{column}", self.fields.get(column))
+
+    def is_dropped(self, table: str) -> bool:
+        """Whether a rule leaves the table out."""
+        return any(fnmatchcase(table, pattern) for pattern in self.dropped)
+
+
+def read_rules(rules: Iterable[SecondBrainRule]) -> RuleBook:
+    """Understand the texts of rules."""
+    said: dict[str, dict[str, str]] = {kind: {} for kind in _SENTENCES}
+    unknown = []
+    for rule in rules:
+        is_understood = False
+        for kind, sentence in _SENTENCES.items():
+            for found in sentence.finditer(rule.content):
+                said[kind].setdefault(found["name"], found.groupdict().get("meaning", ""))
+                is_understood = True
+        if not is_understood:
+            unknown.append(rule.rule_id)
+    return RuleBook(
+        tables=said["table"],
+        fields=said["field"],
+        dropped=tuple(said["drop"]),
+        readings=said["read"],
+        required=tuple(said["require"]),
+        patterns=said["match"],
+        unknown=tuple(unknown),
+    )
+
+
+def interpret(reading: str | None, value: Any) -> Any:
+    """A value as a reading understands it."""
+    return value if reading is None or value is None else _READERS[reading](value)

@@ -1,0 +1,451 @@
+"""One run of one execution of a stage: step after step, each of them durable before the next begins."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from typing import Any, BinaryIO, Literal
+
+from pydantic_core import to_jsonable_python
+
+from jobtable.clock import Clock
+from jobtable.errors import NotFoundError, TransactionFailedError, kind_and_text
+from jobtable.model import Entity, Update
+from jobtable.objects import ObjectInfo, ObjectStore, Source, key_parts
+from jobtable.store import Store
+from jobtable.systems.journeys import aggregates, reports
+from jobtable.systems.journeys.entities import JobExecution, Journey, LogEntry, SecondBrainRule
+from jobtable.systems.journeys.flow import JourneyFlow, State, Written, find_latest_execution, seconds_between
+from jobtable.systems.journeys.hold import ExecutionLost, Hold, held, meaning_of
+from jobtable.systems.journeys.locations import Place
+from jobtable.systems.journeys.parts import (
+    ExecutionStatus,
+    JourneyStatus,
+    LogCounts,
+    LogLevel,
+    RuleType,
+    StepLogFile,
+    StepRun,
+    is_running,
+)
+from jobtable.systems.journeys.reports import ENGINE_REPORTS, Content, ReportDraft
+from jobtable.systems.journeys.rules import applicable
+from jobtable.systems.journeys.stage import Stage, StageStopped
+from jobtable.systems.journeys.step_log import StepLog
+
+PROGRESS_SECONDS = 1.0
+"""Progress within a step is written at most this often."""
+_ENTITIES_AT_ONCE = 80
+"""How many log entries and reports are written together with the end of their step; the others go before it."""
+_TOLD_LINES_A_SECOND = 50
+"""How many lines a second also go to the log of the job, where they can be followed while the step runs."""
+_EXECUTION_RUNS, _JOURNEY_RUNS = is_running(JobExecution.status), is_running(Journey.status)
+Ending = Literal["completed", "failed", "stopped"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    how: Ending
+    following: JobExecution | None = None
+    """The execution of the next stage, which is to be run now."""
+    message: str | None = None
+
+
+class StageRun:
+    """Runs the steps of an execution that are not finished yet."""
+
+    def __init__(
+        self,
+        stage_class: type[Stage],
+        state: State,
+        execution: JobExecution,
+        flow: JourneyFlow,
+        *,
+        store: Store,
+        objects: ObjectStore,
+        clock: Clock,
+        hold: Hold | None = None,
+    ) -> None:
+        self.journey = state.journey
+        self.definition = state.stage(execution.stage_id)
+        self.execution = execution
+        self.clock = clock
+        self.position: Any = None
+        self._state = state
+        self._flow = flow
+        self._store = store
+        self._objects = objects
+        self._hold = hold or Hold()
+        self._place = Place(execution.journey_id, execution.stage_id, execution.job_id)
+        self._stage_class = stage_class
+        self._index = 0
+        self._log = StepLog(execution.job_id, "")
+        self._drafts: list[ReportDraft] = []
+        self._counted = LogCounts()
+        self._told_at = clock.monotonic()
+        self._told_second = self._told_lines = 0
+        self._is_stopping = False
+
+    def run(self) -> Ended:
+        """Run what is left of the execution, to its end or until somebody wants it to stop."""
+        self._begin()
+        try:
+            self._stage_class.check(self.definition)
+            stage = self._stage_class(self)
+        except Exception as error:
+            with self._new_log():
+                return self._fail(error)
+        while self._index < len(self.execution.steps):
+            if self.should_stop():
+                return self._set_aside(self._step, Written())
+            with self._new_log():
+                ended = self._run_step(stage)
+            if ended is not None:
+                return ended
+        return self._complete()
+
+    # --- what a stage asks of its run ---------------------------------------------------------------------------------
+
+    def log(self, level: LogLevel, message: str, details: Mapping[str, Any]) -> None:
+        """Take a line."""
+        if level is LogLevel.DEBUG and not self.execution.configuration.enable_detailed_logging:
+            return
+        self._log.write(level, message, self.clock.now(), source=self._stage_class.__name__, details=details)
+        if level is not LogLevel.DEBUG and self._may_tell():
+            self._hold.log(level, message)
+
+    def _may_tell(self) -> bool:
+        """Whether the log of the job can take one more line in this second."""
+        second = int(self.clock.monotonic())
+        if second != self._told_second:
+            self._told_second, self._told_lines = second, 0
+        self._told_lines += 1
+        return self._told_lines <= _TOLD_LINES_A_SECOND
+
+    def report(self, content: Content) -> None:
+        """Take a report of the step."""
+        name = self._step.step_id
+        before = (self._step.reports or 0) + len(self._drafts)
+        if before:
+            name += f"-{before + 1}"
+        self._drafts.append(ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock))
+
+    def progress(self, percent: float, message: str | None) -> None:
+        """Write the progress of step, stage and journey, unless that was done a moment ago."""
+        if self.clock.monotonic() - self._told_at >= PROGRESS_SECONDS:
+            self._tell(percent, message, Written())
+
+    def save(self, position: Any, percent: float | None) -> None:
+        """Write the position of the step, with the log and the reports up to it."""
+        told = self._step.progress or 0 if percent is None else percent
+        step = JobExecution.steps[self._index]
+        run, written = self._written(self._step.replace(position=position), is_over=False)
+        updates: list[Update] = [step["position"].set(position)]
+        if run.log != self._step.log:
+            updates += [step["log"].set(run.log), self._metrics_with(written.logged)]
+        if run.reports != self._step.reports:
+            updates.append(step["reports"].set(run.reports))
+        self._tell(told, None, Written(updates, written.logged, written.entities))
+        self._replace_step(run.replace(progress=self._step.progress))
+        self._keep(written)
+        self.position = position
+        if self.should_stop():
+            raise StageStopped
+
+    def should_stop(self) -> bool:
+        """Whether the journey was seen paused or cancelled, or the worker is to end."""
+        return self._is_stopping or self._hold.should_stop()
+
+    def rules(self, rule_type: RuleType | None) -> list[SecondBrainRule]:
+        """The active rules that apply to the stage."""
+        if not self.journey.configuration.second_brain_enabled:
+            return []
+        rules = self._store.query(SecondBrainRule.key(journey_id=self.journey.journey_id))
+        return applicable(rules, self.definition, rule_type)
+
+    def earlier(self, stage_id: str) -> JobExecution:
+        """The latest execution of a stage."""
+        stage = self._state.stage(stage_id)
+        found = find_latest_execution(self._store, stage)
+        if found is None:
+            raise NotFoundError(f"stage {stage_id} of journey {stage.journey_id} has not run")
+        return found
+
+    def write_file(self, name: Sequence[str], source: Source) -> ObjectInfo:
+        """Store a file of the current step."""
+        self._hold.check()
+        return self._objects.put(self._place.file(self._step.step_id, *name), source)
+
+    def open_file(self, stage_id: str | None, step_id: str, name: Sequence[str]) -> BinaryIO:
+        """A file of a step."""
+        return self._objects.open(self._place_of(stage_id).file(step_id, *name))
+
+    def list_files(self, stage_id: str | None, step_id: str) -> Iterator[tuple[str, ...]]:
+        """The names of a step's files."""
+        prefix = self._place_of(stage_id).file(step_id)
+        depth = len(key_parts(prefix))
+        return iter(sorted(key_parts(found.key)[depth:] for found in self._objects.list(prefix)))
+
+    def _place_of(self, stage_id: str | None) -> Place:
+        if stage_id is None or stage_id == self._place.stage_id:
+            return self._place
+        return Place(self._place.journey_id, stage_id, self.earlier(stage_id).job_id)
+
+    # --- beginning ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _step(self) -> StepRun:
+        return self.execution.steps[self._index]
+
+    def _replace_step(self, run: StepRun) -> None:
+        steps = list(self.execution.steps)
+        steps[self._index] = run
+        self.execution = self.execution.replace(steps=steps)
+
+    def _begin(self) -> None:
+        """Find the first step that is not finished, and mark the execution as running."""
+        runs = {run.step_id: run for run in self.execution.steps}
+        steps = [runs.get(step.step_id) or StepRun(step_id=step.step_id) for step in self.definition.steps]
+        left = (n for n, run in enumerate(steps) if run.status is not ExecutionStatus.COMPLETED)
+        self._index = next(left, len(steps))
+        is_resumed = self.execution.status is ExecutionStatus.RUNNING
+        if self._index < len(steps):
+            steps[self._index] = _started(steps[self._index], self.clock.now())
+        if is_resumed:
+            self.execution = self.execution.replace(steps=steps)
+        else:
+            with held():
+                begun = self._flow.begin(self.execution, steps, self._hold.fence)
+            if begun is None:
+                raise ExecutionLost("its journey does not run any more")
+            self.execution = begun
+        if self._index < len(steps):
+            self.position = self._step.position
+            if is_resumed or self._step.log is not None:
+                self._remove_leftovers()
+
+    def _remove_leftovers(self) -> None:
+        """Remove the log entries of a step that was interrupted: its end stores those that its whole log gives."""
+        of_step = LogEntry.key(journey_id=self._place.journey_id, job_id=self._place.job_id, step=self._step.step_id)
+        leftovers = iter(self._store.query(of_step))
+        while some := list(islice(leftovers, _ENTITIES_AT_ONCE)):
+            with held(), self._store.transaction() as tx:
+                self._hold.fence(tx)
+                for entry in some:
+                    tx.delete(entry)
+
+    def _new_log(self) -> StepLog:
+        step_id = self._step.step_id if self._index < len(self.execution.steps) else ""
+        self._log = StepLog(self.execution.job_id, step_id)
+        if step_id and self._step.log is not None:
+            self._log.take_over(self._objects, self._place.log(step_id, self._step.log.run), self._step.log.lines)
+        self._counted = self._log.counts()
+        return self._log
+
+    # --- one step -----------------------------------------------------------------------------------------------------
+
+    def _run_step(self, stage: Stage) -> Ended | None:
+        """Run a step; gives how the run has ended with it, or None if it goes on."""
+        self.position = self._step.position
+        try:
+            getattr(stage, self._step.step_id)()
+            self._commit(stage)
+        except StageStopped:
+            if self._step.position is None:
+                self._discard_drafts()  # the step begins anew, and makes them again
+            return self._set_aside(*self._written(self._step))
+        except Exception as error:
+            if self._hold.may_retry and getattr(error, "retryable", False):
+                raise
+            return self._fail(error)
+        finally:
+            self._discard_drafts()
+        return None
+
+    def _commit(self, stage: Stage) -> None:
+        """Make the step durable, and the next one the current one: one transaction."""
+        run, written = self._written(_finished(self._step, ExecutionStatus.COMPLETED, self.clock.now()))
+        following = self._index + 1
+        steps = list(self.execution.steps)
+        steps[self._index] = run
+        if following < len(steps):
+            steps[following] = _started(steps[following], run.end_time or self.clock.now())
+        measured = {n: v for n, v in stage.metrics.items() if v != (self.execution.measurements or {}).get(n)}
+        percent = 100 * following / len(steps)
+        after = self.execution.replace(
+            steps=steps,
+            current_step=steps[min(following, len(steps) - 1)].step_id,
+            progress=int(percent),
+            metrics=aggregates.added(self.execution.metrics, written.logged),
+            # A copy, so that nothing that the stage does later changes what is known to be stored.
+            results=to_jsonable_python(stage.results),
+            measurements=dict(stage.metrics) or None,
+        )
+        changes = _changes(self.execution, after, range(self._index, min(following + 1, len(steps))))
+        self._write(Written(changes, written.logged, written.entities), percent)
+        self.execution = after
+        self._index = following
+        self._hold.progress(percent, run.step_id)
+        for name, value in measured.items():
+            self._hold.metric(name, value)
+
+    def _written(self, run: StepRun, *, is_over: bool = True) -> tuple[StepRun, Written]:
+        """Put the log and the reports of a step into object storage; gives the step and the records that name them.
+
+        While a step goes on the lines worth a quick look are not known yet: what is last now will not stay so.
+        """
+        logged = aggregates.since(self._counted, self._log.counts())
+        entries: list[Entity] = []
+        key = self._place.log(run.step_id, self._hold.run)
+        # The log of an earlier run may still be replaced by that run's worker, which was taken for dead.
+        if logged.total_logs or (run.log is not None and run.log.run != self._hold.run):
+            info = self._log.store(self._objects, key)
+            stored = StepLogFile(lines=len(self._log), size=info.size, sha256=info.sha256, run=self._hold.run)
+            run = run.replace(log=stored)
+        if is_over and len(self._log):
+            entries += self._log.entries(self.execution, key)
+        if self._drafts:
+            about = reports.step_summary(self.execution.job_id, run)
+            entries += [draft.store(self._objects, self.execution, about, self._hold.run) for draft in self._drafts]
+            if run.status not in aggregates.ENDED:
+                run = run.replace(reports=(run.reports or 0) + len(self._drafts))
+        self._write_ahead(entries[:-_ENTITIES_AT_ONCE])
+        return run, Written((), logged, entries[-_ENTITIES_AT_ONCE:])
+
+    def _keep(self, written: Written) -> None:
+        """Remember what is stored of an unfinished step, so that it is not counted or made again."""
+        self._counted = self._log.counts()
+        self.execution = self.execution.replace(metrics=aggregates.added(self.execution.metrics, written.logged))
+        self._discard_drafts()
+
+    def _metrics_with(self, logged: LogCounts) -> Update:
+        return JobExecution.metrics.set(aggregates.added(self.execution.metrics, logged))
+
+    def _write_ahead(self, entries: Sequence[Entity]) -> None:
+        for start in range(0, len(entries), _ENTITIES_AT_ONCE):
+            with held(), self._store.transaction() as tx:
+                self._hold.fence(tx)
+                for entry in entries[start : start + _ENTITIES_AT_ONCE]:
+                    tx.put(entry)
+
+    def _write(self, written: Written, percent: float) -> None:
+        """Write the end of a step, and notice when the journey is not running any more."""
+        try:
+            self._send(written, percent, has_to_run=True)
+        except TransactionFailedError as error:
+            current = next((f.current for f in error.failures if isinstance(f.current, Journey)), None)
+            if current is None or current.status is not JourneyStatus.PAUSED or len(error.failures) > 1:
+                raise meaning_of(error) from error
+            self._is_stopping = True
+            with held():
+                self._send(written, percent, has_to_run=False)
+
+    def _send(self, written: Written, percent: float, *, has_to_run: bool) -> None:
+        now = self.clock.now()
+        with self._store.transaction() as tx:
+            self._hold.fence(tx)
+            tx.update(
+                self.execution,
+                *written.updates,
+                JobExecution.updated_at.set(now),
+                when=_EXECUTION_RUNS,
+            )
+            tx.update(
+                Journey.key(journey_id=self._place.journey_id),
+                Journey.overall_progress.set(self._state.progress(running_percent=percent)),
+                Journey.updated_at.set(now),
+                *aggregates.counting(written.logged),
+                when=_JOURNEY_RUNS if has_to_run else None,
+            )
+            for entity in written.entities:
+                tx.put(entity)
+
+    def _tell(self, percent: float, message: str | None, more: Written) -> None:
+        """Write progress in the midst of a step."""
+        self._told_at = self.clock.monotonic()
+        percent = min(max(percent, 0.0), 100.0)
+        of_stage = (100 * self._index + percent) / len(self.execution.steps)
+        step = JobExecution.steps[self._index]["progress"].set(int(percent))
+        updates = [*more.updates, step, JobExecution.progress.set(int(of_stage))]
+        self._write(Written(updates, more.logged, more.entities), of_stage)
+        self._replace_step(self._step.replace(progress=int(percent)))
+        self._hold.progress(of_stage, message or self._step.step_id)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _complete(self) -> Ended:
+        """Store the engine's reports, and end the execution."""
+        about = reports.execution_summary(self.execution)
+        made = [
+            self._engine_draft(content).store(self._objects, self.execution, about, self._hold.run)
+            for content in reports.engine_reports(self.execution)
+        ]
+        with held():
+            following = self._flow.complete(self.execution, Written(entities=made), self._hold.fence)
+        return Ended("completed", following)
+
+    def _engine_draft(self, content: Content) -> ReportDraft:
+        name = ENGINE_REPORTS[content.type]
+        return ReportDraft(name, f"{self.execution.job_id}_{name}", content, self.clock)
+
+    def _fail(self, error: Exception) -> Ended:
+        """Keep what the step has logged, with the error, and end the execution with it."""
+        message = kind_and_text(error)[:2000]
+        trace = "".join(traceback.format_exception(error))
+        if self._index >= len(self.execution.steps):
+            with held():
+                self._flow.fail(self.execution, message, Written(), self._hold.fence)
+            return Ended("failed", message=message)
+        self.log(LogLevel.ERROR, f"the step failed: {message}", {"trace": trace})
+        run, written = self._written(_finished(self._step, ExecutionStatus.FAILED, self.clock.now()))
+        draft = self._engine_draft(reports.error_analysis(self.execution, run.step_id, error, trace))
+        about = reports.execution_summary(self.execution)
+        report = draft.store(self._objects, self.execution, about, self._hold.run)
+        updates = [
+            JobExecution.steps[self._index].set(run),
+            self._metrics_with(written.logged),
+        ]
+        ended = Written(updates, written.logged, [*written.entities, report])
+        with held():
+            self._flow.fail(self.execution, f"{run.step_id}: {message}", ended, self._hold.fence)
+        return Ended("failed", message=f"{run.step_id}: {message}")
+
+    def _set_aside(self, run: StepRun, written: Written) -> Ended:
+        """Let the execution wait after its last finished step, or at the position that the current one has saved."""
+        run = run.replace(status=ExecutionStatus.PENDING)
+        updates = [JobExecution.steps[self._index].set(run), self._metrics_with(written.logged)]
+        with held():
+            self._flow.set_aside(self.execution, Written(updates, written.logged, written.entities), self._hold.fence)
+        return Ended("stopped", message=f"stopped before the end of {run.step_id}")
+
+    def _discard_drafts(self) -> None:
+        for draft in self._drafts:
+            draft.discard()
+        self._drafts = []
+
+
+def _started(run: StepRun, now: datetime) -> StepRun:
+    return run.replace(status=ExecutionStatus.RUNNING, start_time=run.start_time or now)
+
+
+def _finished(run: StepRun, status: ExecutionStatus, now: datetime) -> StepRun:
+    duration = seconds_between(run.start_time, now)
+    return run.replace(status=status, end_time=now, duration=duration, progress=None, position=None, reports=None)
+
+
+def _changes(before: JobExecution, after: JobExecution, steps: Iterable[int]) -> list[Update]:
+    """What the end of a step changes in an execution: some of its steps, and whatever else is not as it was."""
+    changes: list[Update] = [JobExecution.steps[index].set(after.steps[index]) for index in steps]
+    changes += [JobExecution.current_step.set(after.current_step), JobExecution.progress.set(after.progress)]
+    if after.metrics != before.metrics:
+        changes.append(JobExecution.metrics.set(after.metrics))
+    if after.results != before.results:
+        changes.append(JobExecution.results.set(after.results))
+    if after.measurements != before.measurements:
+        changes.append(JobExecution.measurements.set(after.measurements))
+    return changes

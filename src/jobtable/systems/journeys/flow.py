@@ -1,0 +1,430 @@
+"""How a journey moves: every transition is one transaction over the journey, its stage, its execution and its sums.
+
+    pending -> running -> completed
+               running -> paused -> running
+               running -> failed -> running        (retry: a new execution)
+               any but completed -> cancelled -> running
+
+The journey's `updated_at` is its version: a transition that was decided on an older one is decided again. So whatever
+changes a journey, here and elsewhere, gives it another one, or at least marks it (`creation`) while it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from jobtable.clock import Clock
+from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError
+from jobtable.model import Entity, Selection, Update, unchanged
+from jobtable.store import Store
+from jobtable.store.transactions import Transaction
+from jobtable.systems.journeys import aggregates
+from jobtable.systems.journeys.creation import incomplete
+from jobtable.systems.journeys.entities import JobExecution, Journey, StageDefinition
+from jobtable.systems.journeys.locations import DEFAULT_BUCKETS
+from jobtable.systems.journeys.parts import (
+    Aggregates,
+    ExecutionConfiguration,
+    ExecutionStatus,
+    JourneyStatus,
+    LogCounts,
+    StageStatus,
+    StepRun,
+    is_running,
+)
+
+Fence = Callable[[Transaction], None]
+"""Adds to a transaction the condition under which its writer may write."""
+T = TypeVar("T")
+_ATTEMPTS = 50
+_MOST_EXECUTIONS = 999
+"""The key of an execution has three digits for its number."""
+_PASSED = (StageStatus.COMPLETED, StageStatus.SKIPPED)
+_NOTHING_LOGGED = LogCounts()
+
+
+@dataclass(frozen=True)
+class State:
+    """A journey and its stages in order, as they were read for one transition."""
+
+    journey: Journey
+    stages: Sequence[StageDefinition]
+
+    def stage(self, stage_id: str) -> StageDefinition:
+        """The stage, or NotFoundError."""
+        found = next((stage for stage in self.stages if stage.stage_id == stage_id), None)
+        if found is None:
+            raise NotFoundError(f"journey {self.journey.journey_id} has no stage {stage_id}")
+        return found
+
+    def next_stage(self, *, after: str | None = None) -> StageDefinition | None:
+        """The first stage that is neither completed nor skipped, nor the one that is just being completed."""
+        return next((s for s in self.stages if s.status not in _PASSED and s.stage_id != after), None)
+
+    def progress(self, *, completed: str | None = None, running_percent: float = 0) -> int:
+        """The progress of the journey in percent, from its passed stages and that of the running one."""
+        passed = sum(stage.status in _PASSED or stage.stage_id == completed for stage in self.stages)
+        return int((100 * passed + running_percent) / max(len(self.stages), 1))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What the end of a step or of an execution writes besides the transition itself."""
+
+    updates: Sequence[Update] = ()
+    """Changes of the execution."""
+    logged: LogCounts = _NOTHING_LOGGED
+    """What the step has logged, for the sums of the journey."""
+    entities: Sequence[Entity] = ()
+    """Log entries and reports."""
+
+
+class JourneyFlow:
+    """The transitions of the journeys in one store."""
+
+    def __init__(self, store: Store, clock: Clock, new_job_id: Callable[[], str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_job_id = new_job_id
+
+    def read(self, journey_id: str) -> State:
+        """A journey with its stages, as they are now; NotFoundError if there is none."""
+        journey = self._store.get(Journey.key(journey_id=journey_id))
+        return State(journey, list(self._store.query(StageDefinition.key(journey_id=journey_id))))
+
+    def current_execution(self, state: State) -> JobExecution | None:
+        """The latest execution of the stage that the journey is at."""
+        stage_id = state.journey.current_stage_id
+        if stage_id is None:
+            return None
+        return find_latest_execution(self._store, state.stage(stage_id))
+
+    # --- by the people who run journeys ------------------------------------------------------------------------------
+
+    def start(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+        """Begin a journey; gives the execution to run, or None if every stage is skipped.
+
+        A journey that runs already stays as it is, and its current execution is given.
+        """
+
+        def act(state: State) -> JobExecution | None:
+            _expect(state, "run", JourneyStatus.PENDING, JourneyStatus.RUNNING)
+            execution = self.current_execution(state)
+            if state.journey.status is JourneyStatus.RUNNING and execution and execution.status not in aggregates.ENDED:
+                return execution
+            return self._go_on(state, triggered_by)
+
+        return self._decide(journey_id, act)
+
+    def pause(self, journey_id: str) -> Journey:
+        """Let the running stage stop behind its current step."""
+
+        def act(state: State) -> Journey:
+            _expect(state, "pause", JourneyStatus.RUNNING)
+            with self._store.transaction() as tx:
+                self._change(tx, state, status=JourneyStatus.PAUSED)
+            return state.journey.replace(status=JourneyStatus.PAUSED)
+
+        return self._decide(journey_id, act)
+
+    def resume(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+        """Go on with a paused journey: with the execution that was paused, or with the next stage."""
+
+        def act(state: State) -> JobExecution | None:
+            _expect(state, "resume", JourneyStatus.PAUSED)
+            execution = self.current_execution(state)
+            if execution is None or execution.status in aggregates.ENDED:
+                return self._go_on(state, triggered_by)
+            with self._store.transaction() as tx:
+                self._change(tx, state, status=JourneyStatus.RUNNING)
+            return execution
+
+        return self._decide(journey_id, act)
+
+    def cancel(self, journey_id: str) -> JobExecution | None:
+        """End a journey and the execution that is under way; gives that execution."""
+
+        def act(state: State) -> JobExecution | None:
+            not_over = (JourneyStatus.PENDING, JourneyStatus.RUNNING, JourneyStatus.PAUSED, JourneyStatus.FAILED)
+            _expect(state, "cancel", *not_over)
+            execution = self.current_execution(state)
+            with self._store.transaction() as tx:
+                if execution is None or execution.status in aggregates.ENDED:
+                    self._change(tx, state, status=JourneyStatus.CANCELLED)
+                    return None
+                ended = self._end(tx, execution, ExecutionStatus.CANCELLED, Written())
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.CANCELLED)
+                sums = aggregates.with_ended_job(state.journey.aggregates, ended.status, ended.duration)
+                self._change(tx, state, status=JourneyStatus.CANCELLED, aggregates=sums)
+                return ended
+
+        return self._decide(journey_id, act)
+
+    def retry(self, journey_id: str, triggered_by: str) -> JobExecution | None:
+        """Run the failed or cancelled stage of a journey again, as a new execution with the next number."""
+
+        def act(state: State) -> JobExecution | None:
+            _expect(state, "retry", JourneyStatus.FAILED, JourneyStatus.CANCELLED)
+            return self._go_on(state, triggered_by)
+
+        return self._decide(journey_id, act)
+
+    def skip(self, journey_id: str, stage_id: str) -> None:
+        """Pass over a stage that may be skipped and is not under way."""
+
+        def act(state: State) -> None:
+            stage = state.stage(stage_id)
+            if not stage.can_skip:
+                raise ConflictError(f"stage {stage_id} of journey {journey_id} cannot be skipped")
+            if stage.status in (StageStatus.RUNNING, StageStatus.COMPLETED):
+                raise ConflictError(f"stage {stage_id} of journey {journey_id} is {stage.status}: too late to skip it")
+            is_due = state.journey.status is JourneyStatus.RUNNING and state.journey.current_stage_id == stage_id
+            if is_due:
+                raise ConflictError(
+                    f"stage {stage_id} of journey {journey_id} is about to run: pause the journey first"
+                )
+            with self._store.transaction() as tx:
+                self._change_stage(tx, stage, StageStatus.SKIPPED)
+                self._change(tx, state, overall_progress=state.progress(completed=stage_id))
+
+        self._decide(journey_id, act)
+
+    # --- by the stage that runs --------------------------------------------------------------------------------------
+
+    def begin(self, execution: JobExecution, steps: list[StepRun], fence: Fence) -> JobExecution | None:
+        """Mark an execution as running; None if its journey does not run any more."""
+        now = self._clock.now()
+        current = next((run.step_id for run in steps if run.status is ExecutionStatus.RUNNING), None)
+        begun = execution.replace(
+            status=ExecutionStatus.RUNNING,
+            start_time=execution.start_time or now,
+            current_step=current,
+            steps=steps,
+            updated_at=now,
+        )
+
+        def act(state: State) -> JobExecution | None:
+            if state.journey.status is not JourneyStatus.RUNNING or state.journey.creation is not None:
+                return None
+            with self._store.transaction() as tx:
+                fence(tx)
+                tx.update(
+                    execution,
+                    JobExecution.status.set(begun.status),
+                    JobExecution.start_time.set(begun.start_time),
+                    JobExecution.current_step.set(current),
+                    JobExecution.steps.set(steps),
+                    JobExecution.updated_at.set(now),
+                    when=JobExecution.status == ExecutionStatus.PENDING,
+                )
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.RUNNING)
+                self._change(tx, state)
+            return begun
+
+        return self._decide(execution.journey_id, act)
+
+    def complete(self, execution: JobExecution, written: Written, fence: Fence) -> JobExecution | None:
+        """End an execution well, and open that of the next stage; gives it, or None if the journey does not go on."""
+
+        def act(state: State) -> JobExecution | None:
+            with self._store.transaction() as tx:
+                fence(tx)
+                ended = self._end(tx, execution, ExecutionStatus.COMPLETED, written)
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.COMPLETED)
+                sums = aggregates.with_logs(state.journey.aggregates, written.logged)
+                sums = aggregates.with_ended_job(sums, ended.status, ended.duration)
+                progress = state.progress(completed=execution.stage_id)
+                following = state.next_stage(after=execution.stage_id)
+                if following is None:
+                    status = JourneyStatus.COMPLETED
+                    self._change(tx, state, status=status, aggregates=sums, overall_progress=progress)
+                    return None
+                if state.journey.status is not JourneyStatus.RUNNING:  # paused: resuming opens the next one
+                    self._change(tx, state, aggregates=sums, overall_progress=progress)
+                    return None
+                return self._open(tx, state, following, sums, execution.triggered_by, overall_progress=progress)
+
+        return self._decide(execution.journey_id, act)
+
+    def fail(self, execution: JobExecution, message: str, written: Written, fence: Fence) -> JobExecution:
+        """End an execution badly, and with it its stage and, until someone retries, its journey."""
+
+        def act(state: State) -> JobExecution:
+            with self._store.transaction() as tx:
+                fence(tx)
+                ended = self._end(tx, execution, ExecutionStatus.FAILED, written, message)
+                self._change_stage(tx, state.stage(execution.stage_id), StageStatus.FAILED)
+                sums = aggregates.with_logs(state.journey.aggregates, written.logged)
+                sums = aggregates.with_ended_job(sums, ended.status, ended.duration)
+                self._change(tx, state, status=JourneyStatus.FAILED, aggregates=sums)
+            return ended
+
+        return self._decide(execution.journey_id, act)
+
+    def set_aside(self, execution: JobExecution, written: Written, fence: Fence) -> None:
+        """Let an execution wait, with what it has done, until its journey is resumed."""
+        now = self._clock.now()
+        with self._store.transaction() as tx:
+            fence(tx)
+            tx.update(
+                execution,
+                JobExecution.status.set(ExecutionStatus.PENDING),
+                JobExecution.updated_at.set(now),
+                *written.updates,
+                when=is_running(JobExecution.status),
+            )
+            counting = aggregates.counting(written.logged)
+            if counting:
+                tx.update(Journey.key(journey_id=execution.journey_id), Journey.updated_at.set(now), *counting)
+            for entity in written.entities:
+                tx.put(entity)
+
+    # --- parts of transitions ----------------------------------------------------------------------------------------
+
+    def _decide(self, journey_id: str, act: Callable[[State], T]) -> T:
+        """Read, act, and begin anew if the journey has changed in between."""
+        for _ in range(_ATTEMPTS):
+            state = self.read(journey_id)
+            try:
+                return act(state)
+            except TransactionFailedError as error:
+                if not any(isinstance(failure.current, Journey) for failure in error.failures):
+                    raise
+        raise ConflictError(f"journey {journey_id} is changed by others all the time; try again later")
+
+    def _change(self, tx: Transaction, state: State, **values: Any) -> None:
+        """Change the journey, on condition that it is still as it was read."""
+        journey = state.journey
+        values["updated_at"] = self._clock.now()
+        updates = [getattr(Journey, name).set(value) for name, value in values.items()]
+        tx.update(journey, *updates, when=unchanged(journey, Journey.updated_at, Journey.creation))
+
+    def _change_stage(self, tx: Transaction, stage: StageDefinition, status: StageStatus) -> None:
+        tx.update(stage, StageDefinition.status.set(status), StageDefinition.updated_at.set(self._clock.now()))
+
+    def _go_on(self, state: State, triggered_by: str) -> JobExecution | None:
+        """Open an execution of the next stage, or complete the journey."""
+        following = state.next_stage()
+        with self._store.transaction() as tx:
+            if following is None:
+                self._change(tx, state, status=JourneyStatus.COMPLETED, overall_progress=100)
+                return None
+            return self._open(tx, state, following, state.journey.aggregates, triggered_by)
+
+    def _open(
+        self, tx: Transaction, state: State, stage: StageDefinition, sums: Aggregates, triggered_by: str, **values: Any
+    ) -> JobExecution:
+        """Add the next execution of a stage, and point the journey to it."""
+        journey = state.journey
+        counts = journey.execution_counts or {}
+        last = counts.get(stage.stage_id)
+        number = 1 + (self._highest_number(stage) if last is None else last)
+        execution = self._new_execution(journey, stage, number, triggered_by)
+        tx.add(execution)
+        if stage.status is not StageStatus.PENDING:
+            self._change_stage(tx, stage, StageStatus.PENDING)
+        self._change(
+            tx,
+            state,
+            status=JourneyStatus.RUNNING,
+            current_stage_id=stage.stage_id,
+            current_stage_index=[each.stage_id for each in state.stages].index(stage.stage_id),
+            current_jobs={**journey.current_jobs, stage.stage_id: execution.job_id},
+            execution_counts={**counts, stage.stage_id: number},
+            aggregates=aggregates.with_new_job(sums),
+            **values,
+        )
+        return execution
+
+    def _new_execution(self, journey: Journey, stage: StageDefinition, number: int, triggered_by: str) -> JobExecution:
+        refuse_too_many(stage, number)
+        now, given = self._clock.now(), journey.configuration
+        return JobExecution(
+            job_id=self._new_job_id(),
+            journey_id=journey.journey_id,
+            order=stage.order,
+            stage_id=stage.stage_id,
+            execution_number=number,
+            triggered_by=triggered_by,
+            configuration=ExecutionConfiguration(
+                timeout=given.timeout,
+                retry_attempts=given.retry_attempts,
+                enable_detailed_logging=given.enable_detailed_logging,
+            ),
+            s3_config=DEFAULT_BUCKETS,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _highest_number(self, stage: StageDefinition) -> int:
+        """The number of the latest execution, for a journey that another program has stored without counters."""
+        latest = find_latest_execution(self._store, stage)
+        return latest.execution_number if latest else 0
+
+    def _end(
+        self,
+        tx: Transaction,
+        execution: JobExecution,
+        status: ExecutionStatus,
+        written: Written,
+        message: str | None = None,
+    ) -> JobExecution:
+        now = self._clock.now()
+        ended = execution.replace(status=status, end_time=now, duration=seconds_between(execution.start_time, now))
+        updates = [*written.updates] or _ended_steps(execution, status)
+        if status is ExecutionStatus.COMPLETED:
+            updates.append(JobExecution.progress.set(100))
+        tx.update(
+            execution,
+            JobExecution.status.set(status),
+            JobExecution.end_time.set(now),
+            JobExecution.duration.set(ended.duration),
+            JobExecution.error_message.set(message),
+            JobExecution.updated_at.set(now),
+            *updates,
+            when=(JobExecution.status == ExecutionStatus.PENDING) | is_running(JobExecution.status),
+        )
+        for entity in written.entities:
+            tx.add(entity)
+        return ended
+
+
+def _ended_steps(execution: JobExecution, status: ExecutionStatus) -> list[Update]:
+    """The step that was under way ends as its execution does."""
+    running = (n for n, run in enumerate(execution.steps) if run.status is ExecutionStatus.RUNNING)
+    return [JobExecution.steps[index]["status"].set(status) for index in running]
+
+
+def _expect(state: State, verb: str, *statuses: JourneyStatus) -> None:
+    journey = state.journey
+    if journey.creation is not None:
+        raise incomplete(journey.journey_id)
+    if journey.status not in statuses:
+        wanted = " or ".join(statuses)
+        raise ConflictError(f"cannot {verb} journey {journey.journey_id}: it is {journey.status}, not {wanted}")
+
+
+def executions_of(stage: StageDefinition) -> Selection[JobExecution]:
+    """All executions of a stage, by their numbers."""
+    return JobExecution.key(journey_id=stage.journey_id, order=stage.order, stage_id=stage.stage_id)
+
+
+def refuse_too_many(stage: StageDefinition, number: int) -> None:
+    """Raise ConflictError if no execution of a stage can have this number."""
+    if number > _MOST_EXECUTIONS:
+        raise ConflictError(
+            f"stage {stage.stage_id} of journey {stage.journey_id} ran {_MOST_EXECUTIONS} times: no more"
+        )
+
+
+def find_latest_execution(store: Store, stage: StageDefinition) -> JobExecution | None:
+    """The execution of a stage with the highest number, or None if it has not run."""
+    return store.query(executions_of(stage), newest_first=True, limit=1).first()
+
+
+def seconds_between(start: datetime | None, end: datetime) -> float:
+    """A duration in seconds, to the microsecond."""
+    return 0.0 if start is None else round((end - start).total_seconds(), 6)

@@ -1,0 +1,247 @@
+"""The choices and the nested models of the journey entities."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field
+
+from jobtable.jobs.stored.fields import Count
+from jobtable.model import Attribute, Condition, Json, OrNull, Part, Timestamp, camel_case
+from jobtable.model.conditions import AttributeIs
+
+Percent: TypeAlias = Annotated[int, Field(ge=0, le=100)]
+
+
+_RUNNING_BEFORE = "in_progress"
+"""What older programs write for what is running."""
+
+
+class _Status(StrEnum):
+    @classmethod
+    def _missing_(cls, value: object) -> _Status | None:
+        return cls("running") if value == _RUNNING_BEFORE else None
+
+
+def is_running(status: Attribute[Any]) -> Condition:
+    """That a status says running, in either form."""
+    return (status == "running") | AttributeIs(status.field.path, {"S": _RUNNING_BEFORE})
+
+
+class JourneyStatus(_Status):
+    """The states of a journey."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+
+
+class StageStatus(_Status):
+    """The states of a stage."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class ExecutionStatus(_Status):
+    """The states of a job execution and of its steps."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Priority(StrEnum):
+    """How urgent something is, the most urgent first."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+    @property
+    def rank(self) -> int:
+        """The place in the order: 0 for critical, 3 for low."""
+        return list(Priority).index(self)
+
+
+class RuleType(StrEnum):
+    """What a rule is about."""
+
+    FIELD_MAPPING = "field_mapping"
+    CONTEXTUAL_RECOMMENDATIONS = "contextual_recommendations"
+    DATA_INTERPRETATION = "data_interpretation"
+    VALIDATION_RULES = "validation_rules"
+    BUSINESS_LOGIC = "business_logic"
+    COMPLIANCE_CHECK = "compliance_check"
+
+
+class RuleScope(StrEnum):
+    """Where a rule applies."""
+
+    GLOBAL = "global"
+    PROJECT = "project"
+    STAGE = "stage"
+
+
+class RuleStatus(StrEnum):
+    """Whether a rule is in use."""
+
+    ACTIVE = "active"
+    INACTIVE = "inactive"
+    DEPRECATED = "deprecated"
+
+
+class LogLevel(StrEnum):
+    """The levels of log entries."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class ReportType(StrEnum):
+    """The kinds of reports."""
+
+    SUMMARY = "summary"
+    PERFORMANCE = "performance"
+    ERROR_ANALYSIS = "error_analysis"
+    CUSTOM = "custom"
+    TIMELINE = "timeline"
+    METRICS = "metrics"
+
+
+class Source(Part, alias=camel_case):
+    """Where a journey takes its data from."""
+
+    type: str = "schema-based"
+    schema_id: str
+    schema_name: str
+    schema_version: str = "1.0.0"
+
+
+class ExecutionConfiguration(Part, alias=camel_case):
+    """How a stage is run."""
+
+    timeout: Annotated[int, Field(gt=0)] = 1800
+    retry_attempts: Count = 3
+    enable_detailed_logging: bool = True
+
+
+class JourneyConfiguration(ExecutionConfiguration, alias=camel_case):
+    """How a whole journey is run."""
+
+    max_depth: Count = 5
+    tmf_spec_version: str = "4.0.0"
+    output_format: str = "json"
+    validate_at_each_stage: bool = True
+    second_brain_enabled: bool = True
+    rule_engine_version: str = "v1.0"
+
+
+class Aggregates(Part, alias=camel_case):
+    """Sums over everything that a journey has."""
+
+    total_jobs: Count = 0
+    completed_jobs: Count = 0
+    failed_jobs: Count = 0
+    total_execution_time: str = "0m"
+    total_logs: Count = 0
+    total_errors: Count = 0
+    total_warnings: Count = 0
+    total_rules: Count = 0
+    active_rules: Count = 0
+    total_execution_seconds: Decimal | None = None
+    """The exact sum; `total_execution_time` is the same in whole minutes, to be read by people."""
+
+
+class Creation(Part, alias=camel_case):
+    """How far a journey that is too large for one transaction has been created or imported."""
+
+    done: Count
+    total: Count
+    fingerprint: str
+
+
+class Step(Part, alias=camel_case):
+    """A task within a stage."""
+
+    step_id: str
+    name: str
+    description: str = ""
+    ai_assisted: bool = False
+    estimated_duration: str
+
+
+class RuleMetadata(Part, alias=camel_case):
+    """Where a rule comes from, and which stages it is for."""
+
+    created_by: str
+    version: str = "1.0"
+    tags: list[str] = []
+    applicable_stages: list[str] = []
+    rule_engine: str = "second_brain_v1"
+
+
+class LogCounts(Part, alias=camel_case):
+    """How many lines of each level an execution has logged."""
+
+    total_logs: Count = 0
+    error_count: Count = 0
+    warning_count: Count = 0
+    info_count: Count = 0
+    debug_count: Count = 0
+
+
+class Buckets(Part, alias=camel_case):
+    """Where the full logs and reports of an execution lie."""
+
+    logs_bucket: str
+    reports_bucket: str
+
+
+class StepLogFile(Part, alias=camel_case):
+    """The full log of a step in object storage."""
+
+    lines: Count
+    size: Count
+    sha256: str
+    run: Count | None = None
+    """Which run of the execution has stored it, if it was not the first: each has a folder of its own."""
+
+
+class StepRun(Part, alias=camel_case):
+    """How a step of an execution went."""
+
+    step_id: str
+    status: ExecutionStatus = ExecutionStatus.PENDING
+    start_time: OrNull[Timestamp] = None
+    end_time: OrNull[Timestamp] = None
+    duration: OrNull[float] = None
+    progress: Percent | None = None
+    position: Json = None
+    """How far the step has come, in its own terms: where it goes on after a crash."""
+    log: StepLogFile | None = None
+    reports: Count | None = None
+    """How many reports a step that is not finished has stored with its position."""
+
+
+class ReportMetrics(Part, alias=camel_case):
+    """The size of a report, and how long it took to make."""
+
+    content_size: Count
+    generation_time: float
+    report_sections: Count
+    sha256: str | None = None

@@ -1,0 +1,144 @@
+"""Journeys of a server: read as here, changed by its REST API."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from jobtable.clock import Clock
+from jobtable.files import whole_file
+from jobtable.jobs.engine import Jobs
+from jobtable.objects.store import CHUNK_SIZE
+from jobtable.remote.server import Server, path_of
+from jobtable.store import Store
+from jobtable.systems.journeys.archive import Exported
+from jobtable.systems.journeys.archive_check import MOST_BYTES, checked_archive
+from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.entities import Journey, SecondBrainRule, StageDefinition
+from jobtable.systems.journeys.parts import RuleStatus
+from jobtable.systems.journeys.restore import Existing, Imported
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.service import Journeys
+from jobtable.systems.journeys.template import DEFAULT_TEMPLATE, JourneyTemplate
+
+_TOLD = frozenset(
+    {
+        "journey_id",
+        "name",
+        "description",
+        "priority",
+        "created_by",
+        "oda_component_type",
+        "source",
+        "configuration",
+        "parameters",
+    }
+)
+"""What is said of a new journey; the rest is how far it is."""
+
+
+class ServerJourneys(Journeys):
+    """The records of a server's journeys."""
+
+    def __init__(self, server: Server, store: Store, *, clock: Clock) -> None:
+        super().__init__(store, clock=clock)
+        self._server = server
+
+    def create_journey(
+        self,
+        journey: Journey,
+        stages: Sequence[StageDefinition] | None = None,
+        rules: Sequence[SecondBrainRule] = (),
+    ) -> None:
+        """Store a new journey with its stages and rules, all or nothing."""
+        self._create(journey, {"stages": to_jsonable_python(stages), "rules": to_jsonable_python(list(rules))})
+
+    def create_from_template(
+        self, journey: Journey, template: JourneyTemplate = DEFAULT_TEMPLATE, *, with_example_rules: bool = False
+    ) -> None:
+        """Store a new journey with the stages of a template, whose classes the server looks for."""
+        told = {
+            "implementations": dict(template.implementations),
+            "skippable": sorted(template.skippable),
+            "example_rules": with_example_rules,
+        }
+        self._create(journey, {"template": told})
+
+    def change_rule_status(self, rule: SecondBrainRule, status: RuleStatus) -> SecondBrainRule:
+        """Switch a rule on or off."""
+        path = path_of("journeys", rule.journey_id, "stages", rule.stage_id, "rules", rule.rule_id)
+        return SecondBrainRule.model_validate(self._server.write("PATCH", path, {"status": status.value}))
+
+    def _create(self, journey: Journey, more: dict[str, Any]) -> None:
+        body = {**journey.model_dump(mode="json", include=set(_TOLD)), **more}
+        self._server.create("/journeys", body)
+
+
+class ServerRunner(JourneyRunner):
+    """Journeys that a server's workers run. In whose name they are run, the token says."""
+
+    def __init__(self, server: Server, jobs: Jobs) -> None:
+        super().__init__(jobs)
+        self._server = server
+
+    def run(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Begin a journey. Called again, it makes sure that the current stage has a job."""
+        return self._do(journey_id, "run")
+
+    def pause(self, journey_id: str) -> Journey:
+        """Let the running stage stop behind its current step."""
+        return self._do(journey_id, "pause")
+
+    def resume(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Go on with a paused journey, behind the last finished step."""
+        return self._do(journey_id, "resume")
+
+    def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
+        """End a journey at once."""
+        return self._do(journey_id, "cancel")
+
+    def retry(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Run the failed or cancelled stage again, as a new execution."""
+        return self._do(journey_id, "retry")
+
+    def skip(self, journey_id: str, stage_id: str) -> None:
+        """Pass over a stage that may be skipped and is not under way."""
+        self._do(journey_id, "stages", stage_id, "skip")
+
+    def _do(self, journey_id: str, *verb: str) -> Journey:
+        return Journey.model_validate(self._server.write("POST", path_of("journeys", journey_id, *verb)))
+
+
+class ServerBackups(JourneyBackups):
+    """A server's journeys as files here."""
+
+    def __init__(self, server: Server, runner: JourneyRunner) -> None:
+        super().__init__(runner)
+        self._server = server
+
+    def get_journey_complete(self, journey_id: str, path: Path) -> Exported:
+        """Write a journey to a file, which is checked and then there whole, or not at all."""
+        with whole_file(path) as file:
+            with self._server.open(path_of("journeys", journey_id, "export")) as stream:
+                shutil.copyfileobj(stream, file, CHUNK_SIZE)
+            file.flush()
+            with checked_archive(Path(file.name)) as archive:
+                return archive.manifest.exported()
+
+    def import_journey_complete(
+        self, path: Path, existing: Existing = Existing.REFUSE, *, most_bytes: int = MOST_BYTES
+    ) -> Imported:
+        """Upload a file that was checked, and let the server store what it holds."""
+        with checked_archive(path, most_bytes=most_bytes):
+            answer = self._server.upload(
+                "POST", "/journey-imports", path, query={"existing": existing.value}, media_type="application/zip"
+            )
+        return Imported(**answer)
+
+    def delete_journey(self, journey_id: str, *, stop: bool = False, by: str = "user") -> int:
+        """Remove a journey and its jobs with every item and object; gives the number of items."""
+        return int(self._server.write("DELETE", path_of("journeys", journey_id), query={"stop": stop})["count"])

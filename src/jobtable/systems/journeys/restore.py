@@ -1,0 +1,273 @@
+"""The import of a file that was checked: objects first, then items, and the journey itself last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain, islice
+
+from jobtable.errors import AlreadyExistsError, ArchiveError, ConditionFailedError, ConflictError, NotFoundError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.lifecycle.stopping import await_workers
+from jobtable.jobs.stored.entities import Job, main
+from jobtable.model import Condition
+from jobtable.store.backend import Item
+from jobtable.store.batches import Batches
+from jobtable.systems.journeys import aggregates
+from jobtable.systems.journeys.archive import Archive
+from jobtable.systems.journeys.creation import DELETION
+from jobtable.systems.journeys.entities import JobExecution, Journey, SecondBrainRule, journeys
+from jobtable.systems.journeys.locations import journey_prefix
+from jobtable.systems.journeys.parts import Aggregates, Creation, JourneyStatus, is_running
+from jobtable.systems.journeys.raw_items import add_item, list_partition, missing_from, replace_item
+from jobtable.systems.journeys.stage_jobs import JourneyJobs, is_job_of
+
+_METADATA = {"S": "METADATA"}
+_JOBS_AT_ONCE = 100
+"""How many jobs are read, and kept in memory, at once: a journey may have had tens of thousands."""
+
+
+class Existing(StrEnum):
+    """What an import does where the journey is there already."""
+
+    REFUSE = "refuse"
+    """Change nothing."""
+    MERGE = "merge"
+    """Add what is missing; what is there stays as it is, and the sums are counted anew."""
+    REPLACE = "replace"
+    """Make the journey what the file says: what the file does not have is removed."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What an import has brought in."""
+
+    journey_id: str
+    items: int
+    objects: int
+    removed_items: int
+    removed_objects: int
+
+
+def refuse_running(journey: Journey, verb: str) -> None:
+    """Raise ConflictError if a journey runs."""
+    if journey.status is JourneyStatus.RUNNING:
+        raise ConflictError(f"cannot {verb} journey {journey.journey_id} while it runs: pause or cancel it first")
+
+
+class Restore:
+    """One import of one file that was checked."""
+
+    def __init__(self, jobs: Jobs, archive: Archive, existing: Existing) -> None:
+        self._engine = jobs
+        self._store = jobs.store
+        self._objects = jobs.objects
+        self._archive = archive
+        self._existing = existing
+        self._jobs = JourneyJobs(jobs)
+        self._batches = Batches(jobs.store)
+        self._journey_id = archive.manifest.journey_id
+        self._selection = Journey.key(journey_id=self._journey_id)
+        self._prefix = journey_prefix(self._journey_id)
+
+    def run(self) -> Imported:
+        """Do it, or what is left of it."""
+        is_merged = self._mark()
+        is_replaced = self._existing is Existing.REPLACE
+        removed_items = self._remove_jobs() if is_replaced else 0
+        objects = self._put_objects(is_merged)
+        items = self._put_items(is_merged)
+        removed_objects = 0
+        if is_replaced:
+            removed_items += self._remove_items()
+            removed_objects = self._remove_objects()
+        if is_merged:
+            self._recount(has_changed=items > 0)
+        elif not replace_item(self._store, journeys, self._metadata(), self._is_marked(is_merged=False)):
+            raise self._overtaken()
+        return Imported(self._journey_id, items, objects, removed_items, removed_objects)
+
+    # --- before the first write ---------------------------------------------------------------------------------------
+
+    def _mark(self) -> bool:
+        """Mark the journey as being imported; gives whether it was there before and is merged into."""
+        there = self._store.find(self._selection)
+        has_jobs = sum(1 for _ in self._jobs_there()) > 0
+        begun = there.creation.fingerprint if there is not None and there.creation is not None else None
+        if begun in (self._mark_text(is_merged=False), self._mark_text(is_merged=True)):
+            return begun == self._mark_text(is_merged=True)
+        if begun == DELETION:
+            raise ConflictError(
+                f"the deletion of journey {self._journey_id} is not finished: delete it again, to the end"
+            )
+        if there is not None:
+            refuse_running(there, "import over")
+        if self._existing is Existing.REFUSE and (there is not None or has_jobs or self._has_anything()):
+            raise AlreadyExistsError(f"journey {self._journey_id} is there already: choose to merge or to replace it")
+        if self._existing is Existing.REPLACE:
+            held = chain(self._jobs_there(), self._jobs.list_jobs(self._journey_id))
+            await_workers(self._engine, held, f"import over journey {self._journey_id}")
+        if self._existing is Existing.MERGE and there is not None:
+            self._mark_merged(there)
+            return True
+        self._mark_anew(there)
+        return False
+
+    def _jobs_there(self) -> Iterator[Job]:
+        """The jobs of the file that are there already; a job that is somebody else's is never touched."""
+        job_ids = iter(sorted(self._archive.job_ids))
+        while some := [Job.key(job_id=job_id) for job_id in islice(job_ids, _JOBS_AT_ONCE)]:
+            for job in self._store.batch_get(some):
+                if job is None:
+                    continue
+                if not is_job_of(job, self._journey_id):
+                    raise ConflictError(f"job {job.job_id} is there, and is none of journey {self._journey_id}")
+                yield job
+
+    def _mark_anew(self, there: Journey | None) -> None:
+        coming: Journey = Journey.__schema__.codec.decode(self._metadata())
+        coming = coming.replace(creation=self._marker(is_merged=False), status=JourneyStatus.PENDING)
+        if there is None:
+            self._store.add(coming)
+        else:
+            may_begin = ~is_running(Journey.status) & ~(Journey.creation["fingerprint"] == DELETION)
+            self._conditionally(lambda: self._store.put(coming, when=may_begin))
+
+    def _mark_merged(self, there: Journey) -> None:
+        if there.creation is not None:
+            raise ConflictError(
+                f"another import or a deletion of journey {self._journey_id} is not finished: finish it first"
+            )
+        can_begin = ~is_running(Journey.status) & Journey.creation.missing()
+        marker = Journey.creation.set(self._marker(is_merged=True))
+        self._conditionally(lambda: self._store.update(self._selection, marker, when=can_begin))
+
+    def _conditionally(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except ConditionFailedError as error:
+            raise ConflictError(
+                f"journey {self._journey_id} began to run, or to be deleted, meanwhile: look at it, and import again"
+            ) from error
+
+    def _marker(self, *, is_merged: bool) -> Creation:
+        total = self._archive.manifest.item_count
+        return Creation(done=0, total=total, fingerprint=self._mark_text(is_merged=is_merged))
+
+    def _mark_text(self, *, is_merged: bool) -> str:
+        how = "into" if is_merged else "anew"
+        return f"import {self._existing.value} {how} {self._archive.digest}"
+
+    def _metadata(self) -> Item:
+        return next(item for item in self._archive.items() if item["SK"] == _METADATA)
+
+    def _is_marked(self, *, is_merged: bool) -> Condition:
+        """That nobody has deleted the journey, or begun another import of it, since this one began."""
+        marked: Condition = Journey.creation["fingerprint"] == self._mark_text(is_merged=is_merged)
+        return marked
+
+    def _overtaken(self) -> ConflictError:
+        return ConflictError(
+            f"journey {self._journey_id} was deleted, or imported by somebody else, meanwhile: "
+            "import it again, and let it replace what is there"
+        )
+
+    def _has_anything(self) -> bool:
+        has_item = next(self._items_here(), None) is not None
+        return has_item or next(self._objects.list(self._prefix), None) is not None
+
+    def _items_here(self) -> Iterator[Item]:
+        return list_partition(self._store, journeys, self._selection)
+
+    # --- what comes ---------------------------------------------------------------------------------------------------
+
+    def _put_objects(self, is_merged: bool) -> int:
+        there = set(self._keys_here()) if is_merged else set()
+        put = 0
+        for entry in self._archive.manifest.objects:
+            if entry.key in there:
+                continue
+            with self._archive.open_object(entry) as source:
+                info = self._objects.put(entry.key, source)
+            if info.sha256 != entry.sha256:
+                raise ArchiveError(f"the file changed while it was imported: {entry.key} is not what it was")
+            put += 1
+        return put
+
+    def _keys_here(self) -> Iterator[str]:
+        yield from (found.key for found in self._objects.list(self._prefix))
+        yield from self._jobs.list_objects(sorted(self._archive.job_ids))
+
+    def _put_items(self, is_merged: bool) -> int:
+        items = (item for item in self._archive.items() if item["SK"] != _METADATA)
+        jobs = self._archive.job_items()
+        for queue in sorted(self._archive.queues):  # so that an imported job can be retried here
+            self._engine.queues.ensure(queue)
+        if is_merged:
+            added = sum(add_item(self._store, main, item) for item in jobs)
+            return added + sum(add_item(self._store, journeys, item) for item in items)
+        # Executions lead to their jobs, so the jobs come first.
+        return self._batches.put_items(main, jobs) + self._batches.put_items(journeys, items) + 1
+
+    # --- what goes ----------------------------------------------------------------------------------------------------
+
+    def _remove_jobs(self) -> int:
+        """Remove the jobs that the file does not have. One that knows of no jobs leaves those of its executions."""
+        for job in self._jobs_there():
+            self._jobs.cancel(job, "the import of its journey")
+        removed = 0
+        knows_jobs = self._archive.manifest.jobs is not None
+        for execution in self._store.query(JobExecution.key(journey_id=self._journey_id), newest_first=True):
+            if knows_jobs or execution.job_id not in self._archive.execution_ids:
+                found = self._jobs.list_jobs_of(execution)
+                removed += self._jobs.delete(job for job in found if job.job_id not in self._archive.job_ids)
+        return removed
+
+    def _remove_items(self) -> int:
+        """Remove the items that the file does not have."""
+        here = self._jobs.list_items(self._archive.job_ids)
+        removed = self._batches.delete_items(main, missing_from(self._archive.job_items(), here))
+        here = self._items_here()
+        return removed + self._batches.delete_items(journeys, missing_from(self._archive.items(), here))
+
+    def _remove_objects(self) -> int:
+        wanted = {entry.key for entry in self._archive.manifest.objects}
+        others = [key for key in self._keys_here() if key not in wanted]
+        for other in others:
+            self._objects.delete(other)
+        return len(others)
+
+    def _recount(self, *, has_changed: bool) -> None:
+        """Count the merged journey anew, and take the mark away; again if it changes meanwhile."""
+        while (journey := self._store.find(self._selection)) is not None and self._has_mark(journey):
+            counted, counts = self._counted(journey)
+            is_same = not has_changed and (counted, counts) == (journey.aggregates, journey.execution_counts)
+            try:
+                self._store.update(
+                    self._selection,
+                    Journey.aggregates.set(counted),
+                    Journey.execution_counts.set(counts),
+                    Journey.creation.remove(),
+                    Journey.updated_at.set(journey.updated_at if is_same else self._engine.clock.now()),
+                    when=self._is_marked(is_merged=True) & (Journey.updated_at == journey.updated_at),
+                )
+            except (ConditionFailedError, NotFoundError):
+                continue
+            return
+        raise self._overtaken()
+
+    def _has_mark(self, journey: Journey) -> bool:
+        return journey.creation is not None and journey.creation.fingerprint == self._mark_text(is_merged=True)
+
+    def _counted(self, journey: Journey) -> tuple[Aggregates, dict[str, int]]:
+        """The sums of the journey, and the highest number of each stage's executions."""
+        counts = dict(journey.execution_counts or {})
+
+        def executions() -> Iterator[JobExecution]:
+            for execution in self._store.query(JobExecution.key(journey_id=self._journey_id)):
+                counts[execution.stage_id] = max(execution.execution_number, counts.get(execution.stage_id, 0))
+                yield execution
+
+        rules = self._store.query(SecondBrainRule.key(journey_id=self._journey_id))
+        return aggregates.recount(executions(), rules), counts

@@ -1,0 +1,356 @@
+"""Journeys on the job engine: one job for each execution of a stage, and a second one that looks after its end.
+
+The records of the journey are the truth. A job that dies is run again by the engine, and goes on behind the last
+finished step; the job of the next stage is submitted before that of the last one ends; and if a stage's job ends in
+a way that the stage itself could not record (a timeout, a cancelled job, too many lost workers), the job that waits
+for its end records it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from jobtable.errors import ConflictError, DefinitionError, JobStateError, LeaseLostError, NotFoundError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.lifecycle.leases import check_lease
+from jobtable.jobs.lifecycle.owners import submit_for
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.stored.entities import Job
+from jobtable.jobs.stored.fields import CLAIMABLE, Status
+from jobtable.jobs.submit.definition import DependsOn, EdgeCondition, NewJob
+from jobtable.jobs.tasks import FailTask, StopTask, task
+from jobtable.systems.journeys.aggregates import ENDED
+from jobtable.systems.journeys.entities import JobExecution, Journey
+from jobtable.systems.journeys.execution import Ended, StageRun
+from jobtable.systems.journeys.flow import JourneyFlow, State, Written
+from jobtable.systems.journeys.hold import ExecutionLost, Hold, no_fence
+from jobtable.systems.journeys.parts import ExecutionStatus, JourneyStatus, LogLevel, Priority
+from jobtable.systems.journeys.stage_jobs import (
+    CONCLUDE_STAGE,
+    END_JOB,
+    RUN_STAGE,
+    STAGE_JOB,
+    JourneyJobs,
+    end_job_id,
+    list_end_jobs,
+)
+from jobtable.systems.journeys.template import stage_class_of
+
+QUEUE = "journeys"
+_PAUSED = "the journey is paused"
+_MOST_INTERRUPTIONS = 10
+"""Finished steps stay finished, so a stage may lose more workers than other jobs before it is given up."""
+_PRIORITIES = {Priority.CRITICAL: 900, Priority.HIGH: 700, Priority.MEDIUM: 500, Priority.LOW: 300}
+
+
+class JourneyRunner:
+    """Runs journeys: the verbs for people, and what the jobs do."""
+
+    def __init__(self, jobs: Jobs, *, queue: str = QUEUE) -> None:
+        self.jobs = jobs
+        self.flow = JourneyFlow(jobs.store, jobs.clock, _new_job_id)
+        self._queue = queue
+
+    # --- what people do -----------------------------------------------------------------------------------------------
+
+    def run(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Begin a journey. Called again, it makes sure that the current stage has a job."""
+        if self.flow.start(journey_id, by) is not None:
+            self.settle(journey_id)
+        return self.flow.read(journey_id).journey
+
+    def pause(self, journey_id: str) -> Journey:
+        """Let the running stage stop behind its current step, or where that step saves its position."""
+        return self.flow.pause(journey_id)
+
+    def resume(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Go on with a paused journey, behind the last finished step.
+
+        ConflictError if it runs; its stage then gets a job all the same, if it has none.
+        """
+        with self._settled_if_refused(journey_id):
+            execution = self.flow.resume(journey_id, by)
+        if execution is not None:
+            self._open_tree(execution)
+            self._go_on_with(execution)
+        return self.flow.read(journey_id).journey
+
+    def cancel(self, journey_id: str, *, by: str = "user") -> Journey:
+        """End a journey at once; what its stage still does is not recorded any more.
+
+        ConflictError if it was cancelled before; its job is then cancelled too, if it was not.
+        """
+        try:
+            execution = self.flow.cancel(journey_id)
+        except ConflictError:  # whoever did so before may have died between the records and the job
+            state = self.flow.read(journey_id)
+            if state.journey.status is JourneyStatus.CANCELLED:
+                self._cancel_job(self.flow.current_execution(state), by)
+            raise
+        self._cancel_job(execution, by)
+        return self.flow.read(journey_id).journey
+
+    def _cancel_job(self, execution: JobExecution | None, by: str) -> None:
+        if execution is not None:
+            with contextlib.suppress(JobStateError, NotFoundError):  # it has ended just now, or was never submitted
+                self.jobs.cancel(execution.job_id, by=by)
+
+    def retry(self, journey_id: str, *, by: str = "user") -> Journey:
+        """Run the failed or cancelled stage again, as a new execution with the next number.
+
+        ConflictError if it runs; its stage then gets a job all the same, if it has none.
+        """
+        with self._settled_if_refused(journey_id):
+            execution = self.flow.retry(journey_id, by)
+        if execution is not None:
+            self._open_tree(execution)
+            self.settle(journey_id)
+        return self.flow.read(journey_id).journey
+
+    def skip(self, journey_id: str, stage_id: str) -> None:
+        """Pass over a stage that may be skipped and is not under way; ConflictError otherwise."""
+        self.flow.skip(journey_id, stage_id)
+
+    # --- what keeps records and jobs together -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _settled_if_refused(self, journey_id: str) -> Iterator[None]:
+        """Whoever did the same before may have died between the records and the job."""
+        try:
+            yield
+        except ConflictError:
+            self.settle(journey_id)
+            raise
+
+    def settle(self, journey_id: str) -> Journey:
+        """Make sure that a running journey has a job that runs it, or record how that job ended."""
+        state = self.flow.read(journey_id)
+        execution = self.flow.current_execution(state)
+        if state.journey.status is not JourneyStatus.RUNNING or execution is None or execution.status in ENDED:
+            return state.journey
+        job = self.jobs.store.find(Job.key(job_id=execution.job_id))
+        if job is None or (job.status is Status.STOPPED and job.message == _PAUSED):
+            # It was never submitted, or the journey was resumed before the pause had reached the job.
+            self._go_on_with(execution)
+        elif job.is_final:
+            reason = job.message or f"its job ended {job.status} before the stage did"
+            self._record_end(execution, job.status, reason)
+        else:
+            self._watch_over(state, execution)
+        return self.flow.read(journey_id).journey
+
+    def _go_on_with(self, execution: JobExecution) -> None:
+        """Submit the job of an execution, or let the one that was stopped begin anew, and watch over its end.
+
+        If someone has ended the tree of the journey's jobs, that is recorded instead.
+        """
+        job = self.jobs.store.find(Job.key(job_id=execution.job_id))
+        if job is not None and not (job.is_final and job.status is not Status.COMPLETED):
+            return
+        stage_job = self._stage_job(self.flow.read(execution.journey_id), execution)
+        ends_before = 0
+        if job is not None:
+            # The last of them may be just about to find that the job has ended, so the new run gets one of its own.
+            ends_before = len(list_end_jobs(self.jobs.store, execution.job_id))
+            self.jobs.retry(execution.job_id)
+        try:
+            self._submit(execution.journey_id, stage_job, self._end_job(stage_job, execution, ends_before))
+        except JobStateError:
+            root = self._find_root(execution)
+            if root is None or root.tree_status is None:
+                raise
+            self._record_end(execution, root.tree_status, f"job {root.job_id} was {root.tree_status} with its tree")
+
+    def _open_tree(self, execution: JobExecution) -> None:
+        """Let the journey go on after someone has ended the tree of its jobs."""
+        root = self._find_root(execution)
+        if root is not None and root.tree_status is not None:
+            self.jobs.open_for_system(root.job_id)
+
+    def _submit(self, journey_id: str, *new: NewJob) -> None:
+        """Submit jobs of a journey; ConflictError if that is deleted at the same time, and they with it."""
+        submit_for(
+            self.jobs,
+            new,
+            f"journey {journey_id}",
+            is_going=lambda: self._is_going(journey_id),
+            delete=lambda submitted: JourneyJobs(self.jobs).delete(reversed(submitted)),
+        )
+
+    def _is_going(self, journey_id: str) -> bool:
+        """Whether a journey is gone, or somebody deletes it."""
+        journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
+        return journey is None or journey.creation is not None
+
+    def _watch_over(self, state: State, execution: JobExecution) -> None:
+        """Make sure that a job waits for the end of a stage's: whoever let that one begin may have died too early."""
+        ends = list_end_jobs(self.jobs.store, execution.job_id)
+        if not ends or ends[-1].status not in CLAIMABLE:
+            self._submit(execution.journey_id, self._end_job(self._stage_job(state, execution), execution, len(ends)))
+
+    def _end_job(self, stage_job: NewJob, execution: JobExecution, number: int) -> NewJob:
+        return NewJob(
+            name=f"{stage_job.name}: end",
+            task=CONCLUDE_STAGE,
+            params=stage_job.params,
+            queue=self._queue,
+            user=stage_job.user,
+            job_id=end_job_id(execution.job_id, number),
+            job_type=END_JOB,
+            priority=stage_job.priority,
+            tags=stage_job.tags,
+            max_attempts=10,
+            most_interruptions=_MOST_INTERRUPTIONS,
+            depends_on=(DependsOn(execution.job_id, condition=EdgeCondition.FINISHED),),
+        )
+
+    def _stage_job(self, state: State, execution: JobExecution) -> NewJob:
+        journey = state.journey
+        return NewJob(
+            name=f"{journey.name}: {state.stage(execution.stage_id).name}",
+            task=RUN_STAGE,
+            params={"journey_id": journey.journey_id},
+            queue=self._queue,
+            user=journey.created_by,
+            job_id=execution.job_id,
+            description=f"execution {execution.execution_number} of {execution.stage_id} of {journey.journey_id}",
+            job_type=STAGE_JOB,
+            job_stage=execution.stage_id,
+            parent_job_id=None if (root := self._find_root(execution)) is None else root.job_id,
+            priority=_PRIORITIES[journey.priority],
+            tags=frozenset({f"journey:{journey.journey_id}"}),
+            max_attempts=1 + execution.configuration.retry_attempts,
+            timeout_seconds=execution.configuration.timeout,
+            most_interruptions=_MOST_INTERRUPTIONS,
+        )
+
+    def _find_root(self, execution: JobExecution) -> Job | None:
+        """The job with which the journey began: the root of all others, unless the journey was imported without it."""
+        first = self.jobs.store.query(JobExecution.key(journey_id=execution.journey_id), limit=1).first()
+        if first is None or first.job_id == execution.job_id:
+            return None
+        return self.jobs.store.find(Job.key(job_id=first.job_id))
+
+    def _record_end(self, execution: JobExecution, status: Status, reason: str) -> None:
+        """Record how a job ended that its stage could not record itself; ConflictError if that is not possible now."""
+        try:
+            if status is Status.CANCELLED:
+                self.flow.cancel(execution.journey_id)
+            elif status is Status.STOPPED:
+                self.flow.pause(execution.journey_id)
+                if execution.status is ExecutionStatus.RUNNING:
+                    self.flow.set_aside(execution, Written(), no_fence)
+            else:
+                self.flow.fail(execution, reason, Written(), no_fence)
+        except ConflictError:
+            if self._is_under_way(execution):  # otherwise somebody else has just recorded it
+                raise
+
+    def _is_under_way(self, execution: JobExecution) -> bool:
+        """Whether the records say that a journey runs, and is at this execution."""
+        state = self.flow.read(execution.journey_id)
+        current = self.flow.current_execution(state)
+        is_here = current is not None and current.job_id == execution.job_id and current.status not in ENDED
+        return is_here and state.journey.status is JourneyStatus.RUNNING
+
+    def execute(self, context: JobContext, journey_id: str) -> dict[str, Any]:
+        """Run the execution that a job is for: what the job's task does."""
+        state = self.flow.read(journey_id)
+        execution = self.flow.current_execution(state)
+        if execution is None or execution.job_id != context.job_id or execution.status in ENDED:
+            return self._already_ended(journey_id, context, execution)
+        if state.journey.status is not JourneyStatus.RUNNING:
+            raise StopTask(_PAUSED)
+        self._watch_over(state, execution)
+        hold = _hold(context)
+        try:
+            stage_class = stage_class_of(state.stage(execution.stage_id))
+        except DefinitionError as error:
+            self.flow.fail(execution, str(error), Written(), hold.fence)
+            raise FailTask(str(error)) from error
+        run = StageRun(
+            stage_class,
+            state,
+            execution,
+            self.flow,
+            store=self.jobs.store,
+            objects=self.jobs.objects,
+            clock=self.jobs.clock,
+            hold=hold,
+        )
+        try:
+            return self._concluded(journey_id, run.run(), run.execution)
+        except ExecutionLost as lost:
+            raise StopTask(self._why_stopped(journey_id, f"it was ended from outside: {lost}")) from lost
+
+    def _concluded(self, journey_id: str, ended: Ended, execution: JobExecution) -> dict[str, Any]:
+        if ended.how == "failed":
+            raise FailTask(ended.message or "the stage failed")
+        if ended.how == "stopped":
+            raise StopTask(self._why_stopped(journey_id, ended.message or "stopped"))
+        if ended.following is not None:
+            self.settle(journey_id)
+        return {"journey": journey_id, "stage": execution.stage_id, "execution": execution.execution_number}
+
+    def _why_stopped(self, journey_id: str, otherwise: str) -> str:
+        journey = self.jobs.store.find(Journey.key(journey_id=journey_id))
+        return _PAUSED if journey is not None and journey.status is JourneyStatus.PAUSED else otherwise
+
+    def _already_ended(self, journey_id: str, context: JobContext, execution: JobExecution | None) -> dict[str, Any]:
+        """The process died between the end of the stage and that of its job: let the journey go on."""
+        if execution is not None and execution.job_id == context.job_id:
+            if execution.status is ExecutionStatus.FAILED:
+                raise FailTask(execution.error_message or "the stage failed")
+            if execution.status is ExecutionStatus.CANCELLED:
+                raise StopTask("the journey was cancelled")
+        self.settle(journey_id)
+        return {"journey": journey_id}
+
+
+@task
+def run_stage(job: JobContext, journey_id: str) -> dict[str, Any]:
+    """Run the stage that a journey is at."""
+    return JourneyRunner(job.jobs, queue=_queue_of(job)).execute(job, journey_id)
+
+
+@task(inline=True)
+def conclude_stage(job: JobContext, journey_id: str) -> str:
+    """Look after a stage whose job has ended; gives the journey's status."""
+    return JourneyRunner(job.jobs, queue=_queue_of(job)).settle(journey_id).status.value
+
+
+def _queue_of(context: JobContext) -> str:
+    return context.lease.job.queue_name or QUEUE
+
+
+def _hold(context: JobContext) -> Hold:
+    """What a stage may do in the name of its job."""
+    job = context.lease.job
+
+    def check() -> None:
+        try:
+            context.jobs.refresh(context.lease)
+        except LeaseLostError as error:
+            raise ExecutionLost(str(error)) from error
+
+    def log(level: LogLevel, message: str) -> None:
+        context.log(message, level.name)
+
+    return Hold(
+        fence=partial(check_lease, lease=context.lease),
+        check=check,
+        run=context.epoch if context.epoch > 1 else None,
+        should_stop=context.should_stop,
+        log=log,
+        progress=context.progress,
+        metric=context.metric,
+        may_retry=context.attempt < job.max_attempts,
+    )
+
+
+def _new_job_id() -> str:
+    return f"JOB-{uuid.uuid4().hex[:16].upper()}"

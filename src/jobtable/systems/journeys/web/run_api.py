@@ -1,0 +1,254 @@
+"""Journeys as they run, what they log and report in full, and journeys as files."""
+
+from __future__ import annotations
+
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+from fastapi.responses import FileResponse
+from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
+
+from jobtable.errors import NotFoundError
+from jobtable.objects.store import Readable, chunks
+from jobtable.systems.journeys.backups import JourneyBackups
+from jobtable.systems.journeys.entities import JobReport, Journey, SecondBrainRule
+from jobtable.systems.journeys.parts import ReportType, RuleStatus
+from jobtable.systems.journeys.records import ExecutionRecords
+from jobtable.systems.journeys.restore import Existing
+from jobtable.systems.journeys.rules import add_rule, change_rule_status
+from jobtable.systems.journeys.runner import JourneyRunner
+from jobtable.systems.journeys.web.api import JourneyId, StageId
+from jobtable.web.api.bodies import Body, Written
+from jobtable.web.api.routers import api_router
+from jobtable.web.dependencies import AllServices, CallerOf, JobId, TheJourneys, TheStore, path_id
+from jobtable.web.guard import READ, WRITE, allow
+from jobtable.web.idempotency import HEADER, CreationRoute
+from jobtable.web.limits import takes_file
+from jobtable.web.uploads import binary_body, take
+
+router = api_router("journeys as they run")
+creation = api_router("journeys as they run", CreationRoute)
+
+_EXECUTION = "/journeys/{journey_id}/stages/{stage_id}/executions/{job_id}"
+_ZIP = "application/zip"
+
+
+async def _runner(services: AllServices) -> JourneyRunner:
+    return services.journey_runner
+
+
+async def _records(services: AllServices) -> ExecutionRecords:
+    return services.journey_records
+
+
+async def _backups(services: AllServices) -> JourneyBackups:
+    return services.journey_backups
+
+
+TheRunner = Annotated[JourneyRunner, Depends(_runner)]
+TheRecords = Annotated[ExecutionRecords, Depends(_records)]
+TheBackups = Annotated[JourneyBackups, Depends(_backups)]
+
+
+class NewReport(Body):
+    """A report to store."""
+
+    report_type: ReportType
+    title: str = Field(min_length=1, max_length=500, examples=["Field coverage"])
+    summary: str = Field("", max_length=10_000)
+    content: dict[str, Any] = Field(examples=[{"fields": 450, "mapped": 431}])
+
+
+class RuleChange(Body):
+    """Whether a rule is in use from now on."""
+
+    status: RuleStatus
+
+
+class ImportView(BaseModel):
+    """What an import has done."""
+
+    journey_id: str
+    items: int
+    objects: int
+    removed_items: int
+    removed_objects: int
+
+
+@router.post("/journeys/{journey_id}/run")
+@allow(WRITE)
+def run_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """Begin a journey. Called again, it makes sure that the current stage has a job."""
+    return runner.run(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/pause")
+@allow(WRITE)
+def pause_journey(journey_id: JourneyId, runner: TheRunner) -> Journey:
+    """Let the running stage stop behind its current step."""
+    return runner.pause(journey_id)
+
+
+@router.post("/journeys/{journey_id}/resume")
+@allow(WRITE)
+def resume_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """Go on with a paused journey, behind the last finished step."""
+    return runner.resume(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/cancel")
+@allow(WRITE)
+def cancel_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """End a journey at once."""
+    return runner.cancel(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/retry")
+@allow(WRITE)
+def retry_journey(journey_id: JourneyId, runner: TheRunner, caller: CallerOf) -> Journey:
+    """Run the failed or cancelled stage again, as a new execution."""
+    return runner.retry(journey_id, by=caller.name)
+
+
+@router.post("/journeys/{journey_id}/stages/{stage_id}/skip")
+@allow(WRITE)
+def skip_stage(journey_id: JourneyId, stage_id: StageId, runner: TheRunner, journeys: TheJourneys) -> Journey:
+    """Pass over a stage that may be skipped and is not under way."""
+    runner.skip(journey_id, stage_id)
+    return journeys.get_journey(journey_id)
+
+
+@router.delete("/journeys/{journey_id}")
+@allow(WRITE)
+def delete_journey(
+    journey_id: JourneyId,
+    backups: TheBackups,
+    caller: CallerOf,
+    stop: Annotated[bool, Query(description="If it runs: cancel it first, and wait for its worker.")] = False,
+) -> Written:
+    """Remove a journey and its jobs with every item and object; gives the number of items. Refused while it runs."""
+    return Written(count=backups.delete_journey(journey_id, stop=stop, by=caller.name))
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+@creation.post("/journey-rules", status_code=201)
+@allow(WRITE)
+def create_rule(rule: SecondBrainRule, store: TheStore) -> SecondBrainRule:
+    """Add a rule to a journey."""
+    add_rule(store, rule)
+    return rule
+
+
+@router.patch("/journeys/{journey_id}/stages/{stage_id}/rules/{rule_id}")
+@allow(WRITE)
+def change_rule(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    rule_id: Annotated[str, path_id("rule-1")],
+    body: RuleChange,
+    journeys: TheJourneys,
+    store: TheStore,
+) -> SecondBrainRule:
+    """Switch a rule on or off."""
+    found = next((rule for rule in journeys.list_stage_rules(journey_id, stage_id) if rule.rule_id == rule_id), None)
+    if found is None:
+        raise NotFoundError(f"stage {stage_id} of journey {journey_id} has no rule {rule_id}")
+    return change_rule_status(store, found, body.status, store.clock.now())
+
+
+# --- what executions have logged and reported ------------------------------------------------------------------------
+
+
+@router.get(_EXECUTION + "/log-lines")
+@allow(READ)
+def list_log_lines(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    job_id: JobId,
+    records: TheRecords,
+    step: Annotated[str | None, Query(min_length=1, description="Of this step only.")] = None,
+    first: Annotated[int, Query(ge=0, description="The number of the first line wanted, from 0.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=5000)] = 500,
+) -> list[dict[str, Any]]:
+    """Lines of the full log of an execution, oldest first; finished steps have one."""
+    lines = records.get_job_logs(journey_id, stage_id, job_id, step)
+    return list(islice(lines, first, first + limit))
+
+
+@router.get(_EXECUTION + "/full-reports")
+@allow(READ)
+def list_full_reports(
+    journey_id: JourneyId,
+    stage_id: StageId,
+    job_id: JobId,
+    records: TheRecords,
+    report_type: ReportType | None = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> list[dict[str, Any]]:
+    """The reports of an execution, whole, by type and then by age."""
+    return list(records.get_job_reports(journey_id, job_id, stage_id, report_type, limit=limit))
+
+
+@creation.post("/journeys/{journey_id}/executions/{job_id}/reports", status_code=201)
+@allow(WRITE)
+def create_report(
+    journey_id: JourneyId, job_id: JobId, body: NewReport, records: TheRecords, request: Request
+) -> JobReport:
+    """Store a report of an execution."""
+    return records.create_job_report(
+        journey_id,
+        job_id,
+        body.report_type,
+        body.title,
+        body.content,
+        summary=body.summary,
+        call_id=request.headers.get(HEADER),
+    )
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@router.get(
+    "/journeys/{journey_id}/export",
+    response_class=FileResponse,
+    responses={200: {"content": {_ZIP: {"schema": {"type": "string", "format": "binary"}}}}},
+)
+@allow(READ)
+def export_journey(journey_id: JourneyId, backups: TheBackups) -> Response:
+    """A journey with every item and every object, as one file; refused if the journey changes meanwhile."""
+    folder = tempfile.TemporaryDirectory(prefix="jobtable-export-")
+    try:
+        path = Path(folder.name) / "journey.zip"
+        backups.get_journey_complete(journey_id, path)
+    except BaseException:
+        folder.cleanup()
+        raise
+    return FileResponse(path, media_type=_ZIP, filename=f"{journey_id}.zip", background=BackgroundTask(folder.cleanup))
+
+
+@router.post("/journey-imports", openapi_extra=binary_body(_ZIP))
+@allow(WRITE)
+@takes_file(whole=False)
+async def import_journey(
+    request: Request,
+    backups: TheBackups,
+    existing: Annotated[Existing, Query(description="What to do where the journey is there.")] = Existing.REFUSE,
+) -> ImportView:
+    """Store what an exported file holds, after all of it was checked. The same request again finishes it."""
+
+    def import_from(body: Readable) -> ImportView:
+        with tempfile.TemporaryDirectory(prefix="jobtable-import-") as folder:
+            path = Path(folder) / "the file"  # so it is called where something is wrong with it
+            with path.open("wb") as kept:
+                kept.writelines(chunks(body))
+            done = backups.import_journey_complete(path, existing)
+        return ImportView.model_validate(done, from_attributes=True)
+
+    return await take(request, import_from)

@@ -1,0 +1,73 @@
+"""Batches of words that models complete or embed, and their results."""
+
+from __future__ import annotations
+
+from jobtable.jobs.stored.entities import main
+from jobtable.jobs.stored.fields import Count
+from jobtable.model import Attr, Entity, Key, Stored, Timestamp, default
+from jobtable.systems.receipts.entities.labels import ReceiptRef
+from jobtable.systems.receipts.geometry import Confidence
+from jobtable.systems.receipts.records import Number
+
+
+class BatchSummary(Entity, table=main, type="BATCH_SUMMARY"):
+    """A batch: what is in it, and how far it is."""
+
+    key = Key("BATCH#{batch_id}", "STATUS")
+    by_status = Key("STATUS#{status}", "BATCH_TYPE#{batch_type}#BATCH_ID#{batch_id}", index="GSI1")
+
+    batch_id: str
+    batch_type: str
+    openai_batch_id: Attr[str | None] = default(None)
+    submitted_at: Attr[Timestamp | None] = default(None)
+    status: Attr[str]
+    word_count: Attr[Count] = default(0)
+    result_file_id: Attr[str | None] = default(None)
+    receipt_refs: list[ReceiptRef] = []
+
+
+class BatchResult(Entity):
+    """What every result of a batch has. Its key does not name the image: see BatchService.record."""
+
+    by_batch = Key("BATCH#{batch_id}", "STATUS#{status}", index="GSI2")
+    by_receipt = Key("IMAGE#{image_id}#RECEIPT#{receipt_id:05d}", "BATCH#{batch_id}#STATUS#{status}", index="GSI3")
+
+    batch_id: str
+    image_id: Attr[str]
+    receipt_id: Number
+    line_id: Number
+    word_id: Number
+    status: Attr[str]
+
+
+class CompletionBatchResult(BatchResult, table=main, type="COMPLETION_BATCH_RESULT"):
+    """What a model says of the label of one word."""
+
+    key = Key(
+        "BATCH#{batch_id}",
+        "RESULT#RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#LABEL#{original_label}",
+    )
+    by_target = Key("LABEL_TARGET#{label_target}", "STATUS#{status}", index="GSI1")
+
+    original_label: Stored[str]
+    gpt_suggested_label: str | None = None
+    label_confidence: Confidence | None = None
+    label_changed: bool
+    validated_at: Timestamp
+    reasoning: str | None = None
+    raw_prompt: str | None = None
+    raw_response: str | None = None
+    label_target: Attr[str | None] = default(None)
+
+
+class EmbeddingBatchResult(
+    BatchResult, table=main, type="EMBEDDING_BATCH_RESULT", shares_keys_with=(CompletionBatchResult,)
+):
+    """Where the embedding of one word went. Its keys look like a completion's; no batch is of both types."""
+
+    key = Key("BATCH#{batch_id}", "RESULT#RECEIPT#{receipt_id:05d}#LINE#{line_id:05d}#WORD#{word_id:05d}#LABEL#{label}")
+
+    label: Stored[str]
+    pinecone_id: str
+    text: str
+    error_message: Attr[str | None] = default(None)

@@ -1,0 +1,357 @@
+"""OCR results: stored as a whole, read as a whole."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import ClassVar, NamedTuple
+
+from pydantic import ConfigDict
+
+from jobtable.errors import ConflictError, NotFoundError, TransactionFailedError, ValueRefusedError
+from jobtable.model import Entity, unchanged
+from jobtable.store import Query, Store, Transaction, Undeclared
+from jobtable.store.patterns import access_pattern
+from jobtable.store.transactions import packed
+from jobtable.systems.receipts.contents import ImageContents, ReceiptContents, image_contents, receipt_contents
+from jobtable.systems.receipts.entities import (
+    Image,
+    ImageChange,
+    Letter,
+    Line,
+    Receipt,
+    ReceiptAnalysis,
+    ReceiptField,
+    ReceiptLetter,
+    ReceiptLine,
+    ReceiptMetadata,
+    ReceiptWord,
+    ReceiptWordLabel,
+    Word,
+)
+
+Progress = Callable[[int, int], None]
+"""Called with how many items are done, and how many there are."""
+
+_ITEMS_A_STEP = 90
+
+
+@dataclass(frozen=True)
+class OcrResult:
+    """What OCR has read from one image: the image, its text, and the receipts on it with theirs."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
+    """Unknown members are refused: with a misspelt one, what is stored would be replaced by nothing."""
+
+    image: Image
+    lines: Sequence[Line] = ()
+    words: Sequence[Word] = ()
+    letters: Sequence[Letter] = ()
+    receipts: Sequence[Receipt] = ()
+    receipt_lines: Sequence[ReceiptLine] = ()
+    receipt_words: Sequence[ReceiptWord] = ()
+    receipt_letters: Sequence[ReceiptLetter] = ()
+
+    def under_the_image(self) -> Iterator[Entity]:
+        """Everything but the image itself."""
+        return chain(
+            self.lines,
+            self.words,
+            self.letters,
+            self.receipts,
+            self.receipt_lines,
+            self.receipt_words,
+            self.receipt_letters,
+        )
+
+    def check(self) -> None:
+        """Raise ValueRefusedError where something belongs to another image, stands twice, or hangs in the air."""
+        seen: set[str] = set()
+        partition = Image.__schema__.codec.key_of(self.image)["PK"]
+        for entity in self.under_the_image():
+            key = type(entity).__schema__.codec.key_of(entity)
+            if key["PK"] != partition:
+                key_text = f"{key['PK']['S']} {key['SK']['S']}"
+                raise ValueRefusedError(
+                    f"{key_text} is not of image {self.image.image_id}: store it with its own image"
+                )
+            if key["SK"]["S"] in seen:
+                raise ValueRefusedError(f"{key['SK']['S']} stands twice in the result of {self.image.image_id}")
+            seen.add(key["SK"]["S"])
+        for name in seen:
+            parent = "#".join(name.split("#")[:-2])
+            if parent and parent not in seen:
+                raise ValueRefusedError(f"{name} of image {self.image.image_id} is given without its {parent}")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What storing a result did."""
+
+    written: int
+    already_there: int
+    removed: int = 0
+    """What only an older result had, and what belonged to it."""
+
+
+class OcrService:
+    """Stores and reads what OCR finds on images."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
+        """Store a whole result, in place of an older one. Called again after a crash it does what is left to do.
+
+        It writes what is missing or differs. What only the older one had goes: a word with its labels, a receipt with
+        its merchant, its fields and its analyses. The image itself comes last: where it stands, everything under it
+        does. One that is there goes first. ConflictError where another call begins to store or delete it meanwhile: of
+        two at once the later one is there in the end, whole.
+        """
+        result.check()
+        plan = self._plan(result)
+        if plan.is_done:
+            if progress:
+                progress(plan.total, plan.total)
+            return Stored(0, plan.kept + 1)
+        change = _Change(self._store, result.image.image_id)
+        plan = self._plan(result)  # from now on nobody else writes there
+        if plan.has_image:  # nobody is to take a part of it for the whole
+            change.delete([result.image])
+        done = plan.kept
+        for apply, entities in ((change.put, plan.missing), (change.delete, plan.outdated)):
+            for step in packed(entities, _ITEMS_A_STEP):
+                apply(step)
+                done += len(step)
+                if progress:
+                    progress(done, plan.total)
+        change.end(result.image)
+        if progress:
+            progress(plan.total, plan.total)
+        return Stored(len(plan.missing) + 1, plan.kept, len(plan.outdated))
+
+    def _plan(self, result: OcrResult) -> _Plan:
+        image_id = result.image.image_id
+        there = {_name(e): e for e in self._store.collection(Image.key(image_id=image_id))}
+        under = list(result.under_the_image())
+        missing = [entity for entity in under if there.get(_name(entity)) != entity]
+        outdated = list(_outdated(chain(there.values(), self._fields(image_id)), result))
+        image = there.get(_name(result.image))
+        return _Plan(missing, outdated, len(under) - len(missing), image is not None, image == result.image)
+
+    @access_pattern("000", "Everything under an image")
+    def read_image(self, image_id: str) -> ImageContents:
+        """An image with everything under it, by one query, or NotFoundError."""
+        contents = image_contents(self._store.collection(Image.key(image_id=image_id)))
+        if contents.image is None:
+            raise NotFoundError(f"there is no image {image_id}, or its OCR result is not stored to the end")
+        return contents
+
+    @access_pattern("000", "Everything under a receipt")
+    def read_receipt(self, image_id: str, receipt_id: int) -> ReceiptContents:
+        """A receipt with everything under it, by one query, or NotFoundError."""
+        first = Receipt.key(image_id=image_id, receipt_id=receipt_id)
+        last = ReceiptMetadata.key(image_id=image_id, receipt_id=receipt_id)
+        contents = receipt_contents(self._store.collection(first, until=last))
+        if contents.receipt is None:
+            raise NotFoundError(f"image {image_id} has no receipt {receipt_id}")
+        return contents
+
+    def list_under_receipts(self, image_id: str) -> Query[Entity]:
+        """The receipts on an image and everything under them, each as what it is, in key order."""
+        receipts = Receipt.key(image_id=image_id)
+        return self._store.collection(receipts, until=receipts)
+
+    def get_image(self, image_id: str) -> Image:
+        """The image alone, or NotFoundError."""
+        return self._store.get(Image.key(image_id=image_id))
+
+    @access_pattern("000", "List all images", index="GSITYPE")
+    def list_images(self) -> Query[Image]:
+        """All images."""
+        return self._store.query(Image.by_type())
+
+    @access_pattern("000", "List the lines of an image", index="GSI1")
+    def list_lines(self, image_id: str) -> Query[Line]:
+        """The lines of an image in order, without reading its words and letters."""
+        return self._store.query(Line.by_image(image_id=image_id))
+
+    @access_pattern("000", "List the words of a line")
+    def list_words(self, image_id: str, line_id: int) -> Query[Word]:
+        """The words of a line in order."""
+        return self._store.query(Word.key(image_id=image_id, line_id=line_id))
+
+    @access_pattern("000", "List the letters of a word")
+    def list_letters(self, image_id: str, line_id: int, word_id: int) -> Query[Letter]:
+        """The letters of a word in order."""
+        return self._store.query(Letter.key(image_id=image_id, line_id=line_id, word_id=word_id))
+
+    @access_pattern("000", "List the receipts of an image", index="GSI1")
+    def list_receipts(self, image_id: str) -> Query[Receipt]:
+        """The receipts on an image."""
+        return self._store.query(Receipt.by_image(image_id=image_id))
+
+    @access_pattern("000", "List the lines of a receipt")
+    def list_receipt_lines(self, image_id: str, receipt_id: int) -> Query[ReceiptLine]:
+        """The lines of a receipt in order. What lies under them stands between them, and is read as well."""
+        return self._store.query(ReceiptLine.key(image_id=image_id, receipt_id=receipt_id))
+
+    @access_pattern("000", "List the words of a line of a receipt")
+    def list_words_of_receipt(self, image_id: str, receipt_id: int, line_id: int) -> Query[ReceiptWord]:
+        """The words of a receipt's line in order."""
+        return self._store.query(ReceiptWord.key(image_id=image_id, receipt_id=receipt_id, line_id=line_id))
+
+    @access_pattern("000", "List the letters of a word of a receipt")
+    def list_letters_of_receipt(
+        self, image_id: str, receipt_id: int, line_id: int, word_id: int
+    ) -> Query[ReceiptLetter]:
+        """The letters of a receipt's word in order."""
+        word = {"image_id": image_id, "receipt_id": receipt_id, "line_id": line_id, "word_id": word_id}
+        return self._store.query(ReceiptLetter.key(**word))
+
+    @access_pattern("000", "An image with its lines, receipts and fields", index="GSI1")
+    def list_outline(self, image_id: str) -> Query[Entity]:
+        """An image, its lines, its receipts and their fields, each as what it is, without reading words and letters."""
+        return self._store.collection(Image.by_image(image_id=image_id))
+
+    @access_pattern("000", "The receipts of an image with their words", index="GSI3")
+    def list_receipts_with_words(self, image_id: str) -> Query[Entity]:
+        """The receipts on an image, each before its words, without reading lines and letters."""
+        return self._store.collection(Receipt.with_words(image_id=image_id))
+
+    @access_pattern("000", "List all receipts", index="GSI2")
+    def list_all_receipts(self) -> Query[Receipt]:
+        """The receipts of all images, by image and number.
+
+        Their words and labels stand between them in the index and are read as well; by type, receipts come alone.
+        """
+        return self._store.query(Receipt.everywhere())
+
+    @access_pattern("000", "List the words of all receipts", index="GSI2")
+    def list_all_receipt_words(self) -> Query[ReceiptWord]:
+        """The words of the receipts of all images, by image, receipt, line and number."""
+        return self._store.query(ReceiptWord.everywhere())
+
+    @access_pattern("000", "List the receipt words of an image", index="GSI3")
+    def list_receipt_words(self, image_id: str, *, most_confidence: float | None = None) -> Query[ReceiptWord]:
+        """The words of an image's receipts, without reading letters; if wanted only those that OCR is unsure of."""
+        where = None if most_confidence is None else ReceiptWord.confidence <= most_confidence
+        return self._store.query(ReceiptWord.by_image(image_id=image_id), where=where)
+
+    def delete_image(self, image_id: str) -> int:
+        """Delete an image and everything under it; gives the number of items. Called again it completes.
+
+        The image goes before what lies under it, so that nobody takes what is left for the whole. Items of unknown
+        kinds stay. ConflictError where another call begins to store or delete it meanwhile. A field of a receipt that
+        was kept a moment ago may not be found yet, because only an index leads to it: call it again for that.
+        """
+        change = _Change(self._store, image_id)
+        deleted = 0
+        while some := change.delete_all(self._declared(image_id)):  # others may add to it until all of it is gone
+            deleted += some
+        deleted += change.delete_all(self._fields(image_id))  # last: the index has had most time to show them
+        change.end()
+        return deleted
+
+    def _declared(self, image_id: str) -> Iterator[Entity]:
+        under = self._store.collection(Image.key(image_id=image_id))
+        return (entity for entity in under if not isinstance(entity, Undeclared | ImageChange))
+
+    def _fields(self, image_id: str) -> Query[ReceiptField]:
+        """The fields of an image's receipts, which stand in partitions of their own."""
+        return self._store.query(ReceiptField.by_receipt(image_id=image_id))
+
+
+class _Plan(NamedTuple):
+    """What is to be done so that a result is stored."""
+
+    missing: list[Entity]
+    outdated: list[Entity]
+    kept: int
+    """How much of what lies under the image is there as it is to be."""
+    has_image: bool
+    is_same_image: bool
+
+    @property
+    def is_done(self) -> bool:
+        return self.is_same_image and not self.missing and not self.outdated
+
+    @property
+    def total(self) -> int:
+        return self.kept + len(self.missing) + len(self.outdated) + 1
+
+
+class _Change:
+    """A change of what lies under an image, in steps. Once another one begins, this one is refused: no two mix."""
+
+    def __init__(self, store: Store, image_id: str) -> None:
+        self._store = store
+        self._own = ImageChange(image_id=image_id, change_id=str(uuid.uuid4()))
+        store.put(self._own)
+
+    def put(self, entities: Iterable[Entity]) -> None:
+        with self._step() as transaction:
+            for entity in entities:
+                transaction.put(entity)
+
+    def delete(self, entities: Iterable[Entity]) -> None:
+        with self._step() as transaction:
+            for entity in entities:
+                transaction.delete(entity)
+
+    def delete_all(self, entities: Iterable[Entity]) -> int:
+        waiting, deleted = iter(entities), 0
+        while step := list(islice(waiting, _ITEMS_A_STEP)):
+            self.delete(step)
+            deleted += len(step)
+        return deleted
+
+    def end(self, image: Image | None = None) -> None:
+        """Say that it is done, with the image, if that stands for the whole now."""
+        with self._refusing(), self._store.transaction() as transaction:
+            transaction.delete(self._own, when=unchanged(self._own, ImageChange.change_id))
+            if image is not None:
+                transaction.put(image)
+
+    @contextmanager
+    def _step(self) -> Iterator[Transaction]:
+        with self._refusing(), self._store.transaction() as transaction:
+            transaction.check(self._own, unchanged(self._own, ImageChange.change_id))
+            yield transaction
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except TransactionFailedError as error:
+            raise ConflictError(
+                f"image {self._own.image_id} was stored or deleted by another call meanwhile: "
+                "do it again if this was to be the last"
+            ) from error
+
+
+def _outdated(there: Iterable[Entity], result: OcrResult) -> Iterator[Entity]:
+    """What is stored of an image and has no place in its new result. Items of other kinds stay."""
+    names = {_name(entity) for entity in result.under_the_image()}
+    words = {(word.receipt_id, word.line_id, word.word_id) for word in result.receipt_words}
+    receipts = {receipt.receipt_id for receipt in result.receipts}
+    for entity in there:
+        match entity:
+            case Line() | Word() | Letter() | Receipt() | ReceiptLine() | ReceiptWord() | ReceiptLetter():
+                is_kept = _name(entity) in names
+            case ReceiptWordLabel():
+                is_kept = (entity.receipt_id, entity.line_id, entity.word_id) in words
+            case ReceiptMetadata() | ReceiptAnalysis() | ReceiptField():
+                is_kept = entity.receipt_id in receipts
+            case _:
+                is_kept = True
+        if not is_kept:
+            yield entity
+
+
+def _name(entity: Entity) -> str:
+    """The sort key, which tells apart what lies under one image."""
+    return "" if isinstance(entity, Undeclared) else str(type(entity).__schema__.codec.key_of(entity)["SK"]["S"])

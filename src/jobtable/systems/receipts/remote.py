@@ -1,0 +1,33 @@
+"""What OCR has read from images, on a server: read as here, changed by its REST API."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from pydantic_core import to_jsonable_python
+
+from jobtable.remote.server import Server, path_of
+from jobtable.store import Store
+from jobtable.systems.receipts.ocr import OcrResult, OcrService, Progress, Stored
+
+
+class ServerOcr(OcrService):
+    """The images of a server."""
+
+    def __init__(self, server: Server, store: Store) -> None:
+        super().__init__(store)
+        self._server = server
+
+    def store(self, result: OcrResult, progress: Progress | None = None) -> Stored:
+        """Store a whole result, in place of an older one. The same again writes only what is missing or differs."""
+        result.check()
+        body = {each.name: to_jsonable_python(getattr(result, each.name)) for each in fields(result)}
+        stored = Stored(**self._server.write("PUT", "/images", body))
+        if progress:
+            total = stored.written + stored.already_there + stored.removed
+            progress(total, total)
+        return stored
+
+    def delete_image(self, image_id: str) -> int:
+        """Delete an image and everything under it; gives the number of items."""
+        return int(self._server.write("DELETE", path_of("images", image_id))["count"])

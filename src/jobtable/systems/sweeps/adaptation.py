@@ -1,0 +1,81 @@
+"""Early results change the order of what waits: the trials that promise most run first.
+
+That changes when a trial runs, and never what it does or what is decided about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.report.reports import final_name
+from jobtable.jobs.stored.entities import Job, JobMetric
+from jobtable.jobs.stored.fields import MOST_URGENT, Status
+from jobtable.systems.sweeps.parameters import Params
+from jobtable.systems.sweeps.samplers import Direction
+from jobtable.systems.sweeps.space import Space
+from jobtable.systems.sweeps.sweep import Sweep
+
+_NEIGHBOURS = 5
+_MOST_KNOWN = 200
+_MOST_WAITING = 1000
+_PROMISING_PART = 4
+"""One in so many of the trials that wait is promising."""
+_RAISE = 50
+_NEAREST = 1e-6
+
+
+def expected(space: Space, known: Sequence[tuple[Params, float]], params: Params) -> float:
+    """What a trial may come to: the mean of the known ones next to it, the nearer the heavier."""
+    nearest = sorted((space.distance(params, other), value) for other, value in known)[:_NEIGHBOURS]
+    weights = [1 / max(distance, _NEAREST) for distance, _ in nearest]
+    return sum(weight * value for weight, (_, value) in zip(weights, nearest, strict=True)) / sum(weights)
+
+
+def promising(
+    space: Space, known: Sequence[tuple[Params, float]], waiting: Mapping[str, Params], direction: Direction
+) -> set[str]:
+    """The part of the waiting trials that lies nearest to the good ones among the known."""
+    if not known:
+        return set()
+    sign = 1 if direction == "minimize" else -1
+    by_promise = sorted((sign * expected(space, known, params), job_id) for job_id, params in waiting.items())
+    return {job_id for _, job_id in by_promise[: len(by_promise) // _PROMISING_PART]}
+
+
+class Adaptation:
+    """Puts the waiting trials of a sweep in order. It may be done at any time, by anyone, and left out."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+
+    def adapt(self, sweep_id: str, sweep: Sweep) -> int:
+        """Raise the priority of the most promising trials that wait, and lower those that were; gives the changes."""
+        waiting = self._waiting(sweep_id, sweep)
+        params = {job_id: sweep.space.restored(job.definition.params) for job_id, job in waiting.items()}
+        chosen = promising(sweep.space, self._known(sweep_id, sweep), params, sweep.direction)
+        changed = 0
+        for job_id, job in waiting.items():
+            wanted = min(sweep.priority + _RAISE, MOST_URGENT) if job_id in chosen else sweep.priority
+            if job.priority != wanted:
+                self._jobs.prioritise(job_id, wanted)
+                changed += 1
+        return changed
+
+    def _known(self, sweep_id: str, sweep: Sweep) -> list[tuple[Params, float]]:
+        """The latest trials that ran to their end, with their objective."""
+        finals = JobMetric.key(job_id=sweep_id, metric_name=final_name(sweep.objective))
+        metrics = list(self._jobs.store.query(finals, newest_first=True, limit=_MOST_KNOWN))
+        found = self._jobs.store.batch_get(Job.key(job_id=str(metric.child_job_id)) for metric in metrics)
+        pairs = zip(found, metrics, strict=True)
+        return [(sweep.space.restored(job.definition.params), metric.value) for job, metric in pairs if job is not None]
+
+    def _waiting(self, sweep_id: str, sweep: Sweep) -> dict[str, Job]:
+        places = self._jobs.queries.list_ready(sweep.queue, limit=_MOST_WAITING)
+        ids = [place.job_id for place in places if place.sweep_id == sweep_id]
+        found = self._jobs.store.batch_get(Job.key(job_id=job_id) for job_id in ids)
+        return {
+            job.job_id: job
+            for job in found
+            if job is not None and job.status is Status.PENDING and job.parent_job_id == sweep_id
+        }

@@ -1,0 +1,308 @@
+"""`jobtable sweeps`: run, resume, extend and stop sweeps, and see what came of them. `jobtable sweep` is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from jobtable.app import Services
+from jobtable.cli.groups import new_group
+from jobtable.cli.local_workers import LocalWorkers
+from jobtable.cli.opening import services_of
+from jobtable.cli.options import AsJson, Limit, ObjectsUrl, StoreUrl, User, chosen_settings, open_services, resolved
+from jobtable.cli.output import ExitCode, first_line, print_fields, print_json, print_list, print_part, print_text, say
+from jobtable.cli.server_workers import ServerWorkers
+from jobtable.errors import NotFoundError
+from jobtable.jobs.stored.entities import SweepEntry
+from jobtable.jobs.stored.fields import Status
+from jobtable.settings import Settings
+from jobtable.systems.sweeps.cli.export import SweepId, export
+from jobtable.systems.sweeps.cli.table import counts, follow, params_text
+from jobtable.systems.sweeps.samplers import Optuna
+from jobtable.systems.sweeps.service import Progress, TrialResult
+from jobtable.systems.sweeps.sweep import Sweep
+
+app = new_group()
+
+Workers = Annotated[
+    int, typer.Option("--workers", "-w", min=0, help="Start so many workers here, and stay until the sweep has ended.")
+]
+Inline = Annotated[
+    bool, typer.Option("--inline", help="Let these workers run tasks that are marked inline in their own process.")
+]
+Follow = Annotated[
+    bool,
+    typer.Option("--follow", "-f", help="Stay until the sweep has ended, whoever runs it; show how far it is."),
+]
+LeaseSeconds = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="After how many silent seconds a worker counts as dead.")
+]
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The definition, in YAML or JSON.")],
+    workers: Workers = 0,
+    is_followed: Follow = False,
+    inline: Inline = False,
+    sweep_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="An id of your own; run it again to take the sweep up.")
+    ] = None,
+    lease_seconds: LeaseSeconds = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Submit the sweep that a file defines. With workers: run it, show how far it is, and print what is best.
+
+    Without workers it prints the sweep's id; any `jobtable worker` of its queue then plans and runs the trials, and
+    --follow waits for them. The exit code is 5 if the sweep ends otherwise than COMPLETED.
+
+    \b
+    Example:
+        jobtable sweeps run sweep.yaml --workers 2
+    """
+    from jobtable.systems.sweeps.file import read_sweep  # noqa: PLC0415 - needs an extra that the other commands do not
+
+    sweep = read_sweep(file)
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds, creates=True)
+    with services_of(settings) as services:
+        job = services.sweeps.submit(sweep, sweep_id=sweep_id, user=settings.user)
+        working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
+        _go_on(services, job.job_id, working, as_json=as_json)
+
+
+@app.command()
+def resume(
+    sweep_id: SweepId,
+    workers: Workers = 0,
+    is_followed: Follow = False,
+    inline: Inline = False,
+    lease_seconds: LeaseSeconds = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put every trial back into the queue that has ended but is not COMPLETED, from its last checkpoint.
+
+    Trials that were stopped early, because they were not good enough, stay so.
+
+    \b
+    Example:
+        jobtable sweeps resume 6f1c1ad0 --workers 2
+    """
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
+    with services_of(settings) as services:
+        sweeps = services.sweeps
+        requeued = sweeps.resume(sweep_id, by=settings.user)
+        say(f"Trials that are in the queue again: {requeued}")
+        sweep = sweeps.get_definition(sweep_id)
+        working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
+        _go_on(services, sweep_id, working, as_json=as_json)
+
+
+@app.command()
+def extend(
+    sweep_id: SweepId,
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="So many more trials.")] = None,
+    total: Annotated[
+        int | None, typer.Option("--total", min=1, help="So many trials in all; again it changes nothing.")
+    ] = None,
+    workers: Workers = 0,
+    is_followed: Follow = False,
+    inline: Inline = False,
+    lease_seconds: LeaseSeconds = None,
+    user: User = None,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a sweep that runs or is COMPLETED more trials, as if it had had them from the beginning.
+
+    \b
+    Example:
+        jobtable sweeps extend 6f1c1ad0 --trials 20 --workers 2
+    """
+    if (trials is None) == (total is None):
+        raise typer.BadParameter("say how many trials more with --trials, or how many in all with --total")
+    settings = chosen_settings(store, objects, user=user, lease_seconds=lease_seconds)
+    with services_of(settings) as services:
+        sweeps = services.sweeps
+        say(f"Trials in all: {sweeps.extend(sweep_id, trials=trials, total=total, by=settings.user)}")
+        sweep = sweeps.get_definition(sweep_id)
+        working = _working(services, settings, sweep, workers, inline=inline, is_followed=is_followed)
+        _go_on(services, sweep_id, working, as_json=as_json)
+
+
+@app.command()
+def show(
+    sweep_id: SweepId,
+    trials: Annotated[bool, typer.Option("--trials", help="Also every trial, by number.")] = False,
+    is_followed: Annotated[bool, typer.Option("--follow", "-f", help="Stay until the sweep has ended.")] = False,
+    store: StoreUrl = None,
+    objects: ObjectsUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how far a sweep is, and what is best so far.
+
+    \b
+    Example:
+        jobtable sweeps show 6f1c1ad0 --trials
+    """
+    with open_services(store, objects) as services:
+        sweeps = services.sweeps
+        if is_followed:
+            follow(sweeps, sweep_id, services.jobs.clock, lambda: None)
+        progress = sweeps.get_progress(sweep_id)
+        every = list(sweeps.list_trials(sweep_id)) if trials else None
+    if as_json:
+        print_json(_as_json(progress) if every is None else {**_as_json(progress), "trials": every})
+        return
+    _print_progress(progress)
+    print_part("Trials", [_row(trial) for trial in every or ()])
+
+
+@app.command("list")
+def list_sweeps(limit: Limit = 20, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False) -> None:
+    """List sweeps, the newest first.
+
+    \b
+    Example:
+        jobtable sweeps list -n 5
+    """
+    with open_services(store, objects) as services:
+        empty = "There are no sweeps yet; run one with `jobtable sweeps run FILE`."
+        print_list(services.sweeps.list_sweeps(), _entry_row, as_json=as_json, empty=empty, limit=limit)
+
+
+@app.command()
+def best(
+    sweep_id: SweepId, limit: Limit = 1, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """Print the best trials that ran to their end, with their parameters.
+
+    \b
+    Example:
+        jobtable sweeps best 6f1c1ad0 -n 3 --json
+    """
+    with open_services(store, objects) as services:
+        found = services.sweeps.list_best(sweep_id, limit=limit)
+    if not found:
+        raise NotFoundError(f"no trial of sweep {sweep_id} has run to its end")
+    print_list(found, _row, as_json=as_json, empty="")
+
+
+app.command()(export)
+
+
+@app.command()
+def stop(
+    sweep_id: SweepId, user: User = None, store: StoreUrl = None, objects: ObjectsUrl = None, as_json: AsJson = False
+) -> None:
+    """Make no more trials, and let those that run end in order. `jobtable sweeps resume` takes it up again.
+
+    \b
+    Example:
+        jobtable sweeps stop 6f1c1ad0
+    """
+    settings = resolved(store=store, objects=objects, user=user).settings
+    with open_services(store, objects) as services:
+        sweeps = services.sweeps
+        sweeps.stop(sweep_id, by=settings.user)
+        progress = sweeps.get_progress(sweep_id)
+    if as_json:
+        print_json(_as_json(progress))
+    else:
+        _print_progress(progress)
+
+
+def _working(
+    services: Services, settings: Settings, sweep: Sweep, workers: int, *, inline: bool, is_followed: bool
+) -> LocalWorkers | ServerWorkers | None:
+    """Whom the command waits for; None if it does not wait."""
+    if workers:
+        return LocalWorkers(settings, [sweep.queue], count=workers, preload=_needed_by(sweep), inline=inline)
+    return ServerWorkers(services, [sweep.queue]) if is_followed else None
+
+
+def _go_on(services: Services, sweep_id: str, working: LocalWorkers | ServerWorkers | None, *, as_json: bool) -> None:
+    """See a sweep to its end, or only say its id."""
+    sweeps = services.sweeps
+    if working is not None:
+        say(f"Sweep {sweep_id}: if this is stopped, `jobtable sweeps resume {sweep_id}` goes on with it.")
+        with working as workers:
+            progress = follow(sweeps, sweep_id, services.jobs.clock, workers.check)
+    elif as_json:
+        progress = sweeps.get_progress(sweep_id)
+    else:
+        print_text(sweep_id)
+        return
+    if as_json:
+        print_json(_as_json(progress))
+    else:
+        _print_progress(progress)
+    if working is not None and progress.status is not Status.COMPLETED:
+        raise typer.Exit(ExitCode.NOT_COMPLETED)
+
+
+def _needed_by(sweep: Sweep) -> list[str]:
+    """The modules that every trial or planning needs: imported once, they make each start fast."""
+    optuna = ["jobtable.systems.sweeps.ask_and_tell"] if isinstance(sweep.sampler, Optuna) else []
+    return [
+        "jobtable.systems.sweeps.planning",
+        "jobtable.systems.sweeps.running",
+        *optuna,
+        sweep.task.partition(":")[0],
+    ]
+
+
+def _as_json(progress: Progress) -> dict[str, Any]:
+    return {**vars(progress), "made": progress.made}
+
+
+def _print_progress(progress: Progress) -> None:
+    best = progress.best
+    print_fields(
+        {
+            "sweep": progress.sweep_id,
+            "name": progress.name,
+            "status": progress.status,
+            "trials": f"{counts(progress)} of {progress.total}",
+            "problem": progress.problem,
+            "target": _target_text(progress),
+            "best": None if best is None else f"{progress.objective} = {best.value:.6g} (trial {best.number})",
+            "parameters": None if best is None else params_text(best.params),
+        }
+    )
+
+
+def _target_text(progress: Progress) -> str | None:
+    if progress.target is None:
+        return None
+    told = "is reached: no more trials are planned" if progress.has_reached_target else "is not reached"
+    return f"{progress.objective} = {progress.target:.6g} {told}"
+
+
+def _row(trial: TrialResult) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "status": trial.status,
+        "value": trial.value,
+        "parameters": params_text(trial.params),
+        "message": first_line(trial.message),
+    }
+
+
+def _entry_row(entry: SweepEntry) -> dict[str, Any]:
+    return {
+        "sweep": entry.job_id,
+        "name": entry.name,
+        "created": entry.created_at,
+        "by": entry.created_by,
+        "objective": f"{entry.direction} {entry.objective}",
+        "trials": entry.trial_count,
+    }

@@ -1,0 +1,166 @@
+"""One trial: runs the sweep's task with the trial's parameters, and stops it where it is not worth its time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from jobtable.errors import JobtableError, TaskError
+from jobtable.jobs.engine import Jobs
+from jobtable.jobs.report.context import JobContext
+from jobtable.jobs.report.reports import stored_number
+from jobtable.jobs.tasks import FailTask, StopTask, resolve, task
+from jobtable.systems.sweeps.desk import EarlierRuns, SweepDesk
+from jobtable.systems.sweeps.stoppers import Asha, Median, is_worse
+from jobtable.systems.sweeps.sweep import Sweep
+from jobtable.systems.sweeps.trials import TrialConfig, config_of
+
+T = TypeVar("T")
+
+_DEFINITIONS: WeakKeyDictionary[Jobs, dict[tuple[str, datetime], Sweep]] = WeakKeyDictionary()
+"""The sweeps that this process has run trials of. What a trial needs of a definition never changes: it is read rarely.
+
+When a sweep was created belongs to its name here: one that was deleted may have left its id to another.
+"""
+_MOST_KEPT = 100
+"""Sweeps of which a worker keeps the definition; when there are more, all are forgotten."""
+_NOTHING = EarlierRuns(at_rungs={}, stopped_at=None, last_report=None)
+
+
+def _definition(jobs: Jobs, config: TrialConfig, desk: SweepDesk) -> Sweep:
+    known = _DEFINITIONS.setdefault(jobs, {})
+    sweep = (config.sweep_id, config.sweep_created_at)
+    definition = known.get(sweep)
+    if definition is None:
+        definition = jobs.recording.insist(desk.get_definition, "its sweep")
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        known[sweep] = definition
+    return definition
+
+
+@task
+def run_trial(job: JobContext, **params: Any) -> dict[str, Any]:
+    """Run a trial in a process of its own."""
+    return Trial(job).run(params)
+
+
+@task(inline=True)
+def run_inline_trial(job: JobContext, **params: Any) -> dict[str, Any]:
+    """Run a trial whose task may run in the worker's process."""
+    return Trial(job).run(params)
+
+
+class Trial:
+    """One run of one trial. It hears of every metric that the task reports, and may end the task there."""
+
+    def __init__(self, job: JobContext) -> None:
+        self._job = job
+        self._config = config_of(job.lease.job)
+        self._desk = job.jobs.desk(SweepDesk, job.lease)
+        self._sweep = _definition(job.jobs, self._config, self._desk)
+        self._earlier = _NOTHING if job.epoch == 1 else self._insist(self._desk.find_earlier_runs)
+        self._at_rungs = dict(self._earlier.at_rungs)
+        self._last_value = self._earlier.last_report
+        self._last_epoch: int | None = None
+        self._is_stopped = False
+
+    def run(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the task; gives its result, in which the objective is. StopTask if a stopper ends it."""
+        self._stop_again()
+        self._job.on_metric = self._take
+        own = self._sweep.space.restored(params)
+        try:
+            returned = resolve(self._sweep.task).call(self._job, {**self._sweep.params, **own})
+        except StopTask:
+            self._keep_stop()
+            raise
+        result = dict(returned) if isinstance(returned, Mapping) else {}
+        if self._job.knows_of_stop:
+            return result  # It ended because it was asked to: what it has is not its final value.
+        value = self._objective(returned)
+        self._adapt()
+        return {**result, self._sweep.objective: value}
+
+    def _insist(self, call: Callable[[], T]) -> T:
+        """Ask the desk for what the trial must wait for; all of it may be asked for again."""
+        return self._job.jobs.recording.insist(call, "its sweep")
+
+    # --- stopping ---------------------------------------------------------------------------------------------------
+
+    def _stop_again(self) -> None:
+        """End a trial that a stopper had ended, and whose worker died before it could say so."""
+        epoch = self._earlier.stopped_at
+        if epoch is not None:
+            raise StopTask(f"stopped at epoch {epoch}, before its worker died", {"epoch": epoch})
+
+    def _take(self, name: str, value: float, step: int | None, epoch: int | None) -> None:
+        """Hear of a report; at a rung, compare it."""
+        if name != self._sweep.objective:
+            return
+        at = step if epoch is None else epoch
+        self._last_value, self._last_epoch = value, at
+        stopper = self._sweep.stopper
+        if stopper is None or at is None:
+            return
+        rung = stopper.rung_at(at)
+        if rung is not None and rung not in self._at_rungs:
+            self._judge(stopper, rung, value, at)
+
+    def _judge(self, stopper: Asha | Median, rung: int, reported: float, epoch: int) -> None:
+        objective, direction = self._sweep.objective, self._sweep.direction
+        value = stored_number(reported)
+        if value is None:
+            raise FailTask(f"the {objective} of the trial is {reported} at epoch {epoch}, which cannot be compared")
+        cutoff = self._cutoff(stopper, rung)
+        self._at_rungs[rung] = value
+        judged = stopper.judged([self._at_rungs[each] for each in sorted(self._at_rungs)], direction)
+        self._is_stopped = cutoff is not None and is_worse(judged, cutoff, direction)
+        self._insist(lambda: self._desk.keep_rung(rung, value, epoch=epoch, is_stopped=self._is_stopped))
+        if self._is_stopped:
+            told = f"{objective} is {judged:g} at epoch {epoch}, and {cutoff:g} is needed to go on"
+            raise StopTask(told, {objective: value, "epoch": epoch})
+
+    def _keep_stop(self) -> None:
+        """Record that the task has stopped itself, and not a stopper or a person: it is not resumed either."""
+        value = None if self._last_value is None else stored_number(self._last_value)
+        if value is not None and not self._is_stopped and not self._job.knows_of_stop:
+            self._insist(lambda: self._desk.keep_stop(value, epoch=self._last_epoch))
+
+    def _cutoff(self, stopper: Asha | Median, rung: int) -> float | None:
+        if stopper.peers == "earlier":
+            return self._config.cutoffs.get(rung)
+        return stopper.cutoff(self._insist(lambda: self._desk.list_others_at(rung)), self._sweep.direction)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _objective(self, returned: Any) -> float:
+        """What the task returned as its objective, or else what it reported last."""
+        given = returned.get(self._sweep.objective) if isinstance(returned, Mapping) else returned
+        if given is None:
+            given = self._last_value
+        if given is None:
+            raise TaskError(
+                f"{self._sweep.task} returned no {self._sweep.objective} and reported none: return the number, a dict "
+                f"with it, or report it with job.metric({self._sweep.objective!r}, ...)"
+            )
+        try:
+            value = stored_number(float(given))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise TaskError(
+                f"{self._sweep.task} returned {given!r:.100}, which is no {self._sweep.objective}"
+            ) from error
+        if value is None:
+            raise TaskError(f"the {self._sweep.objective} of the trial is {given}, which cannot be compared")
+        return value
+
+    def _adapt(self) -> None:
+        every = self._sweep.adapt_every
+        if every is None or (self._config.number + 1) % every != 0:
+            return
+        try:
+            self._desk.adapt()
+        except JobtableError as error:  # It is only about the order of others: this trial has its value.
+            self._job.warning(f"the trials that wait were not put in order: {error}")
